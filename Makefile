@@ -1,0 +1,45 @@
+# Everything runs in .venv, made from the pinned requirements.lock; nothing needs root.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench fuzz lock package clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: .venv/installed ## make .venv with pinned versions
+
+.venv/installed: requirements.lock pyproject.toml setup.py
+	$(PYTHON) -c 'import sys; sys.exit("perfmodel needs Python 3.11 or newer; call make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install ## calibrate two models on this machine and check their predictions; results in demo-out/
+	$(BIN)/perfmodel demo --out demo-out $(DEMO_ARGS)
+
+test: install ## the whole test suite
+	$(BIN)/python -m pytest
+
+check: install ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: install ## benchmarks of parsing, evaluation, fitting and the store
+	$(BIN)/python -m pytest benchmarks --benchmark-only -o addopts= --benchmark-columns=median,ops,rounds
+
+fuzz: install ## 200,000 random and mutated model strings
+	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
+
+lock: ## pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --extra dev --universal --no-emit-index-url --no-annotate --no-header --quiet --upgrade -o requirements.lock
+
+package: install ## wheel and sdist in dist/
+	$(BIN)/python -m build --no-isolation
+
+clean: ## remove everything that was built, but no results
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The vocabulary: one file a family of features."""

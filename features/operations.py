@@ -1,0 +1,87 @@
+"""Arithmetic operations by kind and type: ``f_op_float32_madd``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.counting.counts import KernelCounts, OperationCount
+from perfmodel.errors import FeatureError
+from perfmodel.feature_name import FeatureName, Word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+
+DTYPES = (
+    *("float16", "float32", "float64", "complex64", "complex128"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
+ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare")
+SPECIAL_FUNCTIONS = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
+    *("exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "lgamma", "log"),
+    *("log10", "log1p", "log2", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
+)
+
+
+class OperationFeature(CountedFeature):
+    """Executions, by work-items, of the operations that a name selects.
+
+    A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
+    ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
+    """
+
+    unit = "operation"
+
+    def __init__(self, name: FeatureName, dtype: str | None, kind: str | None, contract: bool) -> None:
+        super().__init__(name)
+        self.dtype = dtype
+        self.kind = kind
+        self.contract = contract
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        total = np.asarray(0.0)
+        for operation in counts.operations:
+            if self.dtype in (None, operation.dtype) and (weight := self.weight(operation)):
+                total = total + weight * operation.executions(sizes)
+        return total
+
+    def weight(self, operation: OperationCount) -> int:
+        kinds = {operation.kind: operation.per_execution}
+        if operation.kind == "madd" and not self.contract:
+            kinds = {"add": operation.per_execution, "mul": operation.per_execution}
+        if self.kind is None:
+            return sum(kinds.values())
+        if self.kind == "special":
+            return sum(n for kind, n in kinds.items() if kind not in ARITHMETIC)
+        return kinds.get(self.kind, 0)
+
+
+class OperationFamily(FeatureFamily):
+    prefix = ("op",)
+    summary = "arithmetic operations, by type and kind (index arithmetic is not counted)"
+    examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off")
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> OperationFeature:
+        dtype: str | None = None
+        kind: str | None = None
+        contract = True
+        for word in words:
+            if word.key == "contract" and word.condition is not None:
+                if word.condition not in ("on", "off"):
+                    raise FeatureError(
+                        f"contract:{word.condition} is neither contract:on nor contract:off", word.offset
+                    )
+                contract = word.condition == "on"
+            elif word.condition is None and word.key in DTYPES and dtype is None:
+                dtype = word.key
+            elif word.condition is None and word.key in (*ARITHMETIC, *SPECIAL_FUNCTIONS, "special") and kind is None:
+                kind = word.key
+            else:
+                raise unknown_word(name, word, (*DTYPES, *ARITHMETIC, "special", "contract", *SPECIAL_FUNCTIONS))
+        if kind == "madd" and not contract:
+            raise FeatureError(
+                f"{name.text!r} asks for multiply-adds and, with contract:off, for none", words[-1].offset
+            )
+        return OperationFeature(name, dtype, kind, contract)

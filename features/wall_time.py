@@ -1,0 +1,45 @@
+"""The measured time of a kernel: ``f_cl_wall_time``, or of one device, ``f_cl_wall_time_nvidia_geforce``."""
+
+from __future__ import annotations
+
+from perfmodel.device import Device, find_device
+from perfmodel.errors import DeviceError
+from perfmodel.feature_name import FeatureName, Word
+from perfmodel.kernel import Kernel
+from perfmodel.vocabulary import FeatureFamily, MeasuredFeature, unknown_word
+
+
+class WallTime(MeasuredFeature):
+    """Seconds from start to end of the kernel's profiling event, on the device that the name's suffix selects."""
+
+    unit = "s"
+
+    def __init__(self, name: FeatureName, device_words: tuple[str, ...]) -> None:
+        self.name = name.text
+        self.device_words = device_words
+
+    def select_device(self, default: Device | str | None = None) -> Device:
+        if not self.device_words:
+            return find_device(default)
+        wanted = find_device(" ".join(self.device_words))
+        asked = wanted if default is None else find_device(default)
+        if asked != wanted:
+            raise DeviceError(f"{self.name!r} is the time on {wanted.key}, not on {asked.key}; ask for one of the two")
+        return wanted
+
+    def eval(self, knl: Kernel) -> float:
+        from perfmodel.measurement import PROTOCOLS, time_launch
+
+        return time_launch(knl.launch(), self.select_device(), PROTOCOLS["unified"]).seconds
+
+
+class WallTimeFamily(FeatureFamily):
+    prefix = ("cl", "wall", "time")
+    summary = "measured time in seconds, on the device whose name the suffix is a part of"
+    examples = ("f_cl_wall_time", "f_cl_wall_time_nvidia_geforce")
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> WallTime:
+        for word in words:
+            if word.condition is not None:
+                raise unknown_word(name, word, ("words of a device's name",))
+        return WallTime(name, tuple(word.key.lower() for word in words))

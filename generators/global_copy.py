@@ -1,0 +1,56 @@
+"""Global memory traffic: arrays read, added and written at a stride (2016, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import loopy as lp
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.collection import KernelGenerator, choice, number, size
+from perfmodel.kernel import Kernel
+
+
+class GlobalCopy(KernelGenerator):
+    """out[stride*i] = the sum of `loads` arrays at the same place; with no load, a constant is stored."""
+
+    name = "global_copy"
+    summary = "global loads and stores at a stride"
+    tags = (
+        choice("dtype", "element type", "float32", "float64"),
+        number("stride", "elements from one work-item's access to the next", 1, 2, 3, 4, 8, 16),
+        choice("loads", "arrays read", "0", "1", "2", "4", default="1"),
+        number("lsize", "work-items of a work-group", 64, 128, 256, 512, default=256),
+        size("n", "elements written", 2**20, 2**22, 2**24),
+    )
+
+    def program(self, variant: Mapping[str, str]) -> Any:
+        dtype = np.dtype(variant["dtype"])
+        stride, loads, lsize = (int(variant[key]) for key in ("stride", "loads", "lsize"))
+        place = f"[{stride}*i]" if stride > 1 else "[i]"
+        value = " + ".join(f"in{k}{place}" for k in range(loads)) or "1"
+        shape = f"{stride}*n"
+        program = lp.make_kernel(
+            "{[i]: 0 <= i < n}",
+            f"out{place} = {value}",
+            [
+                *(lp.GlobalArg(f"in{k}", dtype, shape=shape) for k in range(loads)),
+                lp.GlobalArg("out", dtype, shape=shape, is_input=False),
+                lp.ValueArg("n", np.int32),
+            ],
+            name=self.name,
+            assumptions=f"n >= 1 and n mod {lsize} = 0",
+            lang_version=(2018, 2),
+        )
+        return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return sizes["n"] % int(variant["lsize"]) == 0
+
+    def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        stride, loads = int(kernel.tags["stride"]), int(kernel.tags["loads"])
+        out = arrays["out"].copy()
+        out[::stride] = sum((arrays[f"in{k}"][::stride] for k in range(loads)), np.zeros(1, out.dtype)) if loads else 1
+        return {"out": out}

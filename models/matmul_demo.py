@@ -1,0 +1,64 @@
+"""The main job: the 2018 slides' two models of a square matrix multiplication, on whatever device there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from perfmodel.recipe import Recipe, TagFilter
+
+# The slides' demonstration: time is proportional to the multiply-adds.
+ONE_TERM = "p_madd * f_op_float32_madd"
+
+# The slides' page "Matmul model", overlapped as in "Modeling local-global overlap". All its global access patterns are
+# here; patterns that these measurement kernels show only together, as the two loads of one tile, share a parameter.
+OVERLAP = """
+overhead = p_launch * f_sync_kernel_launch + p_group * f_thread_groups
+result   = p_store * f_mem_access_global_float32_store
+stream   = p_stream * f_mem_access_global_float32_load_lstrides:{0:1;1:0}_afr:<=1
+direct   = p_direct * (f_mem_access_global_float32_load_lstrides:{0:1;1:0}_gstrides:{0:>=8;1:0}_afr:>1
+                       + f_mem_access_global_float32_load_lstrides:{0:0;1:>1}_gstrides:{0:0;1:>1}_afr:>1)
+fetched  = p_fetch * (f_mem_access_global_float32_load_lstrides:{0:1;1:>1}_gstrides:{0:>=8;1:0}_afr:>1
+                      + f_mem_access_global_float32_load_lstrides:{0:1;1:>1}_gstrides:{0:0;1:>1}_afr:>1)
+gmem     = result + stream + direct + fetched
+onchip   = p_madd * f_op_float32_madd + p_lmem * f_mem_access_local_float32
+overhead + smooth_max(gmem, onchip, p_edge)
+"""
+
+VARIANTS = ("matmul_sq", "dtype:float32", "lsize_0:16", "lsize_1:16", "groups_fit:True", "tiled_prefetch:*")
+
+# (sizes to calibrate with, sizes to predict): the largest to predict is over twice the largest in the fit, and some lie
+# between those of the fit. Small sizes serve devices that need over half a millisecond for n = 512.
+SMALL = ((128, 192, 256, 320, 384, 448), (160, 288, 512, 576, 640, 704, 768, 896, 960))
+LARGE = ((768, 1024, 1280, 1536, 1792, 2048), (896, 1408, 2304, 2560, 3072, 3584, 4096, 4608, 5120))
+
+
+class MatmulDemo(Recipe):
+    name = "demo"
+    summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"
+    models = {"one-term": ONE_TERM, "overlap": OVERLAP}  # noqa: RUF012
+
+    def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        fitted, _ = self.sizes(seconds_of)
+        large = fitted is LARGE[0]
+        elements = "4194304,16777216,67108864" if large else "65536,262144,1048576"
+        items = "262144,1048576" if large else "4096,16384"
+        tiles = "1024,1536,2048" if large else "256,384,448"
+        return [
+            [*VARIANTS, _n(fitted)],
+            ["tile_access", "pattern:row_tile,column_tile", f"n:{tiles}"],
+            ["global_copy", "loads:0,1,2", f"n:{elements}"],
+            ["arithmetic", "op:madd", f"n:{items}", "m:1024,4096"],
+            ["empty", f"n:1024,65536,{items}"],
+        ]
+
+    def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        _, predicted = self.sizes(seconds_of)
+        return [[*VARIANTS, _n(predicted)]]
+
+    def sizes(self, seconds_of: Callable[[TagFilter], float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        probe = seconds_of(["matmul_sq", "tiled_prefetch:True", "n:512"])
+        return SMALL if probe > 0.5e-3 else LARGE
+
+
+def _n(sizes: Sequence[int]) -> str:
+    return "n:" + ",".join(map(str, sizes))

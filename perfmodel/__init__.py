@@ -1,0 +1,73 @@
+"""perfmodel: black-box performance models of OpenCL kernels.
+
+Declare a model as a string over features and parameters, measure tag-filtered kernels, calibrate on a device, then
+predict, explain and rank kernels that were never run. See the README for the ten-line example.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perfmodel.calibration import Calibration
+    from perfmodel.campaign import measure
+    from perfmodel.collection import ALL_GENERATORS, KernelCollection, KernelGenerator
+    from perfmodel.device import devices
+    from perfmodel.errors import PerfmodelError
+    from perfmodel.kernel import Kernel
+    from perfmodel.model import Model
+    from perfmodel.store import Store
+    from perfmodel.vocabulary import feature, register
+
+__version__ = "0.1.0"
+
+# Each public name and the module that defines it; a name's module is imported when the name is first used, so that
+# `import perfmodel` costs next to nothing.
+_EXPORTS = {
+    "ALL_GENERATORS": "collection",
+    "Calibration": "calibration",
+    "Kernel": "kernel",
+    "KernelCollection": "collection",
+    "KernelGenerator": "collection",
+    "Model": "model",
+    "PerfmodelError": "errors",
+    "Store": "store",
+    "devices": "device",
+    "feature": "vocabulary",
+    "measure": "campaign",
+    "register": "vocabulary",
+}
+
+__all__ = [
+    "ALL_GENERATORS",
+    "Calibration",
+    "Kernel",
+    "KernelCollection",
+    "KernelGenerator",
+    "Model",
+    "PerfmodelError",
+    "Store",
+    "devices",
+    "feature",
+    "measure",
+    "register",
+]
+
+# In a checkout that is not installed, the catalogues lie beside this folder and not in it.
+_root = Path(__file__).resolve().parent.parent
+if (_root / "pyproject.toml").is_file() and (_root / "generators").is_dir():
+    __path__.append(str(_root))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'perfmodel' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"perfmodel.{_EXPORTS[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})

@@ -1,0 +1,305 @@
+"""Calibration: a model's parameters on one device, with all that is needed to predict, doubt and repeat them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from perfmodel import prediction
+from perfmodel.errors import CalibrationError, FitError
+from perfmodel.kernel import Kernel
+from perfmodel.model import Model
+from perfmodel.vocabulary import Feature
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfmodel.fitting import FitResult
+    from perfmodel.prediction import Explanation
+
+FORMAT = "perfmodel-calibration"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One kernel that took part in the fit, or was left out of it (then `flags` say why and nothing is predicted)."""
+
+    kernel: str
+    variant: str
+    sizes: dict[str, int]
+    key: str
+    measured_s: float | None
+    predicted_s: float | None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted model on one device: predicts without any OpenCL driver.
+
+    Attributes:
+        parameters: fitted values, in the model's order.
+        stderr: standard errors; NaN where the measurements give none.
+        covariance: shape (P, P), in the order of `parameters`.
+        residual_std: standard deviation of the relative residuals, i.e. what the model itself leaves unexplained; NaN,
+            as the covariance, where there are no more measurements than parameters.
+        ranges: smallest and largest value of each feature in the fit, to tell how far a prediction extrapolates.
+        device, protocol: where and how the times were measured.
+        rows: the kernels of the fit, with their keys in the store.
+        report: the fit as text.
+        undetermined: what the measurements leave open, as sentences.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    stderr: dict[str, float]
+    covariance: NDArray[np.float64]
+    residual_std: float
+    ranges: dict[str, tuple[float, float]]
+    device: dict[str, Any]
+    protocol: dict[str, Any]
+    rows: tuple[CalibrationRow, ...]
+    report: str
+    undetermined: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+
+    @overload
+    def predict(
+        self, kernel: Kernel, *, return_std: Literal[False] = False, **sizes: ArrayLike
+    ) -> NDArray[np.float64]: ...
+    @overload
+    def predict(
+        self, kernel: Kernel, *, return_std: Literal[True], **sizes: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def predict(self, kernel: Kernel, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
+        """Predicted seconds at arrays of sizes.
+
+        Args:
+            sizes: numbers or arrays that broadcast against each other; the kernel's own sizes where left out.
+            return_std: also the standard deviation of each prediction, from the parameters' covariance and from what
+                the model left unexplained in its own measurements.
+
+        Returns:
+            An array of the sizes' common shape, or two.
+
+        Raises:
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        predicted = prediction.predict(self, kernel, sizes)
+        return (predicted.seconds, predicted.std) if return_std else predicted.seconds
+
+    def explain(self, kernel: Kernel, **sizes: int) -> Explanation:
+        """Each named term's time and share of one prediction, and the bottleneck."""
+        return prediction.explain(self, kernel, sizes)
+
+    def rank(self, kernels: Iterable[Kernel], **sizes: int) -> pd.DataFrame:
+        """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
+        return prediction.rank(self, list(kernels), sizes)
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Each parameter's unit, e.g. ``s/operation``; empty where there is none."""
+        from perfmodel.units import parameter_units
+
+        return parameter_units(self.model.string, self.model.features)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calibration as JSON; what was there is replaced only when all is written.
+
+        Raises:
+            CalibrationError: if the file cannot be written.
+        """
+        target = Path(path)
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {"output": self.model.output_name, "expression": self.model.string.source},
+            **{f: _plain(getattr(self, f)) for f in SAVED},
+            "rows": [asdict(row) for row in self.rows],
+        }
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+            partial.replace(target)
+        except OSError as error:
+            raise CalibrationError(
+                f"calibration {target} cannot be written ({error.strerror}); give another path"
+            ) from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None) -> Calibration:
+        """Reads what `save` wrote.
+
+        Args:
+            features: the model's own features, as given to `Model`; they are code and therefore not in the file.
+
+        Raises:
+            CalibrationError: if the file is missing, damaged, or of a newer version.
+            ModelStringError: if it needs features that are not given.
+        """
+        content = _read(Path(path))
+        try:
+            loaded = cls(
+                model=Model(content["model"]["output"], content["model"]["expression"], features),
+                rows=tuple(CalibrationRow(**{**row, "flags": tuple(row["flags"])}) for row in content["rows"]),
+                **_checked(content),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CalibrationError(
+                f"calibration {path} is damaged ({type(error).__name__}: {error}); calibrate again or restore the file"
+            ) from error
+        if tuple(loaded.parameters) != loaded.model.parameters:
+            raise CalibrationError(
+                f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, its "
+                f"values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
+            )
+        return loaded
+
+    def __str__(self) -> str:
+        name = self.device.get("name", "no device")
+        lines = [f"{self.model.output_name} on {name}, {len([r for r in self.rows if not r.flags])} kernels", ""]
+        width = max(map(len, self.parameters))
+        for name, value in self.parameters.items():
+            unit = self.units[name]
+            lines.append(f"{name:<{width}}  {value:.4g} ± {self.stderr[name]:.2g} {unit}".rstrip())
+        left_out = [row for row in self.rows if row.flags]
+        lines += [f"left out: {r.kernel} {r.variant} {r.sizes}: {', '.join(r.flags)}" for r in left_out]
+        lines += [f"undetermined: {sentence}" for sentence in self.undetermined]
+        return "\n".join([*lines, "", self.report])
+
+
+SAVED = (
+    *("parameters", "stderr", "covariance", "residual_std", "ranges", "device", "protocol", "report", "undetermined"),
+    *("versions", "created"),
+)
+
+
+def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
+    """Fits a model to a feature table; see `Model.fit`."""
+    from perfmodel.campaign import versions
+    from perfmodel.fitting import fit
+
+    missing = [name for name in (model.output_name, *model.features) if name not in table.columns]
+    if missing:
+        raise FitError(f"the table has no column {missing[0]!r}; measure the kernels for this model")
+    flags = table["flags"] if "flags" in table.columns else [()] * len(table)
+    used = table[[not f for f in flags]]
+    if used.empty:
+        raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
+    columns = {name: used[name].to_numpy(dtype=np.float64) for name in model.features}
+    result = fit(
+        model.string,
+        columns,
+        used[model.output_name].to_numpy(dtype=np.float64),
+        labels=[str(label) for label in used.index],
+        **options,
+    )
+    return Calibration(
+        model=model,
+        parameters=result.parameters,
+        stderr=result.stderr,
+        covariance=result.covariance,
+        residual_std=_residual_std(result),
+        ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
+        device=dict(table.attrs.get("device", {})),
+        protocol=dict(table.attrs.get("protocol", {})),
+        rows=tuple(_rows(table, model.output_name, dict(zip(used.index, result.predicted, strict=True)))),
+        report=result.report(),
+        undetermined=tuple(str(u) for u in result.undetermined),
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _residual_std(result: FitResult) -> float:
+    if result.degrees_of_freedom < 1:
+        return float("nan")
+    return float(np.sqrt(np.sum(result.relative_errors**2) / result.degrees_of_freedom))
+
+
+def _rows(table: pd.DataFrame, output: str, predicted: Mapping[Any, float]) -> Iterable[CalibrationRow]:
+    for label, row in table.iterrows():
+        measured = float(row[output])
+        yield CalibrationRow(
+            str(row.get("kernel", label)),
+            str(row.get("variant", "")),
+            dict(row.get("sizes", {})),
+            str(row.get("key", "")),
+            measured if math.isfinite(measured) else None,
+            float(predicted[label]) if label in predicted else None,
+            tuple(row.get("flags", ())),
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
+    except ValueError as error:
+        raise CalibrationError(
+            f"calibration {path} is damaged ({error}); calibrate again or restore the file"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CalibrationError(f"{path} is not a calibration; give a file that Calibration.save wrote")
+    if content.get("version") != VERSION:
+        raise CalibrationError(
+            f"calibration {path} has format version {content.get('version')!r} and this perfmodel reads {VERSION}; "
+            "use the perfmodel that wrote it, or calibrate again"
+        )
+    return content
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """The saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
+    parameters = {str(name): float(value) for name, value in content["parameters"].items()}
+    stderr = {name: _number(content["stderr"][name]) for name in parameters}
+    rows = [[_number(entry) for entry in row] for row in content["covariance"]]
+    covariance = np.array(rows, dtype=np.float64).reshape(len(parameters), len(parameters))
+    residual_std = _number(content["residual_std"])
+    if not np.isfinite([*parameters.values()]).all() or np.isinf(covariance).any() or math.isinf(residual_std):
+        raise ValueError("a parameter is not a finite number")
+    return {
+        "parameters": parameters,
+        "stderr": stderr,
+        "covariance": covariance,
+        "residual_std": residual_std,
+        "ranges": {str(name): (float(low), float(high)) for name, (low, high) in content["ranges"].items()},
+        "device": dict(content["device"]),
+        "protocol": dict(content["protocol"]),
+        "report": str(content["report"]),
+        "undetermined": tuple(map(str, content["undetermined"])),
+        "versions": dict(content["versions"]),
+        "created": str(content["created"]),
+    }
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: what is unknown is null."""
+    if isinstance(value, np.ndarray | list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, np.floating):
+        return _plain(float(value))
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return value

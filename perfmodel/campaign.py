@@ -1,0 +1,218 @@
+"""Many kernels measured in this process: every time comes from the store or goes into it at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import perfmodel
+from perfmodel.device import Device
+from perfmodel.errors import KernelError, MeasurementError, nearest
+from perfmodel.kernel import Kernel
+from perfmodel.measurement import NEAR_OVERHEAD, NOISY, PROTOCOLS, Protocol, time_launch
+from perfmodel.store import Measurement, Store, measurement_key
+from perfmodel.vocabulary import Feature, MeasuredFeature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from perfmodel.model import Model
+
+FAILED = "failed"
+
+
+class MeasurementWarning(UserWarning):
+    """A kernel that could not be measured; its row has no time, and its flags say so."""
+
+
+def measure(
+    kernels: Iterable[Kernel],
+    model: Model | Iterable[Model],
+    *,
+    device: Device | str | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    protocol: Protocol | str = "unified",
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """The feature table of kernels: one row a kernel, one column a feature.
+
+    Args:
+        model: whose features are wanted; several models share one output feature and the measurements.
+        device: a device, its key, or part of its name; the best device found if left out.
+        store: where times are kept; what it already holds is not measured again. None keeps nothing.
+        protocol: how often a kernel runs and what its time is: a name of `PROTOCOLS`, or your own.
+        progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
+
+    Returns:
+        Columns ``kernel``, ``variant``, ``sizes``, the output feature, every input feature, ``flags`` and ``key``
+        (of the store); the index is a label for each row, ``attrs`` hold the device's fingerprint and the protocol.
+        A kernel that can't be measured has the time NaN and the flag ``failed: reason``.
+
+    Raises:
+        FeatureError, CountingError: for a feature that a kernel can't give; nothing is measured then.
+        DeviceError, StoreError: as their names say.
+        MeasurementError: if there is no kernel, or none could be measured.
+    """
+    import pandas as pd
+
+    kernels, models = list(kernels), _models(model)
+    if not kernels:
+        raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
+    chosen = _protocol(protocol)
+    output, output_name = models[0].output, models[0].output_name
+    features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
+    columns = {name: [float(f.eval(kernel)) for kernel in kernels] for name, f in features.items()}
+    if isinstance(output, MeasuredFeature):
+        target: Device = output.select_device(device)
+        with _opened(store) as opened:
+            results = _measured(kernels, target, opened, chosen, progress)
+        attrs = {"device": target.fingerprint(), "protocol": asdict(chosen), "output": output_name}
+    else:
+        results = [(float(output.eval(kernel)), (), "") for kernel in kernels]
+        attrs = {"device": {}, "protocol": {}, "output": output_name}
+    table = pd.DataFrame(
+        {
+            "kernel": [k.name for k in kernels],
+            "variant": [k.variant for k in kernels],
+            "sizes": [k.sizes for k in kernels],
+            output_name: [seconds for seconds, _, _ in results],
+            **columns,
+            "flags": [flags for _, flags, _ in results],
+            "key": [key for _, _, key in results],
+        },
+        index=[repr(k)[len("Kernel(") : -1] for k in kernels],
+    )
+    table.attrs.update(attrs)
+    return table
+
+
+Result = tuple[float, tuple[str, ...], str]
+
+
+def _measured(
+    kernels: Sequence[Kernel], device: Device, store: Store, protocol: Protocol, progress: bool | None
+) -> list[Result]:
+    """Seconds, flags and key for each kernel, from the store where it has them."""
+    keys = [measurement_key(k.program.content, k.sizes, device.fingerprint(), protocol) for k in kernels]
+    by_key = dict(zip(keys, kernels, strict=True))
+    results: dict[str, Result] = {
+        key: (found.seconds, _doubts(by_key[key], found.flags), key) for key, found in store.get_many(by_key).items()
+    }
+    missing = [key for key in by_key if key not in results]
+    for key in _with_progress(missing, progress):
+        results[key] = _measure_one(by_key[key], key, device, store, protocol)
+    # What disturbed a time has often passed by the end; a second look costs little.
+    for key in [key for key in missing if NOISY in results[key][1]]:
+        results[key] = _measure_one(by_key[key], key, device, store, protocol)
+    if all(np.isnan(seconds) for seconds, _, _ in results.values()):
+        raise MeasurementError(f"no kernel could be measured; the first one {results[keys[0]][1][0]}")
+    return [results[key] for key in keys]
+
+
+def _measure_one(kernel: Kernel, key: str, device: Device, store: Store, protocol: Protocol) -> Result:
+    try:
+        timing = time_launch(kernel.launch(), device, protocol)
+    except (KernelError, MeasurementError) as error:
+        warnings.warn(f"{kernel!r} was not measured: {error}", MeasurementWarning, stacklevel=4)
+        return np.nan, (f"{FAILED}: {error}",), key
+    record = Measurement(
+        key=key,
+        kernel=kernel.name,
+        content=kernel.program.content,
+        sizes=kernel.sizes,
+        tags=dict(kernel.tags),
+        device=device.fingerprint(),
+        protocol=asdict(protocol),
+        trials=timing.trials,
+        dropped=timing.dropped,
+        statistic=timing.statistic,
+        flags=timing.flags,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions(),
+    )
+    store.put(record)
+    return timing.seconds, _doubts(kernel, timing.flags), key
+
+
+def versions() -> dict[str, str]:
+    """Of everything that decides what is run and how it is counted."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"perfmodel": perfmodel.__version__}
+    for package in ("loopy", "islpy-barvinok", "pyopencl"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _doubts(kernel: Kernel, flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags that matter: for a kernel that does nothing, the launch overhead is what its time is about."""
+    does_nothing = not kernel.counts.operations and not kernel.counts.accesses
+    return tuple(flag for flag in flags if not (does_nothing and flag == NEAR_OVERHEAD))
+
+
+def _models(model: Model | Iterable[Model]) -> list[Model]:
+    from perfmodel.model import Model
+
+    models = [model] if isinstance(model, Model) else list(model)
+    if not models:
+        raise MeasurementError("measure needs a model; it says which features are wanted")
+    outputs = sorted({m.output_name for m in models})
+    if len(outputs) > 1:
+        raise MeasurementError(f"models measured together have one output feature, not {', '.join(outputs)}")
+    return models
+
+
+def _protocol(protocol: Protocol | str) -> Protocol:
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol not in PROTOCOLS:
+        raise MeasurementError(
+            f"no protocol {protocol!r}{nearest(protocol, PROTOCOLS)} (known: {', '.join(sorted(PROTOCOLS))})"
+        )
+    return PROTOCOLS[protocol]
+
+
+@contextmanager
+def _opened(store: Store | str | os.PathLike[str] | None) -> Iterator[Store]:
+    """A store that the caller opened stays open; a path is opened for this campaign."""
+    if isinstance(store, Store):
+        yield store
+    else:
+        with Store(store) as opened:
+            yield opened
+
+
+def _with_progress(keys: Sequence[str], progress: bool | None) -> Iterator[str]:
+    """The keys, with a bar and the time left once that has lasted two seconds, on a terminal only."""
+    import time
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    shown = console.is_terminal if progress is None else progress
+    columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not shown)
+    task = bar.add_task("", total=len(keys))
+    started = time.monotonic()
+    running = False
+    try:
+        for key in keys:
+            yield key
+            bar.advance(task)
+            if not running and time.monotonic() - started > 2:
+                bar.start()
+                running = True
+    finally:
+        if running:
+            bar.stop()

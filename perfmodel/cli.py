@@ -1,0 +1,247 @@
+"""The command line: thin, each command a few calls of the library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import perfmodel
+from perfmodel.errors import PerfmodelError
+
+if TYPE_CHECKING:
+    from perfmodel.kernel import Kernel
+
+DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0, or 2 after one sentence on standard error for anything a user can mend."""
+    parsed = _parser().parse_args(arguments)
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        parsed.run(parsed)
+    except PerfmodelError as error:
+        print(f"perfmodel: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("perfmodel: interrupted; everything measured so far is in the store", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 0
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """A warning in one line, without the place in the code."""
+    print(f"perfmodel: warning: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="perfmodel", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"perfmodel {perfmodel.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(run: Callable[[Any], None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=summary + ".", epilog=f"example: {example}")
+        added.set_defaults(run=run)
+        return added
+
+    command(_devices, "devices", "list the OpenCL devices and the drivers that failed", "perfmodel devices")
+    command(_features, "features", "list the families of features", "perfmodel features")
+    added = command(
+        _kernels,
+        "kernels",
+        "list generators and tags, or the kernels that tags select",
+        "perfmodel kernels matmul_sq n:512",
+    )
+    _tags(added, "*")
+    added = command(
+        _calibrate,
+        "calibrate",
+        "measure kernels and fit a model to them",
+        "perfmodel calibrate 'p_madd * f_op_float32_madd' --tags matmul_sq n:256,512 --out madd.json",
+    )
+    added.add_argument("model", help="model string, or @FILE that holds it")
+    added.add_argument("--output", default="f_cl_wall_time", help="output feature (default: %(default)s)")
+    _tags(added, "+", "--tags", action="append", required=True)
+    _conditions(added)
+    added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
+    added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
+    added.add_argument("--free", action="store_true", help="let parameters be negative")
+    for run, name, summary in (
+        (_predict, "predict", "predict the time of kernels"),
+        (_explain, "explain", "say where the predicted time of kernels goes"),
+        (_rank, "rank", "order kernels by their predicted time"),
+    ):
+        added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq tiled_prefetch:* n:1024")
+        added.add_argument("calibration", help="file that calibrate or demo wrote")
+        _tags(added, "+")
+    added = command(
+        _demo,
+        "demo",
+        "calibrate two models of matrix multiplication here and check them",
+        "perfmodel demo --device gpu",
+    )
+    _conditions(added)
+    added.add_argument("--out", default="demo-out", help="folder for results (default: %(default)s)")
+    return parser
+
+
+def _tags(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
+    parser.add_argument(name, nargs=count, metavar="TAG", help="generator names and name:value filters", **options)
+
+
+def _conditions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
+    parser.add_argument("--store", help="SQLite file that keeps every time (default: none, or in --out for demo)")
+    parser.add_argument("--protocol", help="unified, perflex or quick (default: unified)")
+
+
+def _devices(parsed: argparse.Namespace) -> None:
+    from perfmodel.device import devices, driver_faults
+    from perfmodel.report.tables import grid
+
+    found = devices()
+    lines = [
+        [
+            d.key,
+            d.name,
+            d.driver,
+            str(d.compute_units),
+            f"{d.clock_mhz} MHz" if d.clock_mhz else "-",
+            f"{d.local_memory // 1024} KiB",
+            f"{d.global_memory / 2**30:.1f} GiB",
+            d.platform,
+        ]
+        for d in found
+    ]
+    if lines:
+        print(grid(["key", "name", "driver", "units", "clock", "local", "global", "platform"], lines))
+    for fault in driver_faults():
+        print(f"driver {fault.library} ({fault.source}): {fault.reason}")
+    if not found:
+        from perfmodel.device import find_device
+
+        find_device()
+
+
+def _features(parsed: argparse.Namespace) -> None:
+    from perfmodel.vocabulary import families
+
+    for family in families():
+        print(f"{family.name}: {family.summary}")
+        for example in family.examples:
+            print(f"    {example}")
+
+
+def _kernels(parsed: argparse.Namespace) -> None:
+    if parsed.tags:
+        for kernel in _selected(parsed.tags):
+            print(repr(kernel)[len("Kernel(") : -1])
+        return
+    from perfmodel.collection import ALL_GENERATORS
+
+    for generator in ALL_GENERATORS:
+        print(f"{generator.name}: {generator.summary}")
+        for tag in generator.tags:
+            others = ", or another whole number" if tag.is_open else ""
+            print(f"    {tag.name}: {tag.summary}: {', '.join(tag.values)}{others}; default {','.join(tag.default)}")
+
+
+def _calibrate(parsed: argparse.Namespace) -> None:
+    from perfmodel.campaign import measure
+    from perfmodel.model import Model
+
+    model = Model(parsed.output, _text(parsed.model))
+    kernels = [kernel for tags in parsed.tags for kernel in _selected(tags)]
+    conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
+    table = measure(kernels, model, **conditions)
+    calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)
+    calibration.save(parsed.out)
+    print(calibration)
+    print(f"\nwritten to {parsed.out}")
+
+
+def _predict(parsed: argparse.Namespace) -> None:
+    from perfmodel.report.tables import grid, seconds
+
+    calibration, kernels = _loaded(parsed)
+    lines = []
+    for kernel in kernels:
+        time, std = calibration.predict(kernel, return_std=True)
+        lines.append([repr(kernel)[len("Kernel(") : -1], seconds(float(time)), seconds(float(std))])
+    print(grid(["kernel", "predicted", "standard deviation"], lines))
+
+
+def _explain(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    for kernel in kernels:
+        print(calibration.explain(kernel))
+
+
+def _rank(parsed: argparse.Namespace) -> None:
+    from perfmodel.report.tables import grid, seconds
+
+    calibration, kernels = _loaded(parsed)
+    lines = [
+        [f"{row.kernel} {row.variant} {row.sizes}", seconds(row.predicted_s), f"{row.times_best:.2f}"]
+        for row in calibration.rank(kernels).itertuples()
+    ]
+    print(grid(["kernel", "predicted", "times the best"], lines))
+
+
+def _demo(parsed: argparse.Namespace) -> None:
+    import shlex
+    from pathlib import Path
+
+    from perfmodel import recipe, report
+    from perfmodel.device import find_device
+    from perfmodel.store import Store
+
+    device = find_device(parsed.device)
+    print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
+    folder = Path(parsed.out)
+    with Store(parsed.store or report.prepared(folder) / "perfmodel.sqlite") as store:
+        outcome = recipe.run(
+            recipe.recipe("demo"),
+            device=device,
+            store=store,
+            protocol=parsed.protocol,
+            command=shlex.join(["perfmodel", *sys.argv[1:]]),
+            tell=lambda message: print(f"{message} …", flush=True),
+        )
+    for name, calibration in outcome.calibrations.items():
+        print(f"\n{name}: {' '.join(calibration.model.string.source.split())}")
+        print("\n".join(str(calibration).splitlines()[2 : 2 + len(calibration.parameters)]))
+    print(f"\n{report.comparison(outcome)}\n\n{report.verdict(outcome)}\n")
+    for path in report.write(outcome, folder):
+        print(f"written: {path}")
+
+
+def _selected(tags: Sequence[str]) -> list[Kernel]:
+    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+
+    return KernelCollection(ALL_GENERATORS).generate_kernels(tags)
+
+
+def _loaded(parsed: argparse.Namespace) -> Any:
+    from perfmodel.calibration import Calibration
+
+    return Calibration.load(parsed.calibration), _selected(parsed.tags)
+
+
+def _text(argument: str) -> str:
+    if not argument.startswith("@"):
+        return argument
+    try:
+        with open(argument[1:], encoding="utf-8") as file:  # noqa: PTH123
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PerfmodelError(f"model file {argument[1:]!r} cannot be read ({error}); give a text file") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

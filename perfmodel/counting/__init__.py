@@ -1,0 +1,1 @@
+"""What a kernel does, as exact symbolic counts of its sizes."""

@@ -1,0 +1,229 @@
+"""A device: what it is called, what it says of itself, and how one is chosen."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform as host
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.device.drivers import driver_faults, opencl, platforms
+from perfmodel.errors import DeviceError, nearest
+
+if TYPE_CHECKING:
+    from perfmodel.device.session import Session
+
+DEVICE_VARIABLE = "PERFMODEL_DEVICE"
+KINDS = ("gpu", "cpu", "accelerator")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One OpenCL device, as a plain value that can be compared, pickled and stored.
+
+    Attributes:
+        key: readable name and hash of platform, vendor, name and compute units; the same on every run and with every
+            driver version. Identical devices are told apart by ``.2``, ``.3``, in the order of their PCI addresses.
+        driver: the driver's version.
+        kind: ``"gpu"``, ``"cpu"`` or ``"accelerator"``.
+        clock_mhz: the highest clock that the driver reports, zero where it reports none.
+        global_memory, max_allocation, local_memory: bytes; the last is per work-group.
+        sub_group_size: work-items of a warp or wavefront where the driver tells, else None.
+    """
+
+    key: str
+    name: str
+    platform: str
+    vendor: str
+    driver: str
+    opencl_version: str
+    kind: str
+    compute_units: int
+    clock_mhz: int
+    global_memory: int
+    max_allocation: int
+    local_memory: int
+    max_work_group_size: int
+    max_work_item_sizes: tuple[int, ...]
+    sub_group_size: int | None
+    double_precision: bool
+    half_precision: bool
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything known of the device, as values that JSON can hold."""
+        return asdict(self) | {"max_work_item_sizes": list(self.max_work_item_sizes)}
+
+    def context(self) -> Any:
+        """This process's pyopencl context on the device.
+
+        Raises:
+            DeviceError: the device is not on this machine, or its driver refuses.
+        """
+        return self.session().context
+
+    def queue(self) -> Any:
+        """This process's pyopencl command queue on the device, with profiling; errors as in `context`."""
+        return self.session().queue
+
+    def session(self) -> Session:
+        """All that this process holds on the device; errors as in `context`."""
+        from perfmodel.device.session import Session
+
+        if self.key not in _sessions:
+            found = {device.key: raw for device, raw in _listed()}
+            if self.key not in found:
+                raise DeviceError(f"device {self.key} is not on this machine; {_candidates(list(found))}")
+            _sessions[self.key] = Session(self, found[self.key])
+        return _sessions[self.key]
+
+    def end_session(self) -> None:
+        """Forget all that this process holds on the device, as after a kernel that spoilt its context."""
+        _sessions.pop(self.key, None)
+
+
+_sessions: dict[str, Session] = {}
+
+
+def devices() -> list[Device]:
+    """Every OpenCL device of this machine, sorted by key; empty where there is none.
+
+    Raises:
+        DeviceError: pyopencl is not installed or does not load.
+    """
+    return [device for device, _ in _listed()]
+
+
+def find_device(selector: str | Device | None = None) -> Device:
+    """The one device that `selector` names.
+
+    Args:
+        selector: a key, the beginning of a key, a part of the device's or platform's name in any case, or ``gpu``,
+            ``cpu``, ``accelerator`` for the one of that kind with the most compute units. None takes the environment
+            variable PERFMODEL_DEVICE, or else a GPU if there is one, or else a CPU. A Device is returned as it is.
+
+    Raises:
+        DeviceError: there is no device, or `selector` names none or several.
+    """
+    if isinstance(selector, Device):
+        return selector
+    found = devices()
+    if not found:
+        raise DeviceError(_no_device())
+    selector = selector or os.environ.get(DEVICE_VARIABLE) or None
+    if selector is None:
+        return _largest(next(group for kind in KINDS if (group := [d for d in found if d.kind == kind])))
+    if matching := [device for device in found if device.key == selector]:
+        return matching[0]
+    wanted = selector.lower()
+    if wanted in KINDS:
+        matching = [device for device in found if device.kind == wanted]
+        if matching:
+            return _largest(matching)
+    matching = [device for device in found if device.key.startswith(wanted)] or [
+        device for device in found if wanted in device.name.lower() or wanted in device.platform.lower()
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    keys = [device.key for device in matching or found]
+    if matching:
+        raise DeviceError(f"{selector!r} names several devices; choose one by its key: {', '.join(keys)}")
+    raise DeviceError(f"no device is called {selector!r}; {_candidates(keys)}{nearest(selector, keys)}")
+
+
+def _largest(group: list[Device]) -> Device:
+    return max(group, key=lambda device: device.compute_units)
+
+
+def _candidates(keys: list[str]) -> str:
+    return f"there are {', '.join(keys)}" if keys else "there is none at all"
+
+
+def _no_device() -> str:
+    faults = "; ".join(str(fault) for fault in driver_faults())
+    return f"no OpenCL device was found: {_remedy()}" + (f" (drivers that give no device: {faults})" if faults else "")
+
+
+def _remedy() -> str:
+    if sys.platform == "linux" and host.machine() in ("x86_64", "AMD64"):
+        return "`pip install intel-opencl-rt intel-cmplr-lib-rt` gives one on any x86-64 processor"
+    if sys.platform == "linux":
+        return "Debian's and Ubuntu's package `pocl-opencl-icd` or conda-forge's `pocl` gives one on any processor"
+    if sys.platform == "darwin":
+        return "conda-forge's `pocl` gives one on any processor"
+    return "install the OpenCL driver of the processor's or graphics card's vendor"
+
+
+def _listed() -> list[tuple[Device, Any]]:
+    """Every device with its pyopencl object, sorted by key."""
+    described = [(_described(platform, raw), raw) for platform, raw in _raw_devices()]
+    # The order in which drivers list devices changes between runs: identical ones are ordered by where they sit.
+    described.sort(key=lambda pair: (pair[0].key, _pci_address(pair[1]), pair[0].driver))
+    seen: dict[str, int] = {}
+    listed = []
+    for device, raw in described:
+        count = seen[device.key] = seen.get(device.key, 0) + 1
+        listed.append((device if count == 1 else replace(device, key=f"{device.key}.{count}"), raw))
+    return listed
+
+
+def _raw_devices() -> Iterator[tuple[Any, Any]]:
+    """Every platform and device of pyopencl that can run kernels."""
+    cl = opencl()
+    for platform in platforms(cl):
+        try:
+            usable = [raw for raw in platform.get_devices() if raw.available and raw.compiler_available]
+        except cl.Error:  # a driver that fails: driver_faults tells more
+            continue
+        yield from ((platform, raw) for raw in usable)
+
+
+def _described(platform: Any, raw: Any) -> Device:
+    name, platform_name, vendor = raw.name.strip(), platform.name.strip(), raw.vendor.strip()
+    kinds = {4: "gpu", 2: "cpu"}  # CL_DEVICE_TYPE_GPU and CL_DEVICE_TYPE_CPU
+    extensions = raw.extensions.split()
+    return Device(
+        key=_key(platform_name, vendor, name, raw.max_compute_units),
+        name=name,
+        platform=platform_name,
+        vendor=vendor,
+        driver=raw.driver_version.strip(),
+        opencl_version=raw.version.strip(),
+        kind=next((kind for bit, kind in kinds.items() if raw.type & bit), "accelerator"),
+        compute_units=raw.max_compute_units,
+        clock_mhz=raw.max_clock_frequency,
+        global_memory=raw.global_mem_size,
+        max_allocation=raw.max_mem_alloc_size,
+        local_memory=raw.local_mem_size,
+        max_work_group_size=raw.max_work_group_size,
+        max_work_item_sizes=tuple(raw.max_work_item_sizes),
+        sub_group_size=_asked(raw, "warp_size_nv") or _asked(raw, "wavefront_width_amd"),
+        double_precision="cl_khr_fp64" in extensions,
+        half_precision="cl_khr_fp16" in extensions,
+    )
+
+
+def _key(platform: str, vendor: str, name: str, compute_units: int) -> str:
+    identity = hashlib.sha256("\n".join((platform, vendor, name, str(compute_units))).encode()).hexdigest()
+    readable = re.sub(r"\((r|tm|c)\)|@.*", "", name.lower())
+    slug = re.sub(r"[^a-z0-9]+", "-", readable).strip("-")[:40].strip("-") or "device"
+    return f"{slug}-{identity[:6]}"
+
+
+def _pci_address(raw: Any) -> tuple[int, ...]:
+    address = [_asked(raw, f"pci_{part}_nv") for part in ("domain_id", "bus_id", "slot_id")]
+    if address[1] is None and (topology := _asked(raw, "topology_amd")) is not None:
+        address = [_asked(topology, part) for part in ("bus", "device", "function")]
+    return tuple(-1 if part is None else part for part in address)
+
+
+def _asked(raw: Any, attribute: str) -> Any:
+    """A vendor's own attribute, None where the driver does not know it."""
+    cl = opencl()
+    try:
+        return getattr(raw, attribute)
+    except (AttributeError, cl.Error):
+        return None

@@ -1,0 +1,97 @@
+"""All that a process holds on one device: context, queue, compiled programs and spare buffers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.device.buffers import BufferPool
+from perfmodel.device.drivers import opencl
+from perfmodel.errors import DeviceError, KernelError
+
+if TYPE_CHECKING:
+    from perfmodel.device.device import Device
+
+LOG_LINES = 8
+
+
+class Session:
+    """Context, profiling queue, programs and buffers on one device; made on first use, kept by the process."""
+
+    def __init__(self, device: Device, raw: Any) -> None:
+        cl = opencl()
+        self.device = device
+        self.raw = raw
+        try:
+            self.context = cl.Context([raw])
+            self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        except cl.Error as error:
+            raise DeviceError(
+                f"device {device.key} cannot be used ({status(error)}): see `perfmodel devices`"
+            ) from error
+        self.buffers = BufferPool(self.context, self.queue, limit=device.global_memory // 8)
+        self._programs: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+    def kernel(self, source: str, name: str, options: tuple[str, ...]) -> Any:
+        """A new pyopencl kernel object; its program is compiled once.
+
+        Raises:
+            KernelError: the source does not compile (with the compiler's first lines) or has no kernel of that name.
+        """
+        cl = opencl()
+        program = self._programs.get((source, options))
+        if program is None:
+            program = self._programs[source, options] = self._built(source, name, options)
+        try:
+            return cl.Kernel(program, name)
+        except cl.Error as error:
+            names = program.get_info(cl.program_info.KERNEL_NAMES).replace(";", ", ")
+            raise KernelError(f"the source has no kernel {name!r}; it has {names or 'none'}") from error
+
+    def _built(self, source: str, name: str, options: tuple[str, ...]) -> Any:
+        cl = opencl()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # compilers talk on success as well
+            try:
+                return cl.Program(self.context, source).build(list(options))
+            except cl.Error as error:
+                raise KernelError(f"kernel {name!r} does not compile on {self.device.key}:\n{_log(error)}") from error
+
+
+@contextmanager
+def failures_of(kernel: str, device: Device) -> Iterator[None]:
+    """Turn what pyopencl raises within into a KernelError of one sentence, and end the device's session.
+
+    A kernel that fails while it runs leaves its context unusable on several drivers; the next launch gets a new one.
+    """
+    cl = opencl()
+    try:
+        yield
+    except (cl.Error, MemoryError) as error:
+        device.end_session()
+        raise KernelError(_sentence(kernel, device, status(error))) from error
+
+
+def status(error: Exception) -> str:
+    """The name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
+    cl = opencl()
+    code = getattr(error, "code", None)
+    return str(cl.status_code.to_string(code)) if isinstance(code, int) else type(error).__name__
+
+
+def _sentence(kernel: str, device: Device, code: str) -> str:
+    if "MEM" in code or code in ("OUT_OF_RESOURCES", "MemoryError"):
+        return f"kernel {kernel!r} ran out of memory or resources on {device.key} ({code}): use smaller sizes"
+    if code.startswith(("INVALID_WORK", "INVALID_GLOBAL")):
+        return f"{device.key} refuses the launch of kernel {kernel!r} ({code}): use another global or local size"
+    return f"kernel {kernel!r} failed on {device.key} ({code}): check its arguments and the memory that it accesses"
+
+
+def _log(error: Exception) -> str:
+    """The first lines of the compiler's log in the text of pyopencl's build error."""
+    lines = [line.rstrip() for line in str(error).split("\n") if line.strip()]
+    start = next((index + 1 for index, line in enumerate(lines) if line.startswith("Build on")), 0)
+    log = [f"    {line}" for line in lines[start:] if not line.startswith(("(options:", "Compilation "))]
+    return "\n".join(log[:LOG_LINES])

@@ -1,0 +1,101 @@
+"""Every error that perfmodel raises on purpose.
+
+Each message is one sentence that names the culprit and the remedy; the command line prints it and exits with
+status 2. Anything that is not a `PerfmodelError` is a defect of perfmodel.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PerfmodelError(Exception):
+    """Base of all errors caused by input, environment or data rather than by a defect."""
+
+
+class ModelStringError(PerfmodelError):
+    """A model string that is not in the language; the message shows line, column and a caret.
+
+    Attributes:
+        line: 1-based line of the culprit in the model string.
+        column: 1-based column of the culprit.
+    """
+
+    def __init__(self, message: str, source: str = "", position: int = 0) -> None:
+        before = source[:position]
+        self.line = before.count("\n") + 1
+        self.column = position - (before.rfind("\n") + 1) + 1
+        self.reason = message
+        super().__init__(
+            f"{message} (line {self.line}, column {self.column})\n{_excerpt(source, self.line, self.column)}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class FeatureError(PerfmodelError):
+    """A feature name that no family understands, or a feature that a kernel cannot give.
+
+    Attributes:
+        offset: 0-based position of the culprit inside the feature's name, where there is one.
+    """
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class TagError(PerfmodelError):
+    """A tag that no generator knows, or one whose value selects nothing."""
+
+
+class KernelError(PerfmodelError):
+    """A kernel that cannot be bound, counted, built or run as asked."""
+
+
+class CountingError(KernelError):
+    """A kernel whose counts cannot be derived."""
+
+
+class DeviceError(PerfmodelError):
+    """A device that is not there, is ambiguous, or whose driver does not load."""
+
+
+class MeasurementError(PerfmodelError):
+    """A measurement that failed or gave times that mean nothing."""
+
+
+class StoreError(PerfmodelError):
+    """A measurement store that cannot be opened, read or written."""
+
+
+class FitError(PerfmodelError):
+    """A fit that cannot be done with the given measurements."""
+
+
+class CalibrationError(PerfmodelError):
+    """A calibration file that is damaged or does not fit the kernel or model."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
+    """A phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
+    close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _excerpt(source: str, line: int, column: int, width: int = 96) -> str:
+    """The culprit's line with a caret below it, shortened around the caret."""
+    lines = source.split("\n")
+    text = lines[line - 1] if line <= len(lines) else ""
+    start = max(0, column - 1 - width // 2)
+    shown = "".join(ch if ch.isprintable() else " " for ch in text[start : start + width])
+    return f"    {shown}\n    {' ' * (column - 1 - start)}^"
+
+
+def _rebuild(cls: type[ModelStringError], args: tuple[object, ...], state: dict[str, object]) -> ModelStringError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, *args)
+    error.__dict__.update(state)
+    return error

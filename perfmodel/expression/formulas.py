@@ -1,0 +1,129 @@
+"""How functions evaluate, what they are lowered into and what their partial derivatives are, as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from perfmodel.expression.algebra import ONE, ZERO, add, call, chain, divide, multiply, power, subtract
+from perfmodel.expression.tree import Node, Number
+
+Arguments = tuple[Node, ...]
+HALF = Number(0.5)
+
+
+def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a plain numpy expression the `out` argument of a ufunc; it is written only when the result is complete."""
+
+    def apply(*arguments: Any, out: Any = None) -> Any:
+        result = function(*arguments)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    return apply
+
+
+@elementwise
+def step(x: Any) -> Any:
+    return np.heaviside(x, 1.0)
+
+
+@elementwise
+def product(x: Any, y: Any) -> Any:
+    return np.where((x == 0) | (y == 0), 0.0, np.multiply(x, y))
+
+
+@elementwise
+def power_log(x: Any, y: Any) -> Any:
+    return np.where(x == 0, 0.0, np.power(x, y) * np.log(x))
+
+
+@elementwise
+def ratio(x: Any, y: Any) -> Any:
+    return np.where(y == 0, 1.0, np.divide(x, y))
+
+
+@elementwise
+def select(x: Any, y: Any, then: Any, otherwise: Any) -> Any:
+    return np.where(np.less_equal(x, y), then, otherwise)
+
+
+def flat_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    """Of a function that is constant almost everywhere."""
+    return (ZERO,) * len(arguments)
+
+
+def minimum_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    x, y = arguments
+    return call("select", x, y, ONE, ZERO), call("select", x, y, ZERO, ONE)
+
+
+def maximum_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    x, y = arguments
+    return call("select", y, x, ONE, ZERO), call("select", y, x, ZERO, ONE)
+
+
+def select_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    x, y = arguments[:2]
+    return ZERO, ZERO, call("select", x, y, ONE, ZERO), call("select", x, y, ZERO, ONE)
+
+
+def lower_smooth_step(arguments: Arguments) -> Node:
+    x, p = arguments
+    return multiply(add(call("tanh", multiply(p, x)), ONE), HALF)
+
+
+def lower_smooth_max(arguments: Arguments) -> Node:
+    """With s(-x) = 1 - s(x), a*s(a-b) + b*s(b-a) = (a + b + (a-b)*tanh(p*(a-b)))/2: one tanh, and nothing cancels."""
+    a, b, p = arguments
+    difference = subtract(a, b)
+    spread = multiply(difference, call("tanh", multiply(p, difference)))
+    return multiply(add(add(a, b), spread), HALF)
+
+
+def lower_saturating(arguments: Arguments) -> Node:
+    n, a, b, c, a2, c2, n_sat = arguments
+    return call("select", n, n_sat, add(multiply(a, power(n, b)), c), add(multiply(a2, n), c2))
+
+
+def lower_group_utilization(arguments: Arguments) -> Node:
+    """The published sum is x/ceil(x) with x = n_groups/n_units, as floor(x) plus the rest is x; no groups utilize 0."""
+    x = divide(*arguments)
+    return divide(x, call("maximum", call("ceil", x), ONE))
+
+
+def lower_overlap(arguments: Arguments) -> Node:
+    largest, _, powers, p = _overlap_parts(arguments)
+    return multiply(largest, power(powers, divide(ONE, p)))
+
+
+def overlap_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    """Relative to the largest resource, so that nothing overflows however large p is.
+
+    The p-norm has no gradient where all resources are 0; there each counts as equal to the largest.
+    """
+    _, ratios, powers, p = _overlap_parts(arguments)
+    scale = power(powers, divide(subtract(ONE, p), p))
+    logs = _total([call("power_log", ratio, p) for ratio in ratios])
+    slope = subtract(divide(logs, powers), divide(call("log", powers), p))
+    by_resource = [multiply(power(ratio, subtract(p, ONE)), scale) for ratio in ratios]
+    return (*by_resource, divide(multiply(node, slope), p))
+
+
+def _overlap_parts(arguments: Arguments) -> tuple[Node, list[Node], Node, Node]:
+    """The maximum, each resource relative to it, the sum of their p-th powers (at least 1), and p."""
+    *resources, p = arguments
+    largest = chain("maximum", tuple(resources))
+    ratios = [call("ratio", resource, largest) for resource in resources]
+    return largest, ratios, _total([power(ratio, p) for ratio in ratios]), p
+
+
+def _total(summands: list[Node]) -> Node:
+    result = summands[0]
+    for summand in summands[1:]:
+        result = add(result, summand)
+    return result

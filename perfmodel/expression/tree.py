@@ -1,0 +1,92 @@
+"""The expression tree of a model string: plain immutable nodes, shared where a term is used twice.
+
+Nodes compare by identity, so that every algorithm over them can memoise by node and cost stays proportional to the
+number of distinct nodes, however often a term is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Node:
+    """Any part of an expression."""
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        from perfmodel.expression.text import to_text
+
+        return f"<{type(self).__name__} {to_text(self)}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Number(Node):
+    value: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Parameter(Node):
+    """A hardware-dependent value to be fitted; the name starts with ``p_``."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class FeatureName(Node):
+    """A kernel characteristic; the name starts with ``f_`` and may carry conditions."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Binary(Node):
+    """``left operator right`` with operator one of ``+ - * / **``."""
+
+    operator: str
+    left: Node
+    right: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Negation(Node):
+    operand: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Call(Node):
+    """One of the language's functions or of the primitives below them (see `perfmodel.expression.functions`)."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.arguments
+
+
+def walk(*roots: Node, leaves: Container[Node] = ()) -> Iterator[Node]:
+    """Every distinct node below the roots once, children before parents; nothing below one of the `leaves`."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node not in leaves:
+                stack.extend((child, False) for child in reversed(node.children))

@@ -1,0 +1,155 @@
+"""What a fit found, how sure it is, and what it cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Method = Literal["linear", "nonlinear"]
+
+_NOTABLE_CORRELATION = 0.5
+_WORST_ROWS = 5
+
+
+class FitWarning(UserWarning):
+    """Parameters that the measurements do not fix; their values in the result are one choice among many."""
+
+
+@dataclass(frozen=True)
+class Undetermined:
+    """Parameters that the measurements leave open, and why."""
+
+    parameters: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.parameters)}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Parameter values as a solver returns them, before any judgement."""
+
+    parameters: dict[str, float]
+    starts: int
+    evaluations: int
+    message: str
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The fitted parameters of one model on one measurement set of N rows.
+
+    Attributes:
+        parameters: Fitted values in the units of the model, in the model's order.
+        stderr: Standard error of each parameter; nan where the measurements give none: at a bound (taken as known
+            there), or undetermined.
+        covariance: Shape (P, P), in the order of `parameters`: the inverse of J^T J times the reduced chi-square.
+            Rows and columns of parameters at a bound or without influence are zero, and directions that the
+            measurements leave open are left out, so that it carries only what was measured into predictions.
+        predicted, measured: Outputs in seconds, shape (N,).
+        labels: Name of each row.
+        at_bound: Parameters whose value is one of their bounds.
+        undetermined: Parameters that the measurements do not fix, with reasons.
+        method: "linear" (solved directly) or "nonlinear" (the best of several starts).
+        residuals: "relative" ((predicted - measured) / measured) or "absolute" (seconds).
+        starts: Starting points tried, 0 for a linear model.
+        nfev: Evaluations of the model, 0 for a linear model.
+        chi_square: Sum of squared residuals.
+        degrees_of_freedom: N less the number of fitted directions.
+        message: How the solver ended.
+    """
+
+    parameters: dict[str, float]
+    stderr: dict[str, float]
+    covariance: Array
+    predicted: Array
+    measured: Array
+    labels: tuple[str, ...]
+    at_bound: tuple[str, ...]
+    undetermined: tuple[Undetermined, ...]
+    method: Method
+    residuals: Literal["relative", "absolute"]
+    starts: int
+    nfev: int
+    chi_square: float
+    degrees_of_freedom: int
+    message: str
+
+    @property
+    def relative_errors(self) -> Array:
+        """(predicted - measured) / measured, shape (N,)."""
+        return (self.predicted - self.measured) / self.measured
+
+    @property
+    def correlation(self) -> Array:
+        """Shape (P, P); zero where the covariance is, one on the diagonal."""
+        deviations = np.sqrt(np.diag(self.covariance))
+        products = np.outer(deviations, deviations)
+        correlation: Array = np.divide(self.covariance, products, out=np.zeros_like(products), where=products > 0)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
+    @property
+    def reduced_chi_square(self) -> float:
+        """Chi-square per degree of freedom, nan without any."""
+        return self.chi_square / self.degrees_of_freedom if self.degrees_of_freedom else float("nan")
+
+    def report(self) -> str:
+        """The fit as plain text: values with standard errors, correlations, worst rows, what is undetermined."""
+        sections = (
+            self._summary(),
+            self._parameter_lines(),
+            self._correlation_lines(),
+            self._worst_lines(),
+            [f"undetermined {item}" for item in self.undetermined],
+        )
+        return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+    def _summary(self) -> list[str]:
+        errors = np.abs(self.relative_errors)
+        tried = f"{self.starts} starts, {self.nfev} evaluations" if self.method == "nonlinear" else "solved directly"
+        return [
+            f"{self.method} least squares, {self.residuals} residuals, {tried}: {self.message}",
+            f"{len(self.measured)} measurements, {self.degrees_of_freedom} degrees of freedom,"
+            f" chi-square {self.chi_square:.4g}, reduced {self.reduced_chi_square:.4g}",
+            f"relative error: mean {errors.mean():.2%}, maximum {errors.max():.2%}",
+        ]
+
+    def _parameter_lines(self) -> list[str]:
+        width = max(map(len, self.parameters))
+        lines = []
+        for name, value in self.parameters.items():
+            error = self.stderr[name]
+            if name in self.at_bound:
+                note = "(at bound)"
+            elif np.isnan(error):
+                note = "(no standard error)"
+            else:
+                note = f"+/- {error:.2e}" + (f" ({abs(error / value):.2%})" if value else "")
+            lines.append(f"{name:<{width}} = {value: .6e} {note}")
+        return lines
+
+    def _correlation_lines(self) -> list[str]:
+        names, correlation = list(self.parameters), self.correlation
+        pairs = [
+            (correlation[i, j], names[i], names[j])
+            for i in range(len(names))
+            for j in range(i)
+            if abs(correlation[i, j]) > _NOTABLE_CORRELATION
+        ]
+        ordered = sorted(pairs, key=lambda pair: -abs(pair[0]))
+        return [f"correlation({second}, {first}) = {value:+.3f}" for value, first, second in ordered]
+
+    def _worst_lines(self) -> list[str]:
+        errors = self.relative_errors
+        worst = np.argsort(-np.abs(errors), kind="stable")[:_WORST_ROWS]
+        return ["largest relative errors:"] + [
+            f"  {errors[row]:+8.2%}  {self.measured[row]:.4e} s measured, {self.predicted[row]:.4e} s predicted"
+            f"  {self.labels[row]}"
+            for row in worst
+        ]

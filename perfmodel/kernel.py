@@ -1,0 +1,168 @@
+"""Kernel: a program with sizes and tags bound, ready to be counted, measured and predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from perfmodel.errors import KernelError, nearest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.measurement import Launch
+
+
+class Program(Protocol):
+    """What a kernel runs, with its sizes still open: a Loopy program today, OpenCL C source beside it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def content(self) -> str:
+        """SHA-256 of what the device is given; equal for equal programs, in every process."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the scalar arguments: sizes and other numbers."""
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The arguments on which the counts depend."""
+
+    @property
+    def counts(self) -> KernelCounts: ...
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        """Raises KernelError where sizes break what the program assumes."""
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch: ...
+
+
+class Kernel:
+    """A program bound to sizes and tags; immutable, hashable by content.
+
+    Args:
+        program: a Loopy translation unit, or any `Program`.
+        tags: what a generator says of this kernel; free for your own kernels.
+        arguments: sizes (``n=1024``) and other scalar arguments. Those left out stay open until `at` or a prediction
+            gives them; scalars that are no sizes then run as 1.
+
+    Raises:
+        KernelError: for an argument that the program doesn't have, or a size that breaks its assumptions.
+    """
+
+    __slots__ = ("_arguments", "program", "tags")
+
+    program: Program
+    tags: Mapping[str, str]
+
+    def __init__(self, program: Any, tags: Mapping[str, str] | None = None, **arguments: float) -> None:
+        self.program = program if hasattr(program, "launch") else _loopy_program(program)
+        self.tags = dict(tags or {})
+        self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
+        for name in self._arguments:
+            if name not in self.program.arguments:
+                raise KernelError(
+                    f"kernel {self.name!r} has no size or argument {name!r}; it has "
+                    f"{', '.join(self.program.arguments) or 'none'}{nearest(name, self.program.arguments)}"
+                )
+        bound = {name: np.asarray(value) for name, value in self.sizes.items()}
+        if len(bound) == len(self.program.sizes):
+            self.program.check(bound)
+
+    @property
+    def name(self) -> str:
+        return self.tags.get("generator", self.program.name)
+
+    @property
+    def variant(self) -> str:
+        """The tags that tell this kernel from its siblings, e.g. ``dtype=float32 prefetch=True``."""
+        return " ".join(f"{key}={value}" for key, value in self.tags.items() if key != "generator")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: int(self._arguments[name]) for name in self.program.sizes if name in self._arguments}
+
+    def at(self, **arguments: float) -> Kernel:
+        """The same kernel with these sizes or arguments instead."""
+        return Kernel(self.program, self.tags, **{**self._arguments, **arguments})
+
+    def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """All sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
+
+        Raises:
+            KernelError: for sizes that are missing, unknown, or outside what the kernel assumes.
+        """
+        for name in sizes:
+            if name not in self.program.sizes:
+                raise KernelError(
+                    f"kernel {self.name!r} has no size {name!r}; it has "
+                    f"{', '.join(self.program.sizes) or 'none'}{nearest(name, self.program.sizes)}"
+                )
+        merged = {**self.sizes, **sizes}
+        missing = [name for name in self.program.sizes if name not in merged]
+        if missing:
+            raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
+        bound = {name: _whole(self.name, name, merged[name]) for name in self.program.sizes}
+        self.program.check(bound)
+        return bound
+
+    def launch(self) -> Launch:
+        """What the device is asked to run."""
+        self.bind({})
+        ones = dict.fromkeys(self.program.arguments, 1)
+        return self.program.launch({**ones, **self._arguments})
+
+    @property
+    def counts(self) -> KernelCounts:
+        return self.program.counts
+
+    def __repr__(self) -> str:
+        parts = [self.variant] if self.variant else []
+        parts += [f"{name}={value}" for name, value in self._arguments.items()]
+        return f"Kernel({' '.join([self.name, *parts])})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return self._arguments == other._arguments and self.program.content == other.program.content
+
+    def __hash__(self) -> int:
+        return hash((self.program.content, tuple(self._arguments.items())))
+
+
+def _loopy_program(translation_unit: Any) -> Program:
+    from perfmodel.loopy_program import LoopyProgram
+
+    return LoopyProgram(translation_unit)
+
+
+def _plain(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise KernelError(f"{name}={value!r} is not a number; a kernel is bound to numbers")
+    return int(value) if isinstance(value, int | np.integer) else float(value)
+
+
+def _whole(kernel: str, name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+        whole = array.astype(np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise KernelError(f"size {name}={value!r} of kernel {kernel!r} is not a whole number") from error
+    if array.dtype.kind not in "iu" and not np.array_equal(whole, array):
+        raise KernelError(f"size {name} of kernel {kernel!r} has values that are not whole numbers")
+    return whole
+
+
+def common_tags(kernels: Iterable[Kernel]) -> set[str]:
+    """Tags with one value throughout, which tell no kernel from another."""
+    seen: dict[str, set[str]] = {}
+    for kernel in kernels:
+        for key, value in kernel.tags.items():
+            seen.setdefault(key, set()).add(value)
+    return {key for key, values in seen.items() if len(values) == 1}

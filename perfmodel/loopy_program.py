@@ -1,0 +1,169 @@
+"""A Loopy translation unit as a Program: its generated OpenCL C, its launch shape, its symbolic counts."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.errors import KernelError
+from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
+
+
+class LoopyProgram:
+    """See `perfmodel.kernel.Program`.
+
+    Args:
+        translation_unit: one entry point, all argument types known.
+
+    Raises:
+        KernelError: for anything else.
+    """
+
+    def __init__(self, translation_unit: Any) -> None:
+        import loopy as lp
+
+        if not isinstance(translation_unit, lp.TranslationUnit):
+            raise KernelError(
+                f"{type(translation_unit).__name__} is not a kernel; give a Loopy program, as loopy.make_kernel returns"
+            )
+        if len(translation_unit.entrypoints) != 1:
+            raise KernelError(
+                f"the Loopy program has {len(translation_unit.entrypoints)} entry points; select one with "
+                "translation_unit.with_entrypoints(name)"
+            )
+        target = translation_unit.target
+        if not isinstance(target, lp.OpenCLTarget):
+            translation_unit = translation_unit.copy(target=lp.PyOpenCLTarget())
+        self.translation_unit = translation_unit
+        kernel = translation_unit.default_entrypoint
+        self.name: str = kernel.name
+        scalars = [arg for arg in kernel.args if isinstance(arg, lp.ValueArg)]
+        self.arguments: tuple[str, ...] = tuple(arg.name for arg in scalars)
+        self.sizes: tuple[str, ...] = tuple(
+            a.name for a in scalars if a.dtype is None or a.dtype.numpy_dtype.kind in "iu"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LoopyProgram, (self.translation_unit,))
+
+    @cached_property
+    def counts(self) -> KernelCounts:
+        from perfmodel.counting.loopy_counts import count_loopy
+
+        return count_loopy(self.translation_unit)
+
+    @cached_property
+    def content(self) -> str:
+        source, name, arguments, grid = self._code
+        text = "\n".join([source, name, repr([str(a) for a in arguments]), repr([str(g) for g in grid])])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def source(self) -> str:
+        """The OpenCL C that Loopy generates."""
+        return self._code[0]
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        from perfmodel.counting.quasipolynomial import holds
+
+        for name, value in sizes.items():
+            if np.any(value < 0):
+                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        good = np.asarray(holds(self._assumptions, sizes))
+        if not good.all():
+            shape = np.broadcast_shapes(good.shape, *(np.shape(v) for v in sizes.values()))
+            bad = int(np.argmin(np.broadcast_to(good, shape)))
+            culprit = ", ".join(f"{n}={int(np.broadcast_to(v, shape).flat[bad])}" for n, v in sizes.items())
+            raise KernelError(f"{culprit} breaks what kernel {self.name!r} assumes: {self._assumption_text}")
+
+    @cached_property
+    def _assumptions(self) -> Any:
+        import islpy as isl
+
+        from perfmodel.counting.quasipolynomial import constraints
+
+        assumptions = self.translation_unit.default_entrypoint.assumptions
+        return constraints(isl.Set.from_basic_set(assumptions))
+
+    @property
+    def _assumption_text(self) -> str:
+        text = str(self.translation_unit.default_entrypoint.assumptions)
+        return text[text.index(":") + 1 : text.rindex("}")].strip() or "nothing"
+
+    @cached_property
+    def _code(self) -> tuple[str, str, tuple[Any, ...], tuple[Any, Any]]:
+        """Source, kernel name, arguments in order, and (global, local) extents as expressions."""
+        import loopy as lp
+        from loopy.diagnostic import LoopyError
+        from loopy.schedule import CallKernel
+        from loopy.schedule.tools import get_subkernel_arg_info
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                program = lp.preprocess_program(lp.infer_unknown_types(self.translation_unit))
+                kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
+                source = lp.generate_code_v2(program).device_code()
+                extents = kernel.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+            except LoopyError as error:
+                raise KernelError(f"Loopy cannot generate code for kernel {self.name!r}: {error}") from error
+        calls = [item.kernel_name for item in kernel.linearization if isinstance(item, CallKernel)]
+        if len(calls) != 1:
+            raise KernelError(
+                f"kernel {self.name!r} becomes {len(calls)} device kernels; split it at its global barriers, and "
+                "measure each by itself"
+            )
+        info = get_subkernel_arg_info(kernel, calls[0])
+        if info.passed_temporaries:
+            raise KernelError(
+                f"kernel {self.name!r} has temporaries in global memory ({', '.join(info.passed_temporaries)}); make "
+                "them arguments"
+            )
+        arguments = tuple(kernel.arg_dict[name] for name in info.passed_arg_names)
+        return source, calls[0], arguments, extents
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        """The launch at these scalar arguments (a value for each of `arguments`)."""
+        import loopy as lp
+        from pymbolic import evaluate
+
+        source, name, declared, (groups, local) = self._code
+        context = dict(arguments)
+        local_size = tuple(int(evaluate(extent, context)) for extent in local) or (1,)
+        group_counts = tuple(int(evaluate(extent, context)) for extent in groups) or (1,)
+        rank = max(len(local_size), len(group_counts))
+        local_size += (1,) * (rank - len(local_size))
+        group_counts += (1,) * (rank - len(group_counts))
+        bound: list[ArrayArgument | ScalarArgument] = []
+        for argument in declared:
+            dtype = argument.dtype.numpy_dtype
+            if isinstance(argument, lp.ValueArg):
+                bound.append(ScalarArgument(argument.name, dtype.name, arguments[argument.name]))
+            else:
+                size = self._elements(argument, context)
+                bound.append(ArrayArgument(argument.name, dtype.name, size, argument.is_output))
+        return Launch(
+            source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
+        )
+
+    def _elements(self, array: Any, context: Mapping[str, float]) -> int:
+        """Elements from the array's first to its last, with the gaps that its strides leave."""
+        from pymbolic import evaluate
+
+        last = 0
+        for extent, tag in zip(array.shape, array.dim_tags, strict=True):
+            last += (int(evaluate(extent, context)) - 1) * int(evaluate(tag.stride, context))
+        limit = np.iinfo(self.translation_unit.default_entrypoint.index_dtype.numpy_dtype).max
+        if last >= limit:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has {last + 1} elements, more than its "
+                f"{limit.bit_length()}-bit index reaches; make the kernel with index_dtype=numpy.int64"
+            )
+        return last + 1

@@ -1,0 +1,402 @@
+"""How one kernel launch is timed: profiling events, arrays touched before, trials by a named protocol."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.device.device import Device
+from perfmodel.device.session import Session, failures_of
+from perfmodel.errors import KernelError, MeasurementError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    "min": min,
+    "mean": statistics.fmean,
+    "median": statistics.median,
+}
+NEAR_OVERHEAD = "near-launch-overhead"
+NOISY = "noisy"
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """A kernel's global array of `size` elements of a numpy `dtype`; a vector type counts as its elements."""
+
+    name: str
+    dtype: str
+    size: int
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A kernel's argument passed by value, of a numpy `dtype`."""
+
+    name: str
+    dtype: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of an OpenCL C kernel: everything that decides what the device does.
+
+    Attributes:
+        global_size: work-items along each axis.
+        local_size: work-items of a work-group along each axis; divides `global_size`.
+        arguments: in the kernel's order.
+        build_options: given to the OpenCL compiler.
+    """
+
+    source: str
+    kernel_name: str
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+    arguments: tuple[ArrayArgument | ScalarArgument, ...]
+    build_options: tuple[str, ...] = ()
+
+    def arrays(self) -> list[ArrayArgument]:
+        return [argument for argument in self.arguments if isinstance(argument, ArrayArgument)]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How often a launch is run and what its time is.
+
+    Attributes:
+        dropped: leading trials that do not count.
+        statistic: ``"min"``, ``"mean"`` or ``"median"`` of the trials kept.
+        budget_s: no further trial once this many seconds went by, None for no limit.
+        min_trials: trials kept before the budget may end the measurement.
+    """
+
+    name: str
+    trials: int
+    dropped: int
+    statistic: str
+    budget_s: float | None = None
+    min_trials: int = 1
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            hint = nearest(self.statistic, STATISTICS)
+            raise MeasurementError(
+                f"protocol {self.name!r} has no statistic {self.statistic!r}: use {_or(STATISTICS)}{hint}"
+            )
+        if not 0 <= self.dropped < self.trials or not 1 <= self.min_trials <= self.trials - self.dropped:
+            raise MeasurementError(
+                f"protocol {self.name!r} keeps no trial: raise its trials or lower dropped and min_trials"
+            )
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        # Stevens and Klöckner 2016, section 4.2: the first run allocates, the second varies more than the rest.
+        Protocol("unified", trials=30, dropped=4, statistic="min"),
+        # Stevens and Klöckner, the journal version: the mean of 60 trials.
+        Protocol("perflex", trials=60, dropped=0, statistic="mean"),
+        # For a first look on slow devices.
+        Protocol("quick", trials=30, dropped=4, statistic="min", budget_s=2.0, min_trials=3),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a launch took: every trial in seconds, in the order they ran, the dropped ones too."""
+
+    trials: tuple[float, ...]
+    dropped: int
+    statistic: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return reduced(self.trials, self.dropped, self.statistic)
+
+    @property
+    def spread(self) -> float:
+        """How well the kept trials agree on the time, as a fraction of it.
+
+        A minimum is sure if others come near it: the distance to the lower quartile. Mean and median are sure if the
+        middle half of the trials lies close together: half the distance between the quartiles.
+        """
+        return _spread(self.trials[self.dropped :], self.statistic)
+
+
+def reduced(trials: Sequence[float], dropped: int, statistic: str) -> float:
+    """The one time, in seconds, that stands for a launch's trials.
+
+    Raises:
+        MeasurementError: no trial is left after dropping, or the statistic is unknown.
+    """
+    kept = trials[dropped:]
+    if not kept or statistic not in STATISTICS:
+        raise MeasurementError(f"{statistic!r} of {len(kept)} trials is no time: keep one and use {_or(STATISTICS)}")
+    return float(STATISTICS[statistic](kept))
+
+
+def time_launch(launch: Launch, device: Device, protocol: Protocol) -> Timing:
+    """Time a launch on arrays of random values that are allocated and touched before.
+
+    Raises:
+        KernelError: the launch does not fit the device, does not compile, or fails.
+        MeasurementError: the device's profiling clock gave times that mean nothing.
+    """
+    trials = _trials(launch, device, protocol)
+    return Timing(trials, protocol.dropped, protocol.statistic, _flags(trials[protocol.dropped :], protocol, device))
+
+
+def launch_overhead(device: Device) -> float:
+    """Seconds that an empty kernel of one work-item takes, the minimum of 30 runs; measured once a process.
+
+    Raises:
+        KernelError, MeasurementError: as `time_launch`.
+    """
+    if device.key not in _overheads:
+        empty = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+        _overheads[device.key] = min(_trials(empty, device, Protocol("overhead", 30, 0, "min")))
+    return _overheads[device.key]
+
+
+_overheads: dict[str, float] = {}
+
+
+def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Run a launch once on the given host arrays and return its outputs, for checking them.
+
+    Args:
+        arrays: for each array argument by name, its content in memory order; outputs left out start as zeros.
+
+    Returns:
+        Each output by name, shaped as the array given for it, else flat.
+
+    Raises:
+        KernelError: as `time_launch`, or an array is missing or of another size or dtype than the launch says.
+    """
+    hosts = _hosts(launch, arrays)
+    with _prepared(launch, device) as (session, kernel, buffers):
+        from pyopencl import enqueue_copy
+
+        for name, host in hosts.items():
+            enqueue_copy(session.queue, buffers[name], host.ravel(order="K"))
+        _enqueued(launch, session, kernel).wait()
+        outputs: dict[str, np.ndarray] = {}
+        for argument in launch.arrays():
+            if argument.is_output:
+                enqueue_copy(session.queue, hosts[argument.name].ravel(order="K"), buffers[argument.name])
+                outputs[argument.name] = hosts[argument.name]
+    return outputs
+
+
+def check_launch(launch: Launch, device: Device) -> None:
+    """Refuse what cannot run on the device, before anything is allocated.
+
+    Raises:
+        KernelError: sizes that do not match, a work-group that is too large, or arrays that do not fit.
+    """
+    name, sizes = launch.kernel_name, (launch.global_size, launch.local_size)
+    if not 1 <= len(launch.global_size) <= 3 or len(launch.global_size) != len(launch.local_size):
+        raise KernelError(f"kernel {name!r} has sizes {sizes[0]} and {sizes[1]}: give 1 to 3 axes, the same for both")
+    if min(launch.global_size + launch.local_size) < 1:
+        raise KernelError(f"kernel {name!r} has an empty launch, global {sizes[0]} and local {sizes[1]}: enlarge it")
+    for axis, (total, group) in enumerate(zip(*sizes, strict=True)):
+        if total % group:
+            raise KernelError(
+                f"kernel {name!r} has {total} work-items along axis {axis}, no multiple of its {group} to a "
+                "work-group: change one of them"
+            )
+        if axis < len(device.max_work_item_sizes) and group > device.max_work_item_sizes[axis]:
+            raise _group_too_large(launch, device.key, f"{device.max_work_item_sizes[axis]} along axis {axis}")
+    if math.prod(launch.local_size) > device.max_work_group_size:
+        raise _group_too_large(launch, device.key, str(device.max_work_group_size))
+    _check_arrays(launch, device)
+
+
+def _check_arrays(launch: Launch, device: Device) -> None:
+    total = 0
+    for argument in launch.arguments:
+        size = _item_size(launch, argument)
+        if isinstance(argument, ArrayArgument):
+            if argument.size < 1:
+                raise KernelError(
+                    f"array {argument.name!r} of kernel {launch.kernel_name!r} has no element: enlarge it"
+                )
+            size *= argument.size
+            total += size
+            if size > device.max_allocation:
+                raise KernelError(
+                    f"array {argument.name!r} of kernel {launch.kernel_name!r} takes {size} bytes, more than one "
+                    f"allocation on {device.key} may ({device.max_allocation}): use smaller sizes"
+                )
+    if total > device.global_memory:
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} needs {total} bytes, more than {device.key} has "
+            f"({device.global_memory}): use smaller sizes"
+        )
+
+
+def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
+    import numpy as np
+
+    try:
+        kind = np.dtype(argument.dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind.kind not in "biufc":
+        raise KernelError(
+            f"argument {argument.name!r} of kernel {launch.kernel_name!r} has dtype {argument.dtype!r}: "
+            "use the name of a numpy number type"
+        )
+    return kind.itemsize
+
+
+def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError:
+    return KernelError(
+        f"kernel {launch.kernel_name!r} has work-groups of {launch.local_size} work-items, more than {device_key} "
+        f"allows ({limit}): use a smaller local size"
+    )
+
+
+def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
+    """What only the compiled kernel tells: its number of arguments, local memory and registers."""
+    from pyopencl import kernel_work_group_info as info
+
+    if kernel.num_args != len(launch.arguments):
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} takes {kernel.num_args} arguments, not {len(launch.arguments)}: "
+            "describe each in its order"
+        )
+    device = session.device
+    local_bytes = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, session.raw)
+    if local_bytes > device.local_memory:
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} needs {local_bytes} bytes of local memory to a work-group, more than "
+            f"{device.key} has ({device.local_memory}): use smaller tiles"
+        )
+    largest = kernel.get_work_group_info(info.WORK_GROUP_SIZE, session.raw)
+    if math.prod(launch.local_size) > largest:
+        raise _group_too_large(launch, device.key, f"{largest} for this kernel")
+
+
+@contextmanager
+def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, dict[str, Any]]]:
+    """The launch checked and built, its arguments set, its arrays by name filled with random values."""
+    check_launch(launch, device)
+    session = device.session()
+    kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
+    with failures_of(launch.kernel_name, device):
+        _check_built(launch, kernel, session)
+        arrays = launch.arrays()
+        sizes = [argument.size * _item_size(launch, argument) for argument in arrays]
+        with session.buffers.lent(sizes) as lent:
+            for argument, size, buffer in zip(arrays, sizes, lent, strict=True):
+                session.buffers.fill(buffer, size, argument.dtype)
+            buffers = {argument.name: buffer for argument, buffer in zip(arrays, lent, strict=True)}
+            _set_arguments(launch, kernel, buffers)
+            yield session, kernel, buffers
+
+
+def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
+    import numpy as np
+    from pyopencl import LogicError
+
+    for position, argument in enumerate(launch.arguments):
+        try:
+            if isinstance(argument, ArrayArgument):
+                kernel.set_arg(position, buffers[argument.name])
+            else:
+                kernel.set_arg(position, np.dtype(argument.dtype).type(argument.value))
+        except (LogicError, OverflowError, TypeError, ValueError) as error:
+            form = "an array" if isinstance(argument, ArrayArgument) else f"the scalar {argument.value}"
+            raise KernelError(
+                f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form} of "
+                f"{argument.dtype}: describe it as the source declares it"
+            ) from error
+
+
+def _trials(launch: Launch, device: Device, protocol: Protocol) -> tuple[float, ...]:
+    trials: list[float] = []
+    with _prepared(launch, device) as (session, kernel, _):
+        started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
+        while len(trials) < protocol.trials:
+            enough = len(trials) >= protocol.dropped + protocol.min_trials
+            if enough and protocol.budget_s is not None and time.monotonic() - started > protocol.budget_s:
+                break
+            event = _enqueued(launch, session, kernel)
+            event.wait()
+            trials.append(_event_seconds(event, launch, device))
+    return tuple(trials)
+
+
+def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:
+    from pyopencl import enqueue_nd_range_kernel
+
+    return enqueue_nd_range_kernel(session.queue, kernel, launch.global_size, launch.local_size)
+
+
+def _event_seconds(event: Any, launch: Launch, device: Device) -> float:
+    nanoseconds = event.profile.end - event.profile.start
+    if not nanoseconds > 0:
+        raise MeasurementError(
+            f"the profiling clock of {device.key} gave {nanoseconds} ns for kernel {launch.kernel_name!r}: use larger "
+            "sizes, or another driver if it happens again"
+        )
+    return float(nanoseconds / 1e9)
+
+
+def _flags(kept: Sequence[float], protocol: Protocol, device: Device) -> tuple[str, ...]:
+    """What makes a time doubtful: these are data, and the fit leaves them out by rule."""
+    flags = []
+    overhead, seconds = launch_overhead(device), reduced(kept, 0, protocol.statistic)
+    if seconds < 3 * overhead:
+        flags.append(NEAR_OVERHEAD)
+    # The launch itself varies by about as much as it takes; a time is noisy where it varies by more than that.
+    if _spread(kept, protocol.statistic) * seconds > max(0.1 * seconds, overhead):
+        flags.append(NOISY)
+    return tuple(flags)
+
+
+def _spread(kept: Sequence[float], statistic: str) -> float:
+    if len(kept) < 2:
+        return 0.0
+    lower, median, upper = statistics.quantiles(kept, n=4, method="inclusive")
+    return lower / min(kept) - 1 if statistic == "min" else (upper - lower) / 2 / median
+
+
+def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A contiguous host array for each array argument: a copy of the given one, zeros for an output left out."""
+    import numpy as np
+
+    known = {argument.name: argument for argument in launch.arrays()}
+    for name in arrays:
+        if name not in known:
+            raise KernelError(f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, known)}")
+    hosts = {}
+    for name, argument in known.items():
+        if name in arrays:
+            host = np.array(arrays[name], order="K")
+        elif argument.is_output:
+            host = np.zeros(argument.size, argument.dtype)
+        else:
+            raise KernelError(f"input {name!r} of kernel {launch.kernel_name!r} is missing: give it in arrays")
+        if host.size != argument.size or host.dtype.name != argument.dtype:
+            raise KernelError(
+                f"array {name!r} of kernel {launch.kernel_name!r} has {host.size} elements of {host.dtype}: give "
+                f"{argument.size} of {argument.dtype}"
+            )
+        hosts[name] = host
+    return hosts
+
+
+def _or(names: Mapping[str, Any]) -> str:
+    return " or ".join(map(repr, names))

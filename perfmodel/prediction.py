@@ -1,0 +1,192 @@
+"""Predict, explain and rank kernels from a calibration; all vectorised over sizes, none needs a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from perfmodel.errors import KernelError
+from perfmodel.expression import ModelString
+from perfmodel.expression.tree import Parameter, walk
+from perfmodel.kernel import Kernel
+from perfmodel.vocabulary import evaluate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from perfmodel.calibration import Calibration
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds and their standard deviation, arrays of one shape."""
+
+    seconds: Floats
+    std: Floats
+
+
+def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
+    """See `Calibration.predict`."""
+    features = feature_values(calibration, kernel, sizes)
+    compiled = calibration.model.string.compile()
+    shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
+    seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
+    jacobian = compiled.jacobian(calibration.parameters, features).reshape(len(calibration.parameters), -1)
+    fitted = np.einsum("ik,ij,jk->k", jacobian, calibration.covariance, jacobian)
+    unexplained = (calibration.residual_std * seconds) ** 2
+    return Prediction(seconds, np.sqrt(np.maximum(fitted.reshape(-1), 0) + unexplained.reshape(-1)).reshape(shape))
+
+
+def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+    """Every input feature of the calibration's model, each an array of the sizes' common shape."""
+    bound = kernel.bind(sizes)
+    return {name: evaluate(found, kernel, bound) for name, found in calibration.model.features.items()}
+
+
+@dataclass(frozen=True)
+class Share:
+    """One cost of a prediction.
+
+    Attributes:
+        seconds: what it would take by itself.
+        share: its part of the predicted time; small for a cost that hides behind a larger one.
+    """
+
+    name: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the time of one kernel at one size goes.
+
+    Attributes:
+        seconds, std: the prediction.
+        costs: largest share first: the named terms that hold parameters themselves, and parameters outside of any.
+        terms: seconds of every named term, as written in the model string.
+        bottleneck: the name of the cost with the largest share.
+        extrapolation: features outside their range in the fit, with the factor by which they are outside.
+    """
+
+    kernel: str
+    sizes: dict[str, int]
+    seconds: float
+    std: float
+    costs: tuple[Share, ...]
+    terms: dict[str, float]
+    bottleneck: str
+    extrapolation: dict[str, float]
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        lines = [f"{self.kernel} at {at}: {self.seconds:.4g} s ± {self.std:.2g} s, limited by {self.bottleneck}"]
+        width = max((len(cost.name) for cost in self.costs), default=0)
+        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.costs]
+        lines += [
+            f"  {name} is {factor:.3g} times outside its range in the fit"
+            for name, factor in self.extrapolation.items()
+        ]
+        return "\n".join(lines)
+
+
+def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
+    """See `Calibration.explain`.
+
+    A parameter's part of the time is parameter * dT/dparameter: by Euler's theorem these add up to T for a model that
+    is homogeneous in its costs, as sums and maxima are; a smoothed maximum is nearly so, and the parts are normalized.
+    """
+    features = feature_values(calibration, kernel, sizes)
+    if any(f.ndim for f in features.values()):
+        raise KernelError("explain takes one number for each size; call it for each size by itself")
+    predicted = predict(calibration, kernel, sizes)
+    string, parameters = calibration.model.string, calibration.parameters
+    slopes = string.compile().jacobian(parameters, features)
+    parts = {name: float(value * slopes[i]) for i, (name, value) in enumerate(parameters.items())}
+    costs = {name: part for name, part in parts.items() if calibration.units[name] not in ("", "1/s")}
+    terms = {name: float(value) for name, value in string.compile().terms(parameters, features).items()}
+    named = _shares(costs, _owners(string), terms)
+    bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
+    return Explanation(
+        " ".join(filter(None, [kernel.name, kernel.variant])),
+        bound,
+        float(predicted.seconds),
+        float(predicted.std),
+        named,
+        terms,
+        named[0].name if named else "",
+        _extrapolation(calibration.ranges, features),
+    )
+
+
+def _owners(string: ModelString) -> dict[str, str]:
+    """The innermost named term of each parameter that occurs in one only."""
+    owners: dict[str, set[str]] = {}
+    inside = {name: set(walk(node)) for name, node in string.terms.items()}
+    for name in string.terms:
+        nested = [other for other in string.terms if other != name and string.terms[other] in inside[name]]
+        own = inside[name].difference(*(inside[other] for other in nested))
+        for child in own:
+            if isinstance(child, Parameter):
+                owners.setdefault(child.name, set()).add(name)
+    return {parameter: next(iter(names)) for parameter, names in owners.items() if len(names) == 1}
+
+
+def _shares(costs: Mapping[str, float], owners: Mapping[str, str], terms: Mapping[str, float]) -> tuple[Share, ...]:
+    total = sum(costs.values()) or 1.0
+    grouped: dict[str, float] = {}
+    for parameter, part in costs.items():
+        name = owners.get(parameter, parameter)
+        grouped[name] = grouped.get(name, 0.0) + part
+    shares = [Share(name, terms.get(name, part), part / total) for name, part in grouped.items()]
+    return tuple(sorted(shares, key=lambda share: -share.share))
+
+
+def _extrapolation(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:
+    outside = {}
+    for name, value in features.items():
+        low, high = ranges.get(name, (-np.inf, np.inf))
+        if high > 0 and float(value) > high:
+            outside[name] = float(value) / high
+        elif float(value) > 0 and float(value) < low:
+            outside[name] = low / float(value)
+        elif high == 0 and float(value) > 0:
+            outside[name] = np.inf
+    return outside
+
+
+def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
+    """See `Calibration.rank`.
+
+    Returns:
+        Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s`` and ``times_best``.
+
+    Raises:
+        KernelError: for no kernels.
+    """
+    import pandas as pd
+
+    if not kernels:
+        raise KernelError("there is no kernel to rank; the list is empty")
+    rows: list[dict[str, Any]] = []
+    for kernel in kernels:
+        known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
+        predicted = predict(calibration, kernel, known)
+        rows.append(
+            {
+                "kernel": kernel.name,
+                "variant": kernel.variant,
+                "sizes": {**kernel.sizes, **known},
+                "predicted_s": float(predicted.seconds),
+                "predicted_std_s": float(predicted.std),
+            }
+        )
+    table = pd.DataFrame(rows).sort_values("predicted_s", kind="stable", ignore_index=True)
+    table["times_best"] = table["predicted_s"] / table["predicted_s"].iloc[0]
+    return table

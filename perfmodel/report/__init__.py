@@ -1,0 +1,79 @@
+"""Outcomes on paper: text tables, plots, results.json and a self-contained HTML page."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import perfmodel
+from perfmodel.errors import PerfmodelError
+from perfmodel.recipe import Outcome
+from perfmodel.report.page import page
+from perfmodel.report.plots import measured_against_predicted
+from perfmodel.report.tables import comparison, verdict
+
+__all__ = ["comparison", "prepared", "verdict", "write"]
+
+
+def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes an outcome: results.json, calibration-<model>.json, table.txt, predicted.png and report.html.
+
+    Returns:
+        The files written.
+
+    Raises:
+        PerfmodelError: if the folder cannot be made or written.
+    """
+    target = prepared(folder)
+    written = []
+    try:
+        for name, calibration in outcome.calibrations.items():
+            written.append(target / f"calibration-{name}.json")
+            calibration.save(written[-1])
+        plot = measured_against_predicted(outcome)
+        for name, content in (
+            ("results.json", json.dumps(results(outcome), indent=1, allow_nan=False).encode() + b"\n"),
+            ("table.txt", (comparison(outcome) + "\n\n" + verdict(outcome) + "\n").encode()),
+            ("predicted.png", plot),
+            ("report.html", page(outcome, plot).encode()),
+        ):
+            written.append(target / name)
+            written[-1].write_bytes(content)
+    except OSError as error:
+        raise PerfmodelError(
+            f"results cannot be written to {target} ({error.strerror}); give another folder"
+        ) from error
+    return written
+
+
+def prepared(folder: str | os.PathLike[str]) -> Path:
+    """The folder, made where it is not there. Raises PerfmodelError where it can't be."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PerfmodelError(f"folder {folder} cannot be made ({error.strerror}); give another one") from error
+    return Path(folder)
+
+
+def results(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as the one format of results files (docs/architecture.md); every summary figure follows from rows."""
+    return {
+        "recipe": outcome.recipe.name,
+        "perfmodel": perfmodel.__version__,
+        "command": outcome.command,
+        "device": outcome.device,
+        "protocol": outcome.protocol,
+        "rows": [asdict(row) for row in outcome.rows],
+        "parameters": {
+            name: {p: [value, _number(c.stderr[p])] for p, value in c.parameters.items()}
+            for name, c in outcome.calibrations.items()
+        },
+        "summary": outcome.summary,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None

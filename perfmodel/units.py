@@ -1,0 +1,84 @@
+"""The unit of each parameter of a model whose value is in seconds, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from perfmodel.expression import ModelString
+from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Parameter
+from perfmodel.vocabulary import Feature
+
+
+def parameter_units(model: ModelString, features: Mapping[str, Feature]) -> dict[str, str]:
+    """``s/operation``, ``1/s``, or an empty text where a parameter has no unit or none can be told."""
+    units: dict[str, str] = {}
+    pending: list[tuple[Node, str]] = [(model.value, "s")]
+    seen: set[tuple[Node, str]] = set()
+    while pending:
+        node, unit = pending.pop()
+        if (node, unit) in seen:
+            continue
+        seen.add((node, unit))
+        match node:
+            case Parameter(name):
+                units.setdefault(name, unit)
+            case Binary(operator, left, right) if operator in "+-":
+                pending += [(left, unit), (right, unit)]
+            case Binary("*", left, right):
+                pending += _factor(left, right, unit, features) + _factor(right, left, unit, features)
+            case Binary("/", left, right):
+                pending.append((left, unit if isinstance(right, Parameter) else ""))
+            case Negation(operand):
+                pending.append((operand, unit))
+            case Call(function, arguments):
+                pending += _ARGUMENT_UNITS.get(function, _unknown)(arguments, unit)
+    return {name: units.get(name, "") for name in model.parameters}
+
+
+def _factor(factor: Node, other: Node, unit: str, features: Mapping[str, Feature]) -> list[tuple[Node, str]]:
+    """A factor's unit is the product's divided by the other's, which is known where that holds features only."""
+    if isinstance(factor, FeatureName):
+        return []
+    counted = _counted(other, features)
+    return [(factor, f"{unit}/{counted}" if unit and counted else "")]
+
+
+def _counted(node: Node, features: Mapping[str, Feature]) -> str:
+    """What a feature, or a sum of features of one unit, counts."""
+    match node:
+        case FeatureName(name):
+            return str(getattr(features.get(name), "unit", name))
+        case Binary("+", left, right):
+            unit = _counted(left, features)
+            return unit if unit == _counted(right, features) else ""
+        case _:
+            return ""
+
+
+_Children = list[tuple[Node, str]]
+
+
+def _like_the_result(arguments: tuple[Node, ...], unit: str) -> _Children:
+    return [(argument, unit) for argument in arguments]
+
+
+def _smooth_max(arguments: tuple[Node, ...], unit: str) -> _Children:
+    a, b, edge = arguments
+    return [(a, unit), (b, unit), (edge, f"1/{unit}" if unit else "")]
+
+
+def _overlap(arguments: tuple[Node, ...], unit: str) -> _Children:
+    return [*((argument, unit) for argument in arguments[:-1]), (arguments[-1], "")]
+
+
+def _unknown(arguments: tuple[Node, ...], unit: str) -> _Children:
+    return [(argument, "") for argument in arguments]
+
+
+_ARGUMENT_UNITS: dict[str, Callable[[tuple[Node, ...], str], _Children]] = {
+    "min": _like_the_result,
+    "max": _like_the_result,
+    "abs": _like_the_result,
+    "smooth_max": _smooth_max,
+    "overlap": _overlap,
+}

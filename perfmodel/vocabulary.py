@@ -1,0 +1,153 @@
+"""What a feature is, and how a name becomes one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from perfmodel import registry
+from perfmodel.errors import FeatureError, nearest
+from perfmodel.feature_name import FeatureName, Word, parse_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.kernel import Kernel
+
+
+@runtime_checkable
+class Feature(Protocol):
+    """Any object that gives one number for one kernel."""
+
+    def eval(self, knl: Kernel) -> float: ...
+
+
+class CountedFeature(ABC):
+    """A feature that follows from a kernel's symbolic counts, so that it is known for whole arrays of sizes.
+
+    Attributes:
+        unit: what one of it is, for reports: ``operation``, ``access`` …
+    """
+
+    unit: str
+
+    def __init__(self, name: FeatureName) -> None:
+        self.name = name.text
+
+    @abstractmethod
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """The feature at the sizes: an array that broadcasts against them."""
+
+    def eval(self, knl: Kernel) -> float:
+        return float(self.values(knl.counts, knl.bind({})))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class MeasuredFeature(ABC):
+    """A feature that only a run on a device can give; models have it as their output."""
+
+    name: str
+
+    @abstractmethod
+    def select_device(self, default: Any = None) -> Any:
+        """The device that the name asks for, or the default (a device, a selector, or None for the best)."""
+
+    @abstractmethod
+    def eval(self, knl: Kernel) -> float: ...
+
+
+class FeatureFamily(ABC):
+    """One family of feature names: everything that starts with `prefix`."""
+
+    prefix: tuple[str, ...]
+    summary: str
+    examples: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return "f_" + "_".join(self.prefix)
+
+    @abstractmethod
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
+        """The feature of this name; `words` are those behind the prefix. Raises FeatureError."""
+
+
+_registered: dict[str, Feature] = {}
+
+
+def register(name: str, feature: Feature) -> None:
+    """Makes `name` mean `feature` in every model string of this process.
+
+    Raises:
+        FeatureError: if the name is no feature name, is taken, or the object has no `eval`.
+    """
+    parse_name(name)
+    if not isinstance(feature, Feature):
+        raise FeatureError(f"{feature!r} cannot be feature {name!r}: it has no method eval(knl)")
+    if name in _registered or any(parse_name(name).starts_with(f.prefix) for f in families()):
+        raise FeatureError(f"feature name {name!r} is taken; choose another")
+    _registered[name] = feature
+
+
+def families() -> tuple[FeatureFamily, ...]:
+    """Every family of features found, perfmodel's own and those of installed packages."""
+    return registry.entries("features", FeatureFamily)
+
+
+def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
+    """The feature that a name means.
+
+    Args:
+        custom: features of one model, by name; they come before all others.
+
+    Raises:
+        FeatureError: for a name that no family understands, with the nearest known one.
+    """
+    chosen = (custom or {}).get(name) or _registered.get(name)
+    if chosen is None:
+        return _from_families(name)
+    if not isinstance(chosen, Feature):
+        raise FeatureError(f"{chosen!r} cannot be feature {name!r}: it has no method eval(knl)")
+    return chosen
+
+
+@lru_cache(maxsize=1024)
+def _from_families(text: str) -> Feature:
+    name = parse_name(text)
+    fitting = [family for family in families() if name.starts_with(family.prefix)]
+    if not fitting:
+        known = [family.name for family in families()] + list(_registered)
+        prefix = "f_" + "_".join(w.key for w in name.words[:3] if w.condition is None)
+        raise FeatureError(
+            f"no feature family knows {text!r}; families are {', '.join(sorted(known))}"
+            + (nearest(text, known) or nearest(prefix, known))
+        )
+    family = max(fitting, key=lambda f: len(f.prefix))
+    return family.parse(name, name.after(family.prefix))
+
+
+def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """A feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of the sizes' common shape."""
+    shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
+    if isinstance(found, CountedFeature):
+        return np.broadcast_to(found.values(kernel.counts, bound), shape)
+    flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
+    count = int(np.prod(shape, dtype=np.int64))
+    kernels = (kernel.at(**{name: int(size[i]) for name, size in flat.items()}) for i in range(count))
+    return np.array([float(found.eval(k)) for k in kernels]).reshape(shape)
+
+
+def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
+    """The error for a word that a family does not have."""
+    return FeatureError(
+        f"feature {name.text!r} has the unknown word {word.key!r}{nearest(word.key, known)}"
+        f" (known: {', '.join(known)})",
+        word.offset,
+    )

@@ -1,0 +1,248 @@
+"""Calibrations: fitted on times with a known truth, saved, loaded, damaged, and asked for predictions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.errors import CalibrationError, FitError, KernelError
+from tests.conftest import SimulatedTime
+
+TRUTH = {"p_launch": 6e-6, "p_load": 2e-13, "p_madd": 6e-14, "p_lmem": 1.2e-13}
+LOAD, MADD = "f_mem_access_global_float32_load", "f_op_float32_madd"
+LMEM, LAUNCH = "f_mem_access_local_float32", "f_sync_kernel_launch"
+OVERLAP = f"""
+overhead = p_launch * {LAUNCH}
+gmem     = p_load * {LOAD}
+onchip   = p_madd * {MADD} + p_lmem * {LMEM}
+overhead + smooth_max(gmem, onchip, p_edge)
+"""
+
+
+def true_time(count: object) -> float:
+    assert callable(count)
+    onchip = TRUTH["p_madd"] * count(MADD) + TRUTH["p_lmem"] * count(LMEM)
+    return float(TRUTH["p_launch"] * count(LAUNCH) + max(TRUTH["p_load"] * count(LOAD), onchip))
+
+
+@pytest.fixture(scope="module")
+def calibration() -> pm.Calibration:
+    """The overlap model, fitted to a simulated device that hides the smaller of memory and arithmetic completely."""
+    output = SimulatedTime(true_time)
+    collection = pm.KernelCollection(pm.ALL_GENERATORS)
+    kernels = [
+        *collection.generate_kernels(["matmul_sq", "tiled_prefetch:*", "n:256,512,768"]),
+        *collection.generate_kernels(["arithmetic", "op:madd", "n:65536,262144", "m:2048,4096"]),
+        *collection.generate_kernels(["global_copy", "loads:1,2", "n:1048576,4194304"]),
+        *collection.generate_kernels(["empty", "n:1024,65536"]),
+    ]
+    model = pm.Model("f_sim", OVERLAP, features={"f_sim": output})
+    return model.fit(pm.measure(kernels, model))
+
+
+@pytest.fixture
+def matmuls() -> list[pm.Kernel]:
+    return pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_sq", "tiled_prefetch:*", "n:2048"])
+
+
+def test_the_fit_recovers_what_the_device_does(calibration: pm.Calibration) -> None:
+    for name, value in TRUTH.items():
+        assert calibration.parameters[name] == pytest.approx(value, rel=0.05), name
+
+
+def test_predictions_hold_at_sizes_far_beyond_the_fit(calibration: pm.Calibration, matmuls: list[pm.Kernel]) -> None:
+    sizes = np.array([[1024, 2048], [4096, 8192]])
+    for kernel in matmuls:
+        predicted = calibration.predict(kernel, n=sizes)
+        expected = [true_time(lambda f, k=kernel.at(n=int(n)): pm.feature(f).eval(k)) for n in sizes.ravel()]
+        assert predicted.shape == (2, 2)
+        np.testing.assert_allclose(predicted.ravel(), expected, rtol=0.03)
+
+
+def test_one_array_call_equals_many_single_ones(calibration: pm.Calibration, matmuls: list[pm.Kernel]) -> None:
+    sizes = [512, 1024, 1536]
+    together, deviations = calibration.predict(matmuls[0], return_std=True, n=sizes)
+    for i, n in enumerate(sizes):
+        alone, deviation = calibration.predict(matmuls[0].at(n=n), return_std=True)
+        assert alone.shape == ()
+        assert float(alone) == pytest.approx(together[i], rel=1e-12)
+        assert float(deviation) == pytest.approx(deviations[i], rel=1e-9)
+        assert deviation >= 0
+
+
+def test_the_deviation_covers_noise_in_the_measurements() -> None:
+    """A one-parameter model t = p n, 10 % noise: each prediction's deviation is about 10 %, parameter and scatter."""
+    random = np.random.default_rng(3)
+    noise = iter(random.normal(1, 0.1, 40))
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items") * next(noise))
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(
+        ["empty", "n:" + ",".join(str(1024 * i) for i in range(1, 41))]
+    )
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    calibration = model.fit(pm.measure(kernels, model))
+    seconds, deviation = calibration.predict(kernels[0], return_std=True, n=10**6 // 256 * 256)
+    assert 0.05 < float(deviation / seconds) < 0.2
+
+
+def test_explain_names_the_bottleneck_and_what_hides_behind_it(
+    calibration: pm.Calibration, matmuls: list[pm.Kernel]
+) -> None:
+    prefetch, direct = (calibration.explain(kernel) for kernel in matmuls)
+    assert prefetch.bottleneck == "onchip"
+    assert direct.bottleneck == "gmem"
+    for explanation in (prefetch, direct):
+        assert sum(cost.share for cost in explanation.costs) == pytest.approx(1)
+        shares = {cost.name: cost.share for cost in explanation.costs}
+        hidden = "gmem" if explanation is prefetch else "onchip"
+        assert shares[hidden] < 0.01
+        assert explanation.terms[hidden] > 0.01 * explanation.seconds
+        assert explanation.seconds == pytest.approx(
+            sum(explanation.terms[t] for t in ("overhead", explanation.bottleneck)), rel=0.01
+        )
+    assert prefetch.extrapolation["f_mem_access_local_float32"] == pytest.approx((2048 / 768) ** 3, rel=0.01)
+    assert "limited by onchip" in str(prefetch)
+
+
+def test_rank_orders_the_variants(calibration: pm.Calibration, matmuls: list[pm.Kernel]) -> None:
+    table = calibration.rank(matmuls, n=1024)
+    times = [true_time(lambda f, k=k.at(n=1024): pm.feature(f).eval(k)) for k in matmuls]
+    assert list(table["variant"]) == [matmuls[i].variant for i in np.argsort(times)]
+    assert table["times_best"].iloc[0] == 1
+    assert table["sizes"].iloc[0] == {"n": 1024}
+    with pytest.raises(KernelError, match="no kernel to rank"):
+        calibration.rank([])
+
+
+def test_saved_and_loaded_it_predicts_the_same(
+    calibration: pm.Calibration, matmuls: list[pm.Kernel], tmp_path: Path
+) -> None:
+    features = {"f_sim": SimulatedTime(true_time)}
+    calibration.save(tmp_path / "cal.json")
+    loaded = pm.Calibration.load(tmp_path / "cal.json", features)
+    before, after = (c.predict(matmuls[0], n=[512, 4096], return_std=True) for c in (calibration, loaded))
+    np.testing.assert_array_equal(before, after)
+    assert loaded.rows == calibration.rows
+    assert loaded.units == calibration.units
+    assert str(loaded) == str(calibration)
+
+
+def test_it_predicts_without_any_opencl_driver(tmp_path: Path, calibration: pm.Calibration) -> None:
+    content = json.loads(_saved(calibration, tmp_path).read_text())
+    content["model"]["output"] = "f_cl_wall_time"
+    (tmp_path / "cal.json").write_text(json.dumps(content))
+    (tmp_path / "no_drivers").mkdir()
+    program = """
+import sys, perfmodel as pm
+knl, = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_sq", "n:1024"])
+print(float(pm.Calibration.load(sys.argv[1]).predict(knl)))
+"""
+    environment = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path / "no_drivers")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "cal.json")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) > 0
+
+
+def _saved(calibration: pm.Calibration, folder: Path) -> Path:
+    calibration.save(folder / "cal.json")
+    return folder / "cal.json"
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    {
+        "truncated": (lambda text: text[: len(text) // 2], "is damaged"),
+        "not json": (lambda text: "x" + text, "is damaged"),
+        "something else": (lambda text: '{"a": 1}', "is not a calibration"),
+        "a list": (lambda text: "[]", "is not a calibration"),
+        "newer": (lambda text: text.replace('"version": 1', '"version": 9'), "format version 9"),
+        "no parameters": (lambda text: text.replace('"parameters"', '"parametres"'), "is damaged"),
+        "parameter is text": (lambda text: text.replace('"p_launch": ', '"p_launch": "x", "p_x": '), "is damaged"),
+        "infinite": (lambda text: text.replace('"residual_std": ', '"residual_std": Infinity, "x": '), "is damaged"),
+        "covariance of another size": (
+            lambda text: text.replace('"covariance": [', '"covariance": [[1.0],'),
+            "is damaged",
+        ),
+        "binary": (lambda text: "\x00\x01", "is damaged"),
+    }.values(),
+)
+def test_damaged_files_are_refused_in_one_sentence(
+    damage: object, words: str, calibration: pm.Calibration, tmp_path: Path
+) -> None:
+    assert callable(damage)
+    path = _saved(calibration, tmp_path)
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(CalibrationError, match=words) as caught:
+        pm.Calibration.load(path, {"f_sim": SimulatedTime(true_time)})
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_whose_parameters_are_not_those_saved_is_damaged(calibration: pm.Calibration, tmp_path: Path) -> None:
+    path = _saved(calibration, tmp_path)
+    content = json.loads(path.read_text())
+    content["model"]["expression"] = "p_other * f_work_items"
+    path.write_text(json.dumps(content))
+    with pytest.raises(CalibrationError, match="p_other"):
+        pm.Calibration.load(path, {"f_sim": SimulatedTime(true_time)})
+
+
+def test_missing_and_unwritable_files(calibration: pm.Calibration, tmp_path: Path) -> None:
+    with pytest.raises(CalibrationError, match="cannot be read"):
+        pm.Calibration.load(tmp_path / "none.json")
+    with pytest.raises(CalibrationError, match="cannot be written"):
+        calibration.save(tmp_path / "no" / "folder" / "cal.json")
+
+
+def test_a_failed_save_keeps_the_old_file(calibration: pm.Calibration, tmp_path: Path) -> None:
+    path = _saved(calibration, tmp_path)
+    before = path.read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["cal.json"]
+    calibration.save(path)
+    assert path.read_text() == before
+
+
+def test_flagged_rows_stay_out_of_the_fit_and_are_listed(tmp_path: Path) -> None:
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table.loc[table.index[0], "f_sim"] = 1.0
+    table.at[table.index[0], "flags"] = ("noisy",)
+    calibration = model.fit(table)
+    assert calibration.parameters["p_item"] == pytest.approx(1e-9)
+    assert [row.flags for row in calibration.rows if row.predicted_s is None] == [("noisy",)]
+    assert "left out: empty" in str(calibration)
+
+
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "nan"), (0.0, "0"), (-1.0, "-1"), (np.inf, "inf")])
+def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -> None:
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table.loc[table.index[1], "f_sim"] = value
+    with pytest.raises(FitError) as caught:
+        model.fit(table)
+    assert str(table.index[1]) in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_table_of_another_model_is_refused() -> None:
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"])
+    table = pm.measure(kernels, pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}))
+    with pytest.raises(FitError, match="no column 'f_thread_groups'"):
+        pm.Model("f_sim", "p_group * f_thread_groups", features={"f_sim": output}).fit(table)
+    table["flags"] = [("noisy",)] * len(table)
+    with pytest.raises(FitError, match="none of the 4 measurements can be used"):
+        pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}).fit(table)

@@ -1,0 +1,180 @@
+"""The command line as a person uses it: what it prints, and what it says to wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfmodel.cli import main
+
+MADDS = "p_madd * f_op_float32_madd"
+QUICK = ["--device", "cpu", "--protocol", "quick"]
+
+
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("calibration")
+    path = folder / "madd.json"
+    store = ["--store", str(folder / "times.sqlite")]
+    assert main(["calibrate", MADDS, "--tags", "matmul_sq", "n:128,192", *QUICK, *store, "--out", str(path)]) == 0
+    return path
+
+
+def test_devices_are_listed_with_their_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    header, _, first = capsys.readouterr().out.splitlines()[:3]
+    assert header.split() == ["key", "name", "driver", "units", "clock", "local", "global", "platform"]
+    assert "KiB" in first
+
+
+def test_kernels_lists_families_and_selections(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels"]) == 0
+    overview = capsys.readouterr().out
+    assert "matmul_sq: square matrix multiplication" in overview
+    assert "    tiled_prefetch: " in overview
+    assert main(["kernels", "matmul_sq", "n:64,128"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("n=64")
+
+
+def test_features_lists_the_families(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["features"]) == 0
+    shown = capsys.readouterr().out
+    for family in ("f_cl_wall_time", "f_mem_access", "f_op", "f_sync_barrier_local", "f_thread_groups", "f_work_items"):
+        assert f"{family}: " in shown
+
+
+def test_calibrate_predict_explain_and_rank(calibration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = json.loads(calibration.read_text())
+    seconds = saved["parameters"]["p_madd"] * 256**3
+    assert main(["predict", str(calibration), "matmul_sq", "n:256"]) == 0
+    predicted = capsys.readouterr().out.splitlines()[-1]
+    assert f"{seconds * 1e3:.4g} ms" in predicted or f"{seconds * 1e6:.4g} us" in predicted
+    assert main(["explain", str(calibration), "matmul_sq", "n:256"]) == 0
+    assert "limited by p_madd" in capsys.readouterr().out
+    assert main(["rank", str(calibration), "matmul_sq", "n:128,256"]) == 0
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == ["1.00", "8.00"]
+
+
+def test_a_model_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "model.txt").write_text("# one term\nwork = p_madd * f_op_float32_madd\nwork\n")
+    arguments = [
+        f"@{tmp_path / 'model.txt'}",
+        "--tags",
+        "matmul_sq",
+        "n:64,128",
+        *QUICK,
+        "--out",
+        str(tmp_path / "c.json"),
+    ]
+    assert main(["calibrate", *arguments]) == 0
+    assert "p_madd" in capsys.readouterr().out
+
+
+WRONG = {
+    "string": (["calibrate", "p_madd **", "--tags", "matmul_sq"], ["line 1, column", "^"]),
+    "feature": (["calibrate", "p_a * f_op_float32_mad", "--tags", "matmul_sq"], ["'mad'", "'madd'"]),
+    "family": (["calibrate", "p_a * f_ops_float32_madd", "--tags", "matmul_sq"], ["f_ops_float32_madd", "f_op"]),
+    "code": (["calibrate", "__import__('os').getcwd()", "--tags", "matmul_sq"], ["line 1, column 1"]),
+    "output": (["calibrate", MADDS, "--output", "f_time", "--tags", "matmul_sq"], ["f_time", "f_cl_wall_time"]),
+    "tag": (["calibrate", MADDS, "--tags", "matmul_sq", "dtyp:float32"], ["'dtyp'", "'dtype'"]),
+    "generator": (["kernels", "matmull_sq"], ["'matmull_sq'", "'matmul_sq'"]),
+    "device": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--device", "abacus"], ["abacus"]),
+    "protocol": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--protocol", "quik"], ["'quik'", "'quick'"]),
+    "model file": (["calibrate", "@nowhere.txt", "--tags", "matmul_sq"], ["nowhere.txt"]),
+    "calibration file": (["predict", "nowhere.json", "matmul_sq"], ["nowhere.json"]),
+    "store folder": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--store", "no/where.sqlite"], ["no/where"]),
+    "too few measurements": (
+        ["calibrate", "p_a * f_op_float32_madd + p_b * f_thread_groups", "--tags", "matmul_sq", "n:64", *QUICK],
+        ["2 parameters", "1 measurement"],
+    ),
+    "no memory": (["calibrate", MADDS, "--tags", "matmul_sq", "n:46336", *QUICK], ["n=46336"]),
+    "index overflow": (["calibrate", MADDS, "--tags", "matmul_sq", "n:65536", *QUICK], ["n=65536", "index"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
+def test_wrong_input_gets_a_sentence_and_status_2(
+    arguments: list[str],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("perfmodel: ")
+    assert "Traceback" not in message
+    for word in words:
+        assert word in message
+
+
+def test_damaged_stores_and_calibrations_are_refused_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"SQLite format 3\x00" + b"\x07" * 5000)
+    before = damaged.read_bytes()
+    assert main(["calibrate", MADDS, "--tags", "matmul_sq", "n:64", *QUICK, "--store", str(damaged)]) == 2
+    assert main(["predict", str(damaged), "matmul_sq"]) == 2
+    assert main(["demo", *QUICK, "--store", str(damaged), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.count(str(damaged)) == 3
+    assert damaged.read_bytes() == before
+
+
+def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second kernel does not fit in memory: the first one's time is in the store all the same."""
+    import perfmodel as pm
+
+    store = tmp_path / "times.sqlite"
+    arguments = ["calibrate", MADDS, "--tags", "matmul_sq", "n:64,46336", *QUICK, "--store", str(store)]
+    assert main([*arguments, "--out", str(tmp_path / "c.json")]) == 0
+    assert "n=46336" in capsys.readouterr().err
+    with pm.Store(store) as opened:
+        assert [row.sizes for row in opened] == [{"n": 64}]
+
+
+def test_a_missing_command_shows_the_usage() -> None:
+    done = subprocess.run([sys.executable, "-m", "perfmodel"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "usage: perfmodel" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["calibrate", "--help"], ["--version"]])
+def test_help_needs_neither_numpy_nor_a_driver(arguments: list[str], tmp_path: Path) -> None:
+    """Imports that cost are made when needed: `import perfmodel` and help load none of the big packages."""
+    program = (
+        "import sys, perfmodel.cli\n"
+        "try:\n    perfmodel.cli.main(sys.argv[1:])\nfinally:\n"
+        "    big = {'numpy', 'scipy', 'sympy', 'pandas', 'loopy', 'pyopencl', 'lmfit', 'matplotlib', 'rich'}\n"
+        "    print('loaded:', sorted(big & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OCL_ICD_VENDORS": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_without_any_device_the_error_says_where_to_get_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "perfmodel", "devices"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OCL_ICD_VENDORS": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert "intel-opencl-rt" in done.stderr
+    assert "Traceback" not in done.stderr
