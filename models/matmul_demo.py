@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from perfmodel.recipe import Recipe, TagFilter
 
@@ -28,14 +29,14 @@ VARIANTS = ("matmul_sq", "dtype:float32", "lsize_0:16", "lsize_1:16", "groups_fi
 
 # (sizes to calibrate with, sizes to predict): the largest to predict is over twice the largest in the fit, and some lie
 # between those of the fit. Small sizes serve devices that need over half a millisecond for n = 512.
-SMALL = ((128, 192, 256, 320, 384, 448), (160, 288, 512, 576, 640, 704, 768, 896, 960))
-LARGE = ((768, 1024, 1280, 1536, 1792, 2048), (896, 1408, 2304, 2560, 3072, 3584, 4096, 4608, 5120))
+SMALL = ((192, 256, 320, 384, 448, 576), (160, 224, 288, 512, 640, 704, 768, 896, 960, 1152))
+LARGE = ((768, 1024, 1280, 1536, 2048, 2560), (896, 1152, 1408, 1792, 2304, 3072, 3584, 4096, 4608, 5120))
 
 
 class MatmulDemo(Recipe):
     name = "demo"
     summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"
-    models = {"one-term": ONE_TERM, "overlap": OVERLAP}  # noqa: RUF012
+    models: ClassVar = {"one-term": ONE_TERM, "overlap": OVERLAP}
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         fitted, _ = self.sizes(seconds_of)

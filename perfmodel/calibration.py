@@ -164,8 +164,8 @@ class Calibration:
             ) from error
         if tuple(loaded.parameters) != loaded.model.parameters:
             raise CalibrationError(
-                f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, its "
-                f"values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
+                f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, "
+                f"its values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
             )
         return loaded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Recipe(ABC):
     output = "f_cl_wall_time"
     protocol = "unified"
     # Model strings by name; the last one is the one that the verdict is about.
-    models: dict[str, str]
+    models: ClassVar[dict[str, str]]
 
     @abstractmethod
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:

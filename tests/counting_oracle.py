@@ -17,8 +17,13 @@ from typing import Any
 import numpy as np
 
 TYPES = {
-    **{"float": "float32", "double": "float64", "half": "float16"},
-    **{"char": "int8", "short": "int16", "int": "int32", "long": "int64"},
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
 }
 Index = tuple[int, ...]
 

@@ -73,13 +73,10 @@ def test_a_kernel_that_fails_is_flagged_and_the_others_go_on(
 ) -> None:
     """46,336 squared floats are 8.6 GB an array: more than any allocation here, so that it fails before it starts."""
     impossible = kernels[0].at(n=46336)
-    with (
-        pm.Store(tmp_path / "times.sqlite") as store,
-        pytest.warns(MeasurementWarning, match=r"n=46336.*was not measured"),
-    ):
-        table = pm.measure(
-            [impossible, kernels[0]], pm.Model("f_cl_wall_time", MADDS), device=cpu, protocol=SHORT, store=store
-        )
+    model = pm.Model("f_cl_wall_time", MADDS)
+    with pm.Store(tmp_path / "times.sqlite") as store:
+        with pytest.warns(MeasurementWarning, match=r"n=46336.*was not measured"):
+            table = pm.measure([impossible, kernels[0]], model, device=cpu, protocol=SHORT, store=store)
         assert len(store) == 1
     assert math.isnan(table["f_cl_wall_time"].iloc[0])
     assert table["flags"].iloc[0][0].startswith("failed: ")

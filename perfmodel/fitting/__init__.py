@@ -44,8 +44,8 @@ def fit(
         output: Measured outputs in seconds, shape (N,); positive for relative residuals.
         bounds: (lower, upper) by parameter, None where open; equal bounds fix a parameter.
         nonnegative: Whether parameters without `bounds` are at least zero. The exponent of an `overlap` is always
-            within [1, 64], the edge of a `smooth_max` or `smooth_step` always positive and within a factor of 1000
-            of what the outputs' range can show.
+            within [1, 64], the edge of a `smooth_max` or `smooth_step` at least the reciprocal of the median output
+            (or of the argument's typical size), so that it is a maximum (a step) for most measurements.
         start: Starting values for a non-linear model; without them they are derived from model and measurements.
         residuals: "relative", (predicted - measured) / measured, or "absolute", predicted - measured.
         strict: Raise instead of warn where the measurements leave parameters undetermined.

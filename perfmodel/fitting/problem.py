@@ -27,7 +27,11 @@ EXPONENT_BOUNDS = (1.0, 64.0)
 """An `overlap` of two equal times is 1.1 % above their maximum at 64: full overlap, for any measurement."""
 
 EDGE_MARGIN = 1e3
-"""How far an edge may lie beyond the reciprocals of the longest and of the shortest output."""
+"""How far an edge may lie beyond the reciprocal of the shortest output.
+
+Downwards it may reach the reciprocal of the median output. A softer edge would turn the maximum into a mean of its
+arguments for most measurements, and back into a maximum for longer times than those: no basis for extrapolation.
+"""
 
 
 @dataclass(frozen=True)
@@ -169,14 +173,14 @@ def _limits(
 ) -> dict[str, tuple[float, float]]:
     magnitudes = np.abs(output[output != 0]) if output.any() else np.ones(1)
     middle = float(np.median(magnitudes))
-    lowest, highest = middle / magnitudes.max() / EDGE_MARGIN, middle / magnitudes.min() * EDGE_MARGIN
+    highest = middle / magnitudes.min() * EDGE_MARGIN
     edges, exponents = edge_parameters(model.value), exponent_parameters(model.value)
     limits = {}
     for name in model.parameters:
         if name in exponents:
             limits[name] = EXPONENT_BOUNDS
         elif name in edges:
-            limits[name] = (scales[name] * lowest, scales[name] * highest)
+            limits[name] = (scales[name], scales[name] * highest)
         else:
             limits[name] = (0.0 if nonnegative else -np.inf, np.inf)
     return limits
