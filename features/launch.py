@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,21 @@ from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 
 class WholeCount(CountedFeature):
-    """One of a kernel's overall counts."""
+    """One of a kernel's overall counts, by the name it has in `KernelCounts`."""
 
-    def __init__(self, name: FeatureName, unit: str, select: Callable[[KernelCounts], QuasiPolynomial]) -> None:
+    def __init__(self, name: FeatureName, unit: str, field: str) -> None:
         super().__init__(name)
         self.unit = unit
-        self.select = select
+        self.field = field
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        return self.select(counts)(sizes)
+        count: QuasiPolynomial = getattr(counts, self.field)
+        return count(sizes)
 
 
 class _WholeCountFamily(FeatureFamily):
     unit: str
-    select: Callable[[KernelCounts], QuasiPolynomial]
+    field: str
 
     @property
     def examples(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -37,32 +38,32 @@ class _WholeCountFamily(FeatureFamily):
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> WholeCount:
         if words:
             raise unknown_word(name, words[0], ("nothing more",))
-        return WholeCount(name, self.unit, type(self).select)
+        return WholeCount(name, self.unit, self.field)
 
 
 class BarrierFamily(_WholeCountFamily):
     prefix = ("sync", "barrier", "local")
     summary = "local barriers, times the work-items that meet them (2016, section 2.3)"
     unit = "barrier"
-    select = staticmethod(lambda counts: counts.barriers)
+    field = "barriers"
 
 
 class KernelLaunchFamily(_WholeCountFamily):
     prefix = ("sync", "kernel", "launch")
     summary = "launches of a device kernel"
     unit = "launch"
-    select = staticmethod(lambda counts: counts.launches)
+    field = "launches"
 
 
 class WorkGroupFamily(_WholeCountFamily):
     prefix = ("thread", "groups")
     summary = "work-groups launched"
     unit = "work-group"
-    select = staticmethod(lambda counts: counts.work_groups)
+    field = "work_groups"
 
 
 class WorkItemFamily(_WholeCountFamily):
     prefix = ("work", "items")
     summary = "work-items launched"
     unit = "work-item"
-    select = staticmethod(lambda counts: counts.work_items)
+    field = "work_items"

@@ -69,36 +69,40 @@ class AccessFeature(CountedFeature):
     def matches(
         self, access: AccessCount, executions: NDArray[np.float64], sizes: Mapping[str, NDArray[Any]]
     ) -> NDArray[np.bool_]:
+        """Where all conditions hold. What an access has not got is an error only where all others hold."""
         result = np.asarray(True)
+        unknown = []
         for conditions, strides in (
             (self.pattern.local_strides, access.local_strides),
             (self.pattern.group_strides, access.group_strides),
         ):
             for axis, condition in conditions.items():
-                result = result & condition.matches(self.stride(access, strides, axis, sizes))
+                stride: Stride = strides.get(axis, _no_stride)
+                if stride is None:
+                    unknown.append(f"a constant stride along axis {axis}")
+                else:
+                    result = result & condition.matches(stride(sizes))
         if self.pattern.ratio is not None:
             if access.footprint is None:
-                raise self.undefined(access, "a footprint that can be counted")
-            footprint = access.footprint(sizes)
-            ratio = np.divide(executions, footprint, out=np.zeros(np.shape(executions)), where=footprint > 0)
-            result = result & self.pattern.ratio.matches(ratio)
+                unknown.append("a footprint that can be counted")
+            else:
+                result = result & self.pattern.ratio.matches(_quotient(executions, access.footprint(sizes)))
+        if unknown and np.any(result & (executions > 0)):
+            raise FeatureError(
+                f"feature {self.name!r} is not defined for the {access.direction} {access.text!r}, which has not got "
+                f"{unknown[0]}; exclude it by var:… or tag:…"
+            )
         return result
 
-    def stride(
-        self, access: AccessCount, strides: Mapping[int, Stride], axis: int, sizes: Mapping[str, NDArray[Any]]
-    ) -> Any:
-        if axis not in strides:
-            return 0
-        stride = strides[axis]
-        if stride is None:
-            raise self.undefined(access, f"a constant stride along axis {axis}")
-        return stride(sizes)
 
-    def undefined(self, access: AccessCount, what: str) -> FeatureError:
-        return FeatureError(
-            f"feature {self.name!r} is not defined for the {access.direction} {access.text!r}, which has not got "
-            f"{what}; exclude it by var:… or tag:…"
-        )
+def _no_stride(sizes: Mapping[str, NDArray[Any]]) -> int:
+    return 0
+
+
+def _quotient(executions: NDArray[np.float64], footprint: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The access-to-footprint ratio, 0 where nothing is accessed."""
+    shape = np.broadcast_shapes(executions.shape, footprint.shape)
+    return np.divide(executions, footprint, out=np.zeros(shape), where=footprint > 0)
 
 
 class AccessFamily(FeatureFamily):
@@ -116,7 +120,9 @@ class AccessFamily(FeatureFamily):
         for word in words:
             key, value = self.read(name, word)
             if key in found:
-                raise FeatureError(f"feature {name.text!r} gives its {key.replace('_', ' ')} twice", word.offset)
+                raise FeatureError(
+                    f"feature {name.text!r} gives its {key.replace('_', ' ')} twice; leave one out", word.offset
+                )
             found[key] = value
         blank = dict.fromkeys(("space", "dtype", "direction", "variable", "tag", "ratio"))
         return AccessFeature(name, AccessPattern(**{"local_strides": {}, "group_strides": {}, **blank, **found}))
@@ -130,6 +136,6 @@ class AccessFamily(FeatureFamily):
             return ("local_strides" if word.key == "lstrides" else "group_strides"), parse_axes(word)
         elif word.key in ("afr", "ratio"):
             return "ratio", parse_condition(word.condition, word)
-        elif word.key in ("tag", "var"):
-            return ("tag" if word.key == "tag" else "variable"), word.condition
+        elif word.key in ("tag", "var") and word.condition.strip():
+            return ("tag" if word.key == "tag" else "variable"), word.condition.strip()
         raise unknown_word(name, word, (*SPACES, *DTYPES, *DIRECTIONS, *CONDITIONS))

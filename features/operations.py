@@ -17,12 +17,13 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
-ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare")
+ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare", "bitwise", "shift")
 SPECIAL_FUNCTIONS = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
     *("exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "lgamma", "log"),
     *("log10", "log1p", "log2", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
+KINDS = (*ARITHMETIC, "special", *SPECIAL_FUNCTIONS)
 
 
 class OperationFeature(CountedFeature):
@@ -64,24 +65,28 @@ class OperationFamily(FeatureFamily):
     examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off")
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> OperationFeature:
-        dtype: str | None = None
-        kind: str | None = None
-        contract = True
+        found: dict[str, Word] = {}
         for word in words:
-            if word.key == "contract" and word.condition is not None:
-                if word.condition not in ("on", "off"):
-                    raise FeatureError(
-                        f"contract:{word.condition} is neither contract:on nor contract:off", word.offset
-                    )
-                contract = word.condition == "on"
-            elif word.condition is None and word.key in DTYPES and dtype is None:
-                dtype = word.key
-            elif word.condition is None and word.key in (*ARITHMETIC, *SPECIAL_FUNCTIONS, "special") and kind is None:
-                kind = word.key
-            else:
-                raise unknown_word(name, word, (*DTYPES, *ARITHMETIC, "special", "contract", *SPECIAL_FUNCTIONS))
+            role = self.role(name, word)
+            if role in found:
+                raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", word.offset)
+            found[role] = word
+        dtype, kind = (found[role].key if role in found else None for role in ("dtype", "kind"))
+        contract = "contract" not in found or found["contract"].condition == "on"
         if kind == "madd" and not contract:
             raise FeatureError(
-                f"{name.text!r} asks for multiply-adds and, with contract:off, for none", words[-1].offset
+                f"{name.text!r} asks for multiply-adds and, with contract:off, for none; leave one out",
+                found["contract"].offset,
             )
         return OperationFeature(name, dtype, kind, contract)
+
+    def role(self, name: FeatureName, word: Word) -> str:
+        if word.key == "contract" and word.condition is not None:
+            if word.condition not in ("on", "off"):
+                raise FeatureError(f"contract:{word.condition} is neither contract:on nor contract:off", word.offset)
+            return "contract"
+        if word.condition is None and word.key in DTYPES:
+            return "dtype"
+        if word.condition is None and word.key in KINDS:
+            return "kind"
+        raise unknown_word(name, word, (*DTYPES, "contract", *KINDS))

@@ -27,10 +27,11 @@ overhead + smooth_max(gmem, onchip, p_edge)
 
 VARIANTS = ("matmul_sq", "dtype:float32", "lsize_0:16", "lsize_1:16", "groups_fit:True", "tiled_prefetch:*")
 
-# (sizes to calibrate with, sizes to predict): the largest to predict is over twice the largest in the fit, and some lie
-# between those of the fit. Small sizes serve devices that need over half a millisecond for n = 512.
-SMALL = ((192, 256, 320, 384, 448, 576), (160, 224, 288, 512, 640, 704, 768, 896, 960, 1152))
-LARGE = ((768, 1024, 1280, 1536, 2048, 2560), (896, 1152, 1408, 1792, 2304, 3072, 3584, 4096, 4608, 5120))
+# (sizes to calibrate with, sizes to predict), each a regular series, so that no size is picked or spared: some between
+# those of the fit, the others from there to over twice the largest in the fit. The small ones serve devices that need
+# more than half a millisecond for n = 512.
+SMALL = (range(256, 577, 64), (*range(288, 481, 64), *range(640, 1153, 64)))
+LARGE = (range(768, 2049, 256), (*range(896, 1921, 256), *range(2560, 5121, 512)))
 
 
 class MatmulDemo(Recipe):
@@ -40,7 +41,7 @@ class MatmulDemo(Recipe):
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         fitted, _ = self.sizes(seconds_of)
-        large = fitted is LARGE[0]
+        large = fitted == LARGE[0]
         elements = "4194304,16777216,67108864" if large else "65536,262144,1048576"
         items = "262144,1048576" if large else "4096,16384"
         tiles = "1024,1536,2048" if large else "256,384,448"
@@ -56,7 +57,7 @@ class MatmulDemo(Recipe):
         _, predicted = self.sizes(seconds_of)
         return [[*VARIANTS, _n(predicted)]]
 
-    def sizes(self, seconds_of: Callable[[TagFilter], float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def sizes(self, seconds_of: Callable[[TagFilter], float]) -> tuple[Sequence[int], Sequence[int]]:
         probe = seconds_of(["matmul_sq", "tiled_prefetch:True", "n:512"])
         return SMALL if probe > 0.5e-3 else LARGE
 

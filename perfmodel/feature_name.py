@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from perfmodel.errors import FeatureError
 
 _WORD = re.compile(r"(?P<key>[A-Za-z0-9]+)(?::(?:\{(?P<braced>[^{}]*)\}|(?P<plain>[^_{}]+)))?(?:_|$)")
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
+_AXES = ("0", "1", "2")
 _CONDITION = re.compile(rf"(?P<operator><=|>=|<|>)?(?P<value>{_NUMBER})$")
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})$")
 
@@ -123,12 +124,12 @@ def parse_axes(word: Word) -> Mapping[int, Condition]:
     """``0:1;1:>15`` as conditions by axis.
 
     Raises:
-        FeatureError: for a missing colon, an axis that is no number, or one given twice.
+        FeatureError: for a missing colon, an axis that is none of OpenCL's three, or one given twice.
     """
     axes: dict[int, Condition] = {}
     for entry in (word.condition or "").split(";"):
         axis, colon, condition = entry.partition(":")
-        if not colon or not axis.strip().isdigit() or int(axis) in axes:
+        if not colon or axis.strip() not in _AXES or int(axis) in axes:
             raise FeatureError(
                 f"{word.key}:{{{word.condition}}} is not a list of axes; write for example {word.key}:{{0:1;1:>15}}",
                 word.offset,

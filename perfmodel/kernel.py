@@ -71,7 +71,8 @@ class Kernel:
                     f"kernel {self.name!r} has no size or argument {name!r}; it has "
                     f"{', '.join(self.program.arguments) or 'none'}{nearest(name, self.program.arguments)}"
                 )
-        bound = {name: np.asarray(value) for name, value in self.sizes.items()}
+        bound = {n: _whole(self.name, n, self._arguments[n]) for n in self.program.sizes if n in self._arguments}
+        self._arguments.update({name: int(value) for name, value in bound.items()})
         if len(bound) == len(self.program.sizes):
             self.program.check(bound)
 
@@ -151,12 +152,14 @@ def _plain(name: str, value: Any) -> float:
 def _whole(kernel: str, name: str, value: Any) -> NDArray[Any]:
     try:
         array = np.asarray(value)
-        whole = array.astype(np.int64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise KernelError(f"size {name}={value!r} of kernel {kernel!r} is not a whole number") from error
-    if array.dtype.kind not in "iu" and not np.array_equal(whole, array):
-        raise KernelError(f"size {name} of kernel {kernel!r} has values that are not whole numbers")
-    return whole
+        fits = array.dtype.kind in "iuf" and bool(np.all(np.abs(array) < 2.0**63) and np.all(array == np.floor(array)))
+    except ValueError:  # a ragged list
+        fits = False
+    if not fits:
+        raise KernelError(
+            f"size {name}={value!r} of kernel {kernel!r} is not a whole number; give an integer below 2**63"
+        )
+    return array.astype(np.int64)
 
 
 def common_tags(kernels: Iterable[Kernel]) -> set[str]:

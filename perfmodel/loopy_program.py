@@ -101,9 +101,10 @@ class LoopyProgram:
     def _code(self) -> tuple[str, str, tuple[Any, ...], tuple[Any, Any]]:
         """Source, kernel name, arguments in order, and (global, local) extents as expressions."""
         import loopy as lp
-        from loopy.diagnostic import LoopyError
         from loopy.schedule import CallKernel
         from loopy.schedule.tools import get_subkernel_arg_info
+
+        from perfmodel.counting.loopy_counts import one_line
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -112,8 +113,8 @@ class LoopyProgram:
                 kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
                 source = lp.generate_code_v2(program).device_code()
                 extents = kernel.get_grid_size_upper_bounds_as_exprs(program.callables_table)
-            except LoopyError as error:
-                raise KernelError(f"Loopy cannot generate code for kernel {self.name!r}: {error}") from error
+            except Exception as error:  # Loopy raises anything, from its own errors to KeyError
+                raise KernelError(f"Loopy cannot generate code for kernel {self.name!r}: {one_line(error)}") from error
         calls = [item.kernel_name for item in kernel.linearization if isinstance(item, CallKernel)]
         if len(calls) != 1:
             raise KernelError(
@@ -145,7 +146,8 @@ class LoopyProgram:
         for argument in declared:
             dtype = argument.dtype.numpy_dtype
             if isinstance(argument, lp.ValueArg):
-                bound.append(ScalarArgument(argument.name, dtype.name, arguments[argument.name]))
+                # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
+                bound.append(ScalarArgument(argument.name, dtype.name, arguments.get(argument.name, 0)))
             else:
                 size = self._elements(argument, context)
                 bound.append(ArrayArgument(argument.name, dtype.name, size, argument.is_output))
@@ -157,9 +159,16 @@ class LoopyProgram:
         """Elements from the array's first to its last, with the gaps that its strides leave."""
         from pymbolic import evaluate
 
-        last = 0
-        for extent, tag in zip(array.shape, array.dim_tags, strict=True):
-            last += (int(evaluate(extent, context)) - 1) * int(evaluate(tag.stride, context))
+        steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
+        if array.shape is None or None in steps:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
+                "without vector components"
+            )
+        extents = [int(evaluate(extent, context)) for extent in array.shape]
+        if 0 in extents:
+            return 0
+        last = sum((n - 1) * int(evaluate(step, context)) for n, step in zip(extents, steps, strict=True))
         limit = np.iinfo(self.translation_unit.default_entrypoint.index_dtype.numpy_dtype).max
         if last >= limit:
             raise KernelError(

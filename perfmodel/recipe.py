@@ -101,7 +101,10 @@ def run(
     command: str = "",
     tell: Callable[[str], None] = lambda message: None,
 ) -> Outcome:
-    """Measures, calibrates and predicts: calibration kernels first, evaluation kernels only after the fit.
+    """Measures, calibrates and predicts.
+
+    Both sets are measured in one campaign, so that the same state of the device stands behind both; the fit is given
+    the calibration set alone.
 
     Args:
         store: keeps every time; what it has is not measured again.
@@ -128,12 +131,14 @@ def run(
     calibration_kernels = generated(chosen.measurement_tags(seconds_of))
     evaluation_kernels = generated(chosen.evaluation_tags(seconds_of))
     _check_disjoint(chosen, calibration_kernels, evaluation_kernels)
-    tell(f"measuring {len(calibration_kernels)} kernels to calibrate with")
-    table = measure(calibration_kernels, models.values(), **conditions)
+    tell(
+        f"measuring {len(calibration_kernels)} kernels to calibrate with, and {len(evaluation_kernels)} others, kept "
+        "from the fit, to check predictions"
+    )
+    everything = measure([*calibration_kernels, *evaluation_kernels], models.values(), **conditions)
+    table, checks = everything.iloc[: len(calibration_kernels)], everything.iloc[len(calibration_kernels) :]
     tell(f"fitting {len(models)} models")
     calibrations = {name: model.fit(table) for name, model in models.items()}
-    tell(f"measuring {len(evaluation_kernels)} kernels that no fit has seen, to check their predictions")
-    checks = measure(evaluation_kernels, models.values(), **conditions)
     rows = [
         row
         for name, calibration in calibrations.items()
@@ -142,7 +147,7 @@ def run(
             *_rows(name, calibration, evaluation_kernels, checks, EVALUATION),
         )
     ]
-    attrs = table.attrs
+    attrs = everything.attrs
     return Outcome(
         chosen, command, attrs["device"], attrs["protocol"], calibrations, tuple(rows), summarize(rows, list(models))
     )

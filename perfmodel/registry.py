@@ -52,9 +52,12 @@ def _modules(catalogue: str) -> Iterator[ModuleType]:
         yield importlib.import_module(f"{package.__name__}.{info.name}")
     for point in entry_points(group=f"perfmodel.{catalogue}"):
         try:
-            yield point.load()
+            module = point.load()
+            if not inspect.ismodule(module):
+                raise TypeError(f"{point.value} is no module")
         except Exception as error:
             raise PerfmodelError(
                 f"entry point {point.name!r} of {point.dist.name if point.dist else 'a package'} does not load "
                 f"({error}); update or remove that package"
             ) from error
+        yield module

@@ -46,6 +46,14 @@ class CountedFeature(ABC):
     def eval(self, knl: Kernel) -> float:
         return float(self.values(knl.counts, knl.bind({})))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CountedFeature):
+            return NotImplemented
+        return type(self) is type(other) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
@@ -89,8 +97,7 @@ def register(name: str, feature: Feature) -> None:
         FeatureError: if the name is no feature name, is taken, or the object has no `eval`.
     """
     parse_name(name)
-    if not isinstance(feature, Feature):
-        raise FeatureError(f"{feature!r} cannot be feature {name!r}: it has no method eval(knl)")
+    _check(name, feature)
     if name in _registered or any(parse_name(name).starts_with(f.prefix) for f in families()):
         raise FeatureError(f"feature name {name!r} is taken; choose another")
     _registered[name] = feature
@@ -110,12 +117,16 @@ def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
     Raises:
         FeatureError: for a name that no family understands, with the nearest known one.
     """
-    chosen = (custom or {}).get(name) or _registered.get(name)
-    if chosen is None:
-        return _from_families(name)
-    if not isinstance(chosen, Feature):
-        raise FeatureError(f"{chosen!r} cannot be feature {name!r}: it has no method eval(knl)")
-    return chosen
+    for own in (custom or {}, _registered):
+        if name in own:
+            _check(name, own[name])
+            return own[name]
+    return _from_families(name)
+
+
+def _check(name: str, found: object) -> None:
+    if isinstance(found, type) or not callable(getattr(found, "eval", None)):
+        raise FeatureError(f"{found!r} cannot be feature {name!r}; give an object that has a method eval(knl)")
 
 
 @lru_cache(maxsize=1024)
@@ -145,7 +156,10 @@ def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) 
 
 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
-    """The error for a word that a family does not have."""
+    """The error for a word that a family does not have, or not in this place."""
+    if word.key in known:
+        problem = "takes no condition" if word.condition is not None else "needs a condition, or stands there twice"
+        return FeatureError(f"the word {word.key!r} of feature {name.text!r} {problem}", word.offset)
     return FeatureError(
         f"feature {name.text!r} has the unknown word {word.key!r}{nearest(word.key, known)}"
         f" (known: {', '.join(known)})",

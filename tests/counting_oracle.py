@@ -93,7 +93,7 @@ class Value:
         self.tally.operations[kind, dtype] += times
 
     def __mul__(self, other: Any) -> Value:
-        if not isinstance(other, Value) and other in (1, -1):
+        if isinstance(other, float) and other in (1, -1):
             return self
         dtype = self.common(other)
         self.count("mul", dtype)
@@ -135,7 +135,7 @@ class Value:
         return Value(self.tally, dtype)
 
     __radd__, __rmul__ = __add__, __mul__
-    __lt__ = __le__ = __gt__ = __ge__ = compare  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = compare
 
 
 class Translator:

@@ -142,4 +142,4 @@ def test_the_demonstration_runs_and_resumes(tmp_path: Path, capsys: pytest.Captu
     assert "right at" in capsys.readouterr().out
     errors = first["summary"]["overlap"]["errors"]
     assert len(errors) == 2
-    assert all(entry["count"] == 10 for entry in errors.values())
+    assert all(entry["count"] == 13 for entry in errors.values())

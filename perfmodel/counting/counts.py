@@ -18,7 +18,7 @@ class OperationCount:
 
     Attributes:
         kind: ``add`` (also subtraction), ``mul``, ``madd`` (a multiply that feeds an add), ``div``, ``mod``, ``pow``,
-            ``min``, ``max``, ``compare``, or the name of a special function (``exp``, ``rsqrt`` …).
+            ``min``, ``max``, ``compare``, ``bitwise``, ``shift``, or the name of a special function (``exp`` …).
         dtype: numpy's name of the result's type, e.g. ``float32``.
         per_execution: how often they occur in one execution of the instruction.
         executions: executions of the instruction by work-items.
@@ -35,10 +35,11 @@ class AccessCount:
     """One memory access of one instruction.
 
     Attributes:
-        space: ``global``, ``local`` or ``constant``.
+        space: ``global`` (also what OpenCL calls constant) or ``local``.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         executions: accesses by work-items.
-        footprint: distinct elements that this access touches over the launch; None where it can't be derived.
+        footprint: distinct elements that this access touches over the launch, in local memory those of each
+            work-group; None where it can't be derived.
     """
 
     space: str

@@ -6,17 +6,29 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from loopy.symbolic import WalkMapper
+from loopy.symbolic import LinearSubscript, WalkMapper
+from pymbolic.mapper import Mapper
 from pymbolic.primitives import Product, Subscript, Sum, is_constant
 
 Operations = Counter[tuple[str, str]]
 
 
-class OperationCounter(WalkMapper):  # type: ignore[misc]
+class _Walker(WalkMapper):  # type: ignore[misc]
+    """Visits every occurrence of a subexpression, where Loopy's cached walk visits equal ones only once."""
+
+    __call__ = rec = Mapper.__call__
+
+    def map_call(self, expression: Any) -> None:
+        for parameter in expression.parameters:
+            self.rec(parameter)
+
+
+class OperationCounter(_Walker):
     """Counts operations by (kind, type); a multiplication that feeds an addition of its type counts as one ``madd``.
 
     Index arithmetic is left out, as in Stevens & Klöckner 2016, section 2.2. A negation costs nothing: it folds into
-    the operation around it.
+    the operation around it; nor does arithmetic of constants alone. Sums and products are typed as C evaluates them,
+    from left to right. Of an if-expression both branches count, as a work-item without a branch of its own does both.
     """
 
     def __init__(self, type_of: Any) -> None:
@@ -31,21 +43,33 @@ class OperationCounter(WalkMapper):  # type: ignore[misc]
     def map_subscript(self, expression: Any) -> None:
         pass
 
+    map_linear_subscript = map_subscript
+
     def map_sum(self, expression: Any) -> None:
-        children = list(_flatten_sum(expression))
-        additions = len(children) - 1
-        self.add("add", expression, additions)
-        dtype = self.type_of(expression)
-        products = sum(1 for child in children if _multiplications(child) and self.type_of(child) == dtype)
-        for kind, sign in (("madd", 1), ("add", -1), ("mul", -1)):
-            self.add(kind, expression, sign * min(additions, products))
+        children = list(_flattened(expression, Sum))
+        additions = self.steps(children, Sum)
+        products = Counter(self.type_of(child) for child in children if _is_multiplication(child))
+        for dtype, times in additions.items():
+            fused = min(times, products[dtype])
+            for kind, change in (("add", times - fused), ("mul", -fused), ("madd", fused)):
+                self.counts[kind, dtype] += change
         for child in children:
             self.rec(child)
 
     def map_product(self, expression: Any) -> None:
-        self.add("mul", expression, _multiplications(expression))
-        for factor in _factors(expression):
+        factors = _factors(expression)
+        for dtype, times in self.steps(factors, Product).items():
+            self.counts["mul", dtype] += times
+        for factor in factors:
             self.rec(factor)
+
+    def steps(self, operands: list[Any], kind: type[Any]) -> Counter[str]:
+        """Operations by type that join the operands from left to right."""
+        return Counter(
+            self.type_of(kind(tuple(operands[: end + 1])))
+            for end in range(1, len(operands))
+            if not all(map(is_constant, operands[: end + 1]))
+        )
 
     def map_quotient(self, expression: Any) -> None:
         self.add("div", expression)
@@ -60,11 +84,14 @@ class OperationCounter(WalkMapper):  # type: ignore[misc]
         super().map_remainder(expression)
 
     def map_power(self, expression: Any) -> None:
-        self.add("pow", expression)
+        if is_constant(expression.exponent) and expression.exponent in (0, 1, 2):  # Loopy writes a square as a product
+            self.add("mul", expression, int(expression.exponent == 2))
+        else:
+            self.add("pow", expression)
         super().map_power(expression)
 
     def map_comparison(self, expression: Any) -> None:
-        self.add("compare", expression.left)
+        self.add("compare", Sum((expression.left, expression.right)))
         super().map_comparison(expression)
 
     def map_min(self, expression: Any) -> None:
@@ -75,16 +102,24 @@ class OperationCounter(WalkMapper):  # type: ignore[misc]
         self.add("max", expression, len(expression.children) - 1)
         super().map_max(expression)
 
+    def map_bitwise_or(self, expression: Any) -> None:
+        self.add("bitwise", expression, len(expression.children) - 1)
+        super().map_bitwise_or(expression)
+
+    map_bitwise_and = map_bitwise_xor = map_bitwise_or
+
+    def map_left_shift(self, expression: Any) -> None:
+        self.add("shift", expression)
+        super().map_left_shift(expression)
+
+    map_right_shift = map_left_shift
+
     def map_call(self, expression: Any) -> None:
         self.add(function_name(expression), expression)
-        for parameter in expression.parameters:
-            self.rec(parameter)
-
-    def map_type_cast(self, expression: Any) -> None:
-        self.rec(expression.child)
+        super().map_call(expression)
 
 
-class SubscriptCollector(WalkMapper):  # type: ignore[misc]
+class SubscriptCollector(_Walker):
     """Every array access in an expression, also those inside other accesses' indices."""
 
     def __init__(self) -> None:
@@ -96,17 +131,14 @@ class SubscriptCollector(WalkMapper):  # type: ignore[misc]
         for index in expression.index_tuple:
             self.rec(index)
 
+    def map_linear_subscript(self, expression: Any) -> None:
+        self.found.append(expression)
+        self.rec(expression.index)
+
     def map_variable(self, expression: Any) -> None:
         self.found.append(expression)
 
     map_tagged_variable = map_variable
-
-    def map_call(self, expression: Any) -> None:
-        for parameter in expression.parameters:
-            self.rec(parameter)
-
-    def map_type_cast(self, expression: Any) -> None:
-        self.rec(expression.child)
 
 
 def subscripts(expression: Any) -> list[Any]:
@@ -116,7 +148,12 @@ def subscripts(expression: Any) -> list[Any]:
 
 
 def variable_of(access: Any) -> Any:
-    return access.aggregate if isinstance(access, Subscript) else access
+    return access.aggregate if isinstance(access, Subscript | LinearSubscript) else access
+
+
+def index_of(access: Any) -> tuple[Any, ...]:
+    """The index expressions; one of ``a[[flat]]``, none of a scalar."""
+    return (access.index,) if isinstance(access, LinearSubscript) else getattr(access, "index_tuple", ())
 
 
 def access_tags(access: Any) -> frozenset[str]:
@@ -131,24 +168,19 @@ def function_name(call: Any) -> str:
     return function
 
 
-def _flatten_sum(expression: Any) -> Iterator[Any]:
+def _flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
+    """Operands of nested sums, or of nested products, in the order in which C evaluates them."""
     for child in expression.children:
-        if isinstance(child, Sum):
-            yield from _flatten_sum(child)
+        if isinstance(child, kind):
+            yield from _flattened(child, kind)
         else:
             yield child
 
 
-def _factors(expression: Any) -> Iterator[Any]:
-    """Factors that cost a multiplication: nested products flattened, plus and minus one left out."""
-    for child in expression.children:
-        if isinstance(child, Product):
-            yield from _factors(child)
-        elif not (is_constant(child) and child in (1, -1)):
-            yield child
+def _factors(product: Any) -> list[Any]:
+    """Factors that cost a multiplication: plus and minus one do not."""
+    return [f for f in _flattened(product, Product) if not (is_constant(f) and f in (1, -1))]
 
 
-def _multiplications(expression: Any) -> int:
-    if not isinstance(expression, Product):
-        return 0
-    return max(0, sum(1 for _ in _factors(expression)) - 1)
+def _is_multiplication(expression: Any) -> bool:
+    return isinstance(expression, Product) and len(_factors(expression)) > 1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 
 import islpy as isl
 import loopy as lp
-from loopy.diagnostic import LoopyError
+from loopy.diagnostic import LoopyError, UnableToDetermineAccessRangeError
 from loopy.kernel.data import AddressSpace, GroupInameTag, LocalInameTag
 from loopy.kernel.instruction import Assignment, BarrierInstruction, CallInstruction, NoOpInstruction
 from loopy.symbolic import (
     CoefficientCollector,
+    LinearSubscript,
     condition_to_set,
     get_access_map,
     get_dependencies,
@@ -23,7 +23,7 @@ from loopy.type_inference import TypeReader
 from pymbolic import evaluate, flatten, var
 
 from perfmodel.counting.counts import AccessCount, KernelCounts, OperationCount, Stride
-from perfmodel.counting.expressions import OperationCounter, access_tags, subscripts, variable_of
+from perfmodel.counting.expressions import OperationCounter, access_tags, index_of, subscripts, variable_of
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import CountingError
 
@@ -45,27 +45,40 @@ def count_loopy(translation_unit: Any) -> KernelCounts:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return _LoopyCounter(translation_unit).counts()
+            program = lp.preprocess_program(lp.infer_unknown_types(translation_unit))
+            kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
+        except Exception as error:  # Loopy raises anything, from its own errors to KeyError
+            raise CountingError(
+                f"Loopy cannot analyse kernel {translation_unit.default_entrypoint.name!r}: {one_line(error)}"
+            ) from error
+        try:
+            return _LoopyCounter(program, kernel).counts()
         except (LoopyError, isl.Error) as error:
-            raise CountingError(f"Loopy cannot analyse this kernel: {error}") from error
+            raise CountingError(f"kernel {kernel.name!r} cannot be counted: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """An error of Loopy's, whose messages may be whole reports, as part of one sentence."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300].rstrip('.')}"
 
 
 class _LoopyCounter:
-    def __init__(self, translation_unit: Any) -> None:
-        program = lp.preprocess_program(lp.infer_unknown_types(translation_unit))
-        self.kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
-        callees = [name for name, c in program.callables_table.items() if hasattr(c, "subkernel")]
-        if len(callees) > 1:
+    def __init__(self, program: Any, kernel: Any) -> None:
+        self.kernel = kernel
+        callees = [
+            name for name, c in program.callables_table.items() if hasattr(c, "subkernel") and name != kernel.name
+        ]
+        if callees:
             raise CountingError(
-                f"kernel {self.kernel.name!r} calls other kernels ({', '.join(map(str, callees))}), which are not "
+                f"kernel {kernel.name!r} calls other kernels ({', '.join(map(str, callees))}), which are not "
                 "counted; inline them with loopy.inline_callable_kernel"
             )
-        self.type_reader = TypeReader(self.kernel, program.callables_table)
-        self.group_counts, self.local_sizes = self.kernel.get_grid_size_upper_bounds(program.callables_table)
-        spaces = [domain.space.params() for domain in self.kernel.domains]
-        self.space = reduce(
-            lambda space, other: space.align_params(other), spaces, self.kernel.assumptions.space.params()
-        )
+        self.type_reader = TypeReader(kernel, program.callables_table)
+        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(program.callables_table)
+        self.sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
+        self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
+        assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
+        self.assumptions = assumptions.align_params(self.space)
 
     def counts(self) -> KernelCounts:
         operations: list[OperationCount] = []
@@ -102,8 +115,7 @@ class _LoopyCounter:
     def accesses(self, instruction: Any, domain: Any, executions: QuasiPolynomial) -> list[AccessCount]:
         stores = list(instruction.assignees)
         loads = subscripts(instruction.expression)
-        for part in (*(i for s in stores for i in getattr(s, "index_tuple", ())), *instruction.predicates):
-            loads += subscripts(part)
+        loads += [load for store in stores for index in index_of(store) for load in subscripts(index)]
         found = [self.access(e, "load", instruction, domain, executions) for e in loads]
         found += [self.access(e, "store", instruction, domain, executions) for e in stores]
         return [access for access in found if access is not None]
@@ -114,7 +126,6 @@ class _LoopyCounter:
         """The access, or None where it touches no memory (registers, sizes, loop variables)."""
         name = variable_of(expression).name
         array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables.get(name)
-        index = getattr(expression, "index_tuple", ())
         space = SPACES.get(getattr(array, "address_space", None))
         if array is None or space is None or isinstance(array, lp.ValueArg):
             return None
@@ -124,43 +135,56 @@ class _LoopyCounter:
             access_tags(expression),
             array.dtype.numpy_dtype.name,
             direction,
-            self.strides(array, index, instruction.within_inames, LocalInameTag),
-            self.strides(array, index, instruction.within_inames, GroupInameTag),
+            self.strides(array, expression, instruction.within_inames, LocalInameTag),
+            self.strides(array, expression, instruction.within_inames, GroupInameTag),
             executions,
-            self.footprint(domain, index),
+            self.footprint(space, index_of(expression), domain, instruction.within_inames),
             str(expression),
         )
 
-    def strides(self, array: Any, index: Any, inames: frozenset[str], tag_type: Any) -> Mapping[int, Stride]:
+    def strides(self, array: Any, access: Any, inames: frozenset[str], tag_type: Any) -> Mapping[int, Stride]:
+        used = get_dependencies(index_of(access))
+        # What a private variable holds may depend on any axis.
+        unknown = any(
+            self.kernel.temporary_variables[name].address_space == AddressSpace.PRIVATE
+            for name in used & self.kernel.temporary_variables.keys()
+        )
         found: dict[int, Stride] = {}
         for iname in sorted(inames):
             tags = self.kernel.iname_tags_of_type(iname, tag_type)
-            if tags and iname in get_dependencies(index):
+            if tags and (unknown or iname in used):
                 (tag,) = tags
-                found[tag.axis] = self.stride(array, index, iname)
+                found[tag.axis] = None if unknown else self.stride(array, access, iname)
         return found
 
-    def stride(self, array: Any, index: Any, iname: str) -> Stride:
+    def stride(self, array: Any, access: Any, iname: str) -> Stride:
         """The coefficient of `iname` in the flattened index, in elements."""
+        steps = (1,) if isinstance(access, LinearSubscript) else [getattr(t, "stride", None) for t in array.dim_tags]
         total: Any = 0
-        for position, tag in zip(index, array.dim_tags or (), strict=False):
+        for position, step in zip(index_of(access), steps, strict=True):
             try:
                 coefficients = CoefficientCollector([iname])(simplify_using_aff(self.kernel, position))
-            except LoopyError:
+            except (LoopyError, RuntimeError):  # not affine
                 return None
-            total = total + coefficients.get(var(iname), 0) * tag.stride
-        if not get_dependencies(total) <= self.kernel.outer_params():
-            return None
-        return SizeExpression(flatten(total))
+            coefficient = coefficients.get(var(iname), 0)
+            if step is None and coefficient:  # an axis of vector components
+                return None
+            total = total + coefficient * (step or 0)
+        return SizeExpression(flatten(total)) if get_dependencies(total) <= self.sizes else None
 
-    def footprint(self, domain: Any, index: Any) -> QuasiPolynomial | None:
-        if not index:
-            return from_isl(self.one())
+    def footprint(
+        self, space: str, index: tuple[Any, ...], domain: Any, inames: frozenset[str]
+    ) -> QuasiPolynomial | None:
+        """Distinct elements; each work-group has local elements of its own."""
+        repeats: list[Any] = []
+        if space == "local":
+            index = (*map(var, sorted(self.group_inames(inames))), *index)
+            repeats = self.unused(self.group_counts, inames, GroupInameTag)
         try:
-            touched = get_access_map(domain, tuple(index), self.kernel.assumptions).range()
-        except (LoopyError, isl.Error, TypeError):
+            touched = get_access_map(domain, index).range()
+        except (UnableToDetermineAccessRangeError, isl.Error):
             return None
-        return from_isl(self.cardinality(touched))
+        return from_isl(self.gist(self.cardinality(touched) * self.product(repeats)))
 
     def synchronization(self) -> tuple[QuasiPolynomial, QuasiPolynomial]:
         """Barriers met by all work-items together, and kernel launches, from the schedule's loops."""
@@ -168,38 +192,40 @@ class _LoopyCounter:
 
         barriers, launches = self.zero(), self.zero()
         loops: list[str] = []
-        for position, item in enumerate(self.kernel.linearization):
+        for item in self.kernel.linearization:
             if isinstance(item, EnterLoop):
                 loops.append(item.iname)
             elif isinstance(item, LeaveLoop):
                 loops.pop()
             elif isinstance(item, Barrier) and item.synchronization_kind == "local":
-                inames = frozenset(loops) | self.group_inames_after(position)
-                groups = self.cardinality(self.domain(inames, frozenset(), "barrier"))
+                inames = frozenset(loops) | self.groups_around(frozenset(loops))
+                meetings = self.cardinality(self.domain(inames, frozenset(), "barrier"))
                 unused = self.unused(self.group_counts, inames, GroupInameTag)
-                barriers += groups * self.product((*unused, *self.local_sizes))
+                barriers += meetings * self.product((*unused, *self.local_sizes))
             elif isinstance(item, CallKernel):
                 launches += self.cardinality(self.domain(frozenset(loops), frozenset(), "launch"))
         return from_isl(self.gist(barriers)), from_isl(self.gist(launches))
 
-    def group_inames_after(self, position: int) -> frozenset[str]:
-        """Group axes of the instruction that a barrier stands before: its loops may depend on them."""
-        from loopy.schedule import RunInstruction
+    def groups_around(self, loops: frozenset[str]) -> frozenset[str]:
+        """Group axes that the loops' bounds may depend on; outside all loops every group meets a barrier."""
+        if not loops:
+            return frozenset()
+        return self.group_inames(next(i.within_inames for i in self.kernel.instructions if loops <= i.within_inames))
 
-        instruction = next(i for i in self.kernel.linearization[position:] if isinstance(i, RunInstruction))
-        inames = self.kernel.id_to_insn[instruction.insn_id].within_inames
+    def group_inames(self, inames: frozenset[str]) -> frozenset[str]:
         return frozenset(i for i in inames if self.kernel.iname_tags_of_type(i, GroupInameTag))
 
     def domain(self, inames: frozenset[str], predicates: frozenset[Any], instruction: str) -> Any:
         """The iterations of `inames` in which all predicates hold, with the kernel's assumptions."""
         domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
         domain = isl.Set.from_basic_set(domain) if isinstance(domain, isl.BasicSet) else domain
-        hidden = set(domain.get_var_names(isl.dim_type.param)) - self.kernel.outer_params()
+        hidden = set(domain.get_var_names(isl.dim_type.param)) - self.sizes
         if hidden:
             raise CountingError(
                 f"the loops around instruction {instruction!r} depend on {', '.join(sorted(hidden))}, known only when "
                 "the kernel runs; make the bound a size of the kernel"
             )
+        domain = domain.align_params(self.space)
         for predicate in predicates:
             condition = condition_to_set(domain.space, predicate)
             if condition is None:
@@ -208,19 +234,13 @@ class _LoopyCounter:
                     "conditions on loop variables and sizes can be counted"
                 )
             domain = domain & condition
-        return domain.intersect_params(self.assumptions(domain))
+        return domain.intersect_params(self.assumptions)
 
     def executions(self, domain: Any, inames: frozenset[str]) -> QuasiPolynomial:
-        return from_isl(self.gist(self.raw_executions(domain, inames)))
-
-    def raw_executions(self, domain: Any, inames: frozenset[str]) -> Any:
         """Points of the domain, times the grid axes that it doesn't use: there every work-item repeats the work."""
-        return self.cardinality(domain) * self.product(
-            (
-                *self.unused(self.group_counts, inames, GroupInameTag),
-                *self.unused(self.local_sizes, inames, LocalInameTag),
-            )
-        )
+        groups = self.unused(self.group_counts, inames, GroupInameTag)
+        items = self.unused(self.local_sizes, inames, LocalInameTag)
+        return from_isl(self.gist(self.cardinality(domain) * self.product((*groups, *items))))
 
     def unused(self, extents: Any, inames: frozenset[str], tag_type: Any) -> list[Any]:
         used = {tag.axis for iname in inames for tag in self.kernel.iname_tags_of_type(iname, tag_type)}
@@ -236,13 +256,10 @@ class _LoopyCounter:
         return self.gist(result)
 
     def cardinality(self, domain: Any) -> Any:
-        return self.gist(domain.align_params(self.space).card())
+        return self.gist(domain.card())
 
     def gist(self, count: Any) -> Any:
-        return count.gist_params(self.kernel.assumptions.align_params(count.space.params()))
-
-    def assumptions(self, domain: Any) -> Any:
-        return isl.Set.from_basic_set(self.kernel.assumptions).align_params(domain.space.params()).params()
+        return count.gist_params(self.assumptions)
 
     def one(self) -> Any:
         return isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0)).card()
@@ -251,8 +268,13 @@ class _LoopyCounter:
         return self.one() * 0
 
     def dtype_of(self, expression: Any) -> str:
-        dtype = self.type_reader(expression)
-        return str(getattr(dtype, "numpy_dtype", dtype))
+        found = self.type_reader(expression, return_dtype_set=True)
+        if not found:
+            raise CountingError(
+                f"the type of {expression} in kernel {self.kernel.name!r} is unknown; call only functions that "
+                "Loopy knows"
+            )
+        return str(getattr(found[0], "numpy_dtype", found[0]))
 
 
 class SizeExpression:
