@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from perfmodel import prediction
+from perfmodel.campaign import DISTURBED, versions
 from perfmodel.errors import CalibrationError, FitError
+from perfmodel.fitting import FitWarning, fit
 from perfmodel.kernel import Kernel
+from perfmodel.measurement import NOISY
 from perfmodel.model import Model
 from perfmodel.vocabulary import Feature
 
@@ -35,7 +39,11 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """One kernel that took part in the fit, or was left out of it (then `flags` say why and nothing is predicted)."""
+    """One kernel of the measurement set.
+
+    Attributes:
+        predicted_s: the fitted value; None for a kernel that was left out of the fit, for the reason in `flags`.
+    """
 
     kernel: str
     variant: str
@@ -44,6 +52,10 @@ class CalibrationRow:
     measured_s: float | None
     predicted_s: float | None
     flags: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
 
 
 @dataclass(frozen=True)
@@ -169,15 +181,19 @@ class Calibration:
             )
         return loaded
 
+    @property
+    def left_out(self) -> tuple[CalibrationRow, ...]:
+        """The kernels that took no part in the fit."""
+        return tuple(row for row in self.rows if row.predicted_s is None)
+
     def __str__(self) -> str:
         name = self.device.get("name", "no device")
-        lines = [f"{self.model.output_name} on {name}, {len([r for r in self.rows if not r.flags])} kernels", ""]
+        lines = [f"{self.model.output_name} on {name}, {len(self.rows) - len(self.left_out)} kernels", ""]
         width = max(map(len, self.parameters))
         for name, value in self.parameters.items():
             unit = self.units[name]
             lines.append(f"{name:<{width}}  {value:.4g} ± {self.stderr[name]:.2g} {unit}".rstrip())
-        left_out = [row for row in self.rows if row.flags]
-        lines += [f"left out: {r.kernel} {r.variant} {r.sizes}: {', '.join(r.flags)}" for r in left_out]
+        lines += [f"left out: {row}" for row in self.left_out]
         lines += [f"undetermined: {sentence}" for sentence in self.undetermined]
         return "\n".join([*lines, "", self.report])
 
@@ -190,16 +206,10 @@ SAVED = (
 
 def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     """Fits a model to a feature table; see `Model.fit`."""
-    from perfmodel.campaign import versions
-    from perfmodel.fitting import fit
-
     missing = [name for name in (model.output_name, *model.features) if name not in table.columns]
     if missing:
         raise FitError(f"the table has no column {missing[0]!r}; measure the kernels for this model")
-    flags = table["flags"] if "flags" in table.columns else [()] * len(table)
-    used = table[[not f for f in flags]]
-    if used.empty:
-        raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
+    used = _usable(table)
     columns = {name: used[name].to_numpy(dtype=np.float64) for name in model.features}
     result = fit(
         model.string,
@@ -223,6 +233,29 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _usable(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that take part in a fit: all without a flag.
+
+    Where most times are noisy or disturbed, that is the state of the device and not of a few rows: leaving them out
+    would leave a few lucky rows, so all take part, with a warning.
+    """
+    if "flags" not in table.columns:
+        return table
+    clean = table[[not flags for flags in table["flags"]]]
+    restless = table[[bool(flags) and set(flags) <= {NOISY, DISTURBED} for flags in table["flags"]]]
+    if len(restless) > len(clean):
+        warnings.warn(
+            f"{len(restless)} of {len(table)} times are noisy or disturbed, and take part in the fit all the same; "
+            "measure again while nothing else runs",
+            FitWarning,
+            stacklevel=4,
+        )
+        return table.loc[[label in clean.index or label in restless.index for label in table.index]]
+    if clean.empty:
+        raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
+    return clean
 
 
 def _residual_std(result: FitResult) -> float:

@@ -13,6 +13,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.errors import CalibrationError, FitError, KernelError
+from perfmodel.fitting import FitWarning
 from tests.conftest import SimulatedTime
 
 TRUTH = {"p_launch": 6e-6, "p_load": 2e-13, "p_madd": 6e-14, "p_lmem": 1.2e-13}
@@ -229,6 +230,16 @@ def test_flagged_rows_stay_out_of_the_fit_and_are_listed(tmp_path: Path) -> None
     assert "left out: empty" in str(calibration)
 
 
+def test_where_most_times_are_restless_all_take_part_with_a_warning() -> None:
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table["flags"] = [("noisy",), ("disturbed",), ("noisy", "near-launch-overhead"), ()]
+    with pytest.warns(FitWarning, match="2 of 4 times are noisy or disturbed"):
+        calibration = model.fit(table)
+    assert [row.flags for row in calibration.left_out] == [("noisy", "near-launch-overhead")]
+
+
 @pytest.mark.parametrize(("value", "words"), [(np.nan, "nan"), (0.0, "0"), (-1.0, "-1"), (np.inf, "inf")])
 def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
@@ -247,6 +258,6 @@ def test_a_table_of_another_model_is_refused() -> None:
     table = pm.measure(kernels, pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}))
     with pytest.raises(FitError, match="no column 'f_thread_groups'"):
         pm.Model("f_sim", "p_group * f_thread_groups", features={"f_sim": output}).fit(table)
-    table["flags"] = [("noisy",)] * len(table)
+    table["flags"] = [("failed: no memory",)] * len(table)
     with pytest.raises(FitError, match="none of the 4 measurements can be used"):
         pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}).fit(table)

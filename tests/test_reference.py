@@ -79,7 +79,8 @@ def test_load_that_does_not_end_is_marked_in_table_and_store(
 
 def test_the_reference_takes_about_a_millisecond_here(cpu: Device) -> None:
     found = Reference(cpu)
-    assert 1e-4 < found.seconds() < 1e-2
-    assert found.best <= found.seconds()
+    seconds = [found.seconds() for _ in range(5)]
+    assert 1e-4 < found.best < 1e-2
+    assert found.best <= min(seconds)
     assert found.is_disturbed(2 * found.best)
     assert not found.is_disturbed(found.best)

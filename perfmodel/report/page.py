@@ -33,10 +33,7 @@ def _model(name: str, calibration: Calibration) -> str:
         for p, value in calibration.parameters.items()
     ]
     notes = "".join(f"<p>Undetermined: {escape(sentence)}.</p>" for sentence in calibration.undetermined)
-    left_out = [r for r in calibration.rows if r.flags]
-    notes += "".join(
-        f"<p>Left out: {escape(f'{r.kernel} {r.variant} {r.sizes}: ' + ', '.join(r.flags))}.</p>" for r in left_out
-    )
+    notes += "".join(f"<p>Left out: {escape(str(row))}.</p>" for row in calibration.left_out)
     source = escape(calibration.model.string.source.strip())
     table = _table(["parameter", "value", "standard error", "unit"], rows)
     fit = f"<details><summary>the fit</summary><pre>{escape(calibration.report)}</pre></details>"
