@@ -186,13 +186,20 @@ class Calibration:
         """The kernels that took no part in the fit."""
         return tuple(row for row in self.rows if row.predicted_s is None)
 
+    def parameter_lines(self) -> list[str]:
+        """Each parameter with its value, standard error and unit, as text."""
+        width = max(map(len, self.parameters))
+        lines = []
+        for name, value in self.parameters.items():
+            error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
+            note = "" if error else "  (at a bound, or undetermined)"
+            lines.append(f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + note)
+        return lines
+
     def __str__(self) -> str:
         name = self.device.get("name", "no device")
         lines = [f"{self.model.output_name} on {name}, {len(self.rows) - len(self.left_out)} kernels", ""]
-        width = max(map(len, self.parameters))
-        for name, value in self.parameters.items():
-            unit = self.units[name]
-            lines.append(f"{name:<{width}}  {value:.4g} ± {self.stderr[name]:.2g} {unit}".rstrip())
+        lines += self.parameter_lines()
         lines += [f"left out: {row}" for row in self.left_out]
         lines += [f"undetermined: {sentence}" for sentence in self.undetermined]
         return "\n".join([*lines, "", self.report])

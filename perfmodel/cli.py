@@ -214,8 +214,9 @@ def _demo(parsed: argparse.Namespace) -> None:
             tell=lambda message: print(f"{message} …", flush=True),
         )
     for name, calibration in outcome.calibrations.items():
-        print(f"\n{name}: {' '.join(calibration.model.string.source.split())}")
-        print("\n".join(str(calibration).splitlines()[2 : 2 + len(calibration.parameters)]))
+        print(f"\nmodel {name}:")
+        for line in (*calibration.model.string.source.strip().splitlines(), "", *calibration.parameter_lines()):
+            print(f"    {line}".rstrip())
     print(f"\n{report.comparison(outcome)}\n\n{report.verdict(outcome)}\n")
     for path in report.write(outcome, folder):
         print(f"written: {path}")

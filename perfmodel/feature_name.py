@@ -106,7 +106,9 @@ def parse_condition(text: str, word: Word) -> Condition:
         low = float(match["low"])
         high = float(match["high"])
         if low > high:
-            raise FeatureError(f"condition {text!r} selects nothing: {low:g} is above {high:g}", word.offset)
+            raise FeatureError(
+                f"condition {text!r} selects nothing, as {low:g} is above {high:g}; swap them", word.offset
+            )
         return Condition(stripped, low, high)
     if match := _CONDITION.match(stripped):
         value = float(match["value"])

@@ -158,8 +158,8 @@ def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
     """The error for a word that a family does not have, or not in this place."""
     if word.key in known:
-        problem = "takes no condition" if word.condition is not None else "needs a condition, or stands there twice"
-        return FeatureError(f"the word {word.key!r} of feature {name.text!r} {problem}", word.offset)
+        problem = "takes no" if (word.condition or "").strip() else "needs a"
+        return FeatureError(f"the word {word.key!r} of feature {name.text!r} {problem} condition", word.offset)
     return FeatureError(
         f"feature {name.text!r} has the unknown word {word.key!r}{nearest(word.key, known)}"
         f" (known: {', '.join(known)})",

@@ -8,6 +8,7 @@ loop variables and sizes are plain integers, whose arithmetic is index arithmeti
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -248,7 +249,7 @@ def _builtins(tally: Tally) -> dict[str, Any]:
     def call(name: str, *arguments: Any) -> Any:
         first = next((a for a in arguments if isinstance(a, Value)), None)
         if first is None:
-            return {"min": min, "max": max}[name](*arguments)
+            return WHOLE_NUMBERS[name.removeprefix("loopy_").split("_int")[0]](*arguments)
         return first.call(name, *arguments)
 
     return {
@@ -260,6 +261,15 @@ def _builtins(tally: Tally) -> dict[str, Any]:
         "Value": Value,
     }
 
+
+WHOLE_NUMBERS: dict[str, Callable[..., int]] = {
+    "min": min,
+    "max": max,
+    "floor_div": operator.floordiv,
+    "floor_div_pos_b": operator.floordiv,
+    "mod": operator.mod,
+    "mod_pos_b": operator.mod,
+}
 
 PROLOGUE = """
 def main(gid, lid, {scalars}):
@@ -324,3 +334,10 @@ def _body(body: str, arrays: dict[str, tuple[str, str]], sites: list[Site]) -> I
             yield f"{indent}{translator.expression(match[3])}{store}"
         else:
             raise AssertionError(f"the oracle does not read {stripped!r}")
+
+
+def tally_of(kernel: Any) -> Tally:
+    """What a bound `perfmodel.Kernel` does, by executing what it launches."""
+    launch = kernel.launch()
+    scalars = {a.name: int(a.value) for a in launch.arguments if hasattr(a, "value")}
+    return run(launch.source, launch.global_size, launch.local_size, scalars)

@@ -1,7 +1,7 @@
 """Piecewise quasi-polynomials of a kernel's sizes, evaluated for whole arrays of sizes at once.
 
-A count is exact: pieces are selected by integer arithmetic, floors are integer divisions, and the polynomial's
-numerator is a whole number below 2**53 for every count a kernel of today can have.
+A count is exact wherever a float64 can hold it: pieces are selected by integer arithmetic, floors are integer
+divisions, and where a polynomial's terms are too large for float64 they are added as Python's integers.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class Term:
     sizes: tuple[tuple[str, int], ...]
     floors: tuple[tuple[Affine, int], ...]
 
-    def value(self, sizes: Sizes) -> NDArray[np.float64]:
-        product = np.asarray(self.coefficient, dtype=np.float64)
+    def value(self, sizes: Sizes, dtype: type[Any]) -> NDArray[Any]:
+        """The term in float64, or exactly with the dtype `object`."""
+        product = np.asarray(self.coefficient, dtype=dtype)
         for name, exponent in self.sizes:
-            product = product * np.asarray(sizes[name], dtype=np.float64) ** exponent
+            product = product * np.asarray(sizes[name]).astype(dtype) ** exponent
         for inner, exponent in self.floors:
-            product = product * inner.floor(sizes).astype(np.float64) ** exponent
-        return product
+            product = product * inner.floor(sizes).astype(dtype) ** exponent
+        return np.asarray(product)
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,16 @@ class Piece:
     denominator: int
 
     def value(self, sizes: Sizes) -> NDArray[np.float64]:
-        total = np.asarray(0.0)
-        for term in self.terms:
-            total = total + term.value(sizes)
-        return total / self.denominator
+        terms = [term.value(sizes, np.float64) for term in self.terms]
+        total, magnitude = np.asarray(sum(terms)), np.asarray(sum(map(np.abs, terms)))
+        # Barvinok's polynomials can have terms of 1e40 that cancel to a small count.
+        cancelled = (np.abs(total) < 2.0**53 * self.denominator) | (np.abs(total) < magnitude / 2**10)
+        inexact = (magnitude >= 2.0**53) & cancelled
+        return np.where(inexact, self.exact(sizes), total / self.denominator) if inexact.any() else total / self.denominator
+
+    def exact(self, sizes: Sizes) -> NDArray[np.float64]:
+        numerator = np.asarray(sum(term.value(sizes, object) for term in self.terms), dtype=object)
+        return np.asarray(numerator // self.denominator).astype(np.float64)
 
 
 @dataclass(frozen=True)

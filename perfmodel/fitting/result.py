@@ -12,7 +12,6 @@ Array = NDArray[np.float64]
 Method = Literal["linear", "nonlinear"]
 
 _NOTABLE_CORRELATION = 0.5
-_WORST_ROWS = 5
 
 
 class FitWarning(UserWarning):
@@ -100,12 +99,12 @@ class FitResult:
         return self.chi_square / self.degrees_of_freedom if self.degrees_of_freedom else float("nan")
 
     def report(self) -> str:
-        """The fit as plain text: values with standard errors, correlations, worst rows, what is undetermined."""
+        """The fit as plain text: values with standard errors, correlations, every row, what is undetermined."""
         sections = (
             self._summary(),
             self._parameter_lines(),
             self._correlation_lines(),
-            self._worst_lines(),
+            self._error_lines(),
             [f"undetermined {item}" for item in self.undetermined],
         )
         return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -145,10 +144,10 @@ class FitResult:
         ordered = sorted(pairs, key=lambda pair: -abs(pair[0]))
         return [f"correlation({second}, {first}) = {value:+.3f}" for value, first, second in ordered]
 
-    def _worst_lines(self) -> list[str]:
+    def _error_lines(self) -> list[str]:
         errors = self.relative_errors
-        worst = np.argsort(-np.abs(errors), kind="stable")[:_WORST_ROWS]
-        return ["largest relative errors:"] + [
+        worst = np.argsort(-np.abs(errors), kind="stable")
+        return ["relative errors, largest first:"] + [
             f"  {errors[row]:+8.2%}  {self.measured[row]:.4e} s measured, {self.predicted[row]:.4e} s predicted"
             f"  {self.labels[row]}"
             for row in worst

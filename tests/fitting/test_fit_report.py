@@ -48,7 +48,7 @@ def test_strong_correlations_are_listed_once(result: FitResult) -> None:
 
 
 def test_the_worst_row_comes_first_with_its_label(result: FitResult) -> None:
-    after = result.report().split("largest relative errors:\n")[1].splitlines()
+    after = result.report().split("relative errors, largest first:\n")[1].splitlines()
 
     assert after[0].endswith(result.labels[7])
     assert f"{result.relative_errors[7]:+.2%}" in after[0]

@@ -1,0 +1,63 @@
+"""README and docs: every Python block runs, every family and generator is described, every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import perfmodel as pm
+from perfmodel.vocabulary import families
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    if page.name != "model-language.md"  # tests/expression/test_reference.py runs those
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.filterwarnings("ignore")
+def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
+    exec(compile(block, "block", "exec"), {"__name__": "block"})
+
+
+CLAIM = re.compile(r"\S\s+# [\d.]+$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if CLAIM.search(str(block.values[0]))])
+def test_values_in_comments_are_true(block: str) -> None:
+    """`expression    # 123.0` at the end of a line: what the comment says is what the expression gives."""
+    lines = block.splitlines()
+    claims = [line for line in lines if CLAIM.search(line)]
+    namespace: dict[str, object] = {}
+    exec(compile("\n".join(line for line in lines if line not in claims), "block", "exec"), namespace)
+    for claim in claims:
+        expression, value = claim.rsplit("#", 1)
+        assert eval(expression, namespace) == float(value), claim
+
+
+def test_every_family_and_generator_is_described() -> None:
+    features, kernels = (ROOT / "docs" / "features.md").read_text(), (ROOT / "docs" / "kernels.md").read_text()
+    for family in families():
+        assert f"| `{family.name}` |" in features
+    for generator in pm.ALL_GENERATORS:
+        assert f"| `{generator.name}` |" in kernels
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_first_code_lines_of_the_readme_are_the_two_commands() -> None:
+    first = re.search(r"```\w*\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert first
+    assert [line.split("#")[0].strip() for line in first[1].splitlines()] == ["make demo", "make test"]
