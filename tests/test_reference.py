@@ -77,10 +77,10 @@ def test_load_that_does_not_end_is_marked_in_table_and_store(
     assert ran.count("matmul_sq") <= 4 * campaign.ATTEMPTS
 
 
-def test_the_reference_takes_about_a_millisecond_here(cpu: Device) -> None:
+def test_the_reference_takes_some_milliseconds_here(cpu: Device) -> None:
     found = Reference(cpu)
     seconds = [found.seconds() for _ in range(5)]
-    assert 1e-4 < found.best < 1e-2
+    assert 3e-4 < found.best < 3e-2
     assert found.best <= min(seconds)
     assert found.is_disturbed(2 * found.best)
     assert not found.is_disturbed(found.best)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from loopy.symbolic import LinearSubscript, WalkMapper
@@ -31,9 +31,10 @@ class OperationCounter(_Walker):
     from left to right. Of an if-expression both branches count, as a work-item without a branch of its own does both.
     """
 
-    def __init__(self, type_of: Any) -> None:
+    def __init__(self, type_of: Callable[[Any], str], function_of: Callable[[Any], str]) -> None:
         super().__init__()
         self.type_of = type_of
+        self.function_of = function_of
         self.counts: Operations = Counter()
 
     def add(self, kind: str, expression: Any, times: int = 1) -> None:
@@ -115,7 +116,7 @@ class OperationCounter(_Walker):
     map_right_shift = map_left_shift
 
     def map_call(self, expression: Any) -> None:
-        self.add(function_name(expression), expression)
+        self.add(self.function_of(expression), expression)
         super().map_call(expression)
 
 
@@ -159,13 +160,6 @@ def index_of(access: Any) -> tuple[Any, ...]:
 def access_tags(access: Any) -> frozenset[str]:
     """The tags that a kernel's author gave with ``a$tag[i]``."""
     return frozenset(str(getattr(tag, "value", tag)) for tag in getattr(variable_of(access), "tags", ()))
-
-
-def function_name(call: Any) -> str:
-    function = call.function
-    while not isinstance(function, str):
-        function = getattr(function, "function", None) or getattr(function, "name", None) or str(function)
-    return function
 
 
 def _flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:

@@ -73,8 +73,9 @@ class _LoopyCounter:
                 f"kernel {kernel.name!r} calls other kernels ({', '.join(map(str, callees))}), which are not "
                 "counted; inline them with loopy.inline_callable_kernel"
             )
-        self.type_reader = TypeReader(kernel, program.callables_table)
-        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(program.callables_table)
+        self.callables = program.callables_table
+        self.type_reader = TypeReader(kernel, self.callables)
+        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(self.callables)
         self.sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
         self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
         assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
@@ -106,7 +107,7 @@ class _LoopyCounter:
         )
 
     def operations(self, instruction: Any, executions: QuasiPolynomial) -> list[OperationCount]:
-        counter = OperationCounter(self.dtype_of)
+        counter = OperationCounter(self.dtype_of, self.function_of)
         counter(instruction.expression)
         return [
             OperationCount(kind, dtype, times, executions) for (kind, dtype), times in counter.counts.items() if times
@@ -275,6 +276,11 @@ class _LoopyCounter:
                 "Loopy knows"
             )
         return str(getattr(found[0], "numpy_dtype", found[0]))
+
+    def function_of(self, call: Any) -> str:
+        """The function's name in the kernel's source; Loopy renames those that it calls with several types."""
+        name = call.function.name
+        return str(self.callables[name].name if name in self.callables else name)
 
 
 class SizeExpression:

@@ -68,7 +68,7 @@ class Term:
             product = product * np.asarray(sizes[name]).astype(dtype) ** exponent
         for inner, exponent in self.floors:
             product = product * inner.floor(sizes).astype(dtype) ** exponent
-        return np.asarray(product)
+        return np.asarray(product, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,12 @@ class Piece:
         # Barvinok's polynomials can have terms of 1e40 that cancel to a small count.
         cancelled = (np.abs(total) < 2.0**53 * self.denominator) | (np.abs(total) < magnitude / 2**10)
         inexact = (magnitude >= 2.0**53) & cancelled
-        return np.where(inexact, self.exact(sizes), total / self.denominator) if inexact.any() else total / self.denominator
+        value: NDArray[np.float64] = total / self.denominator
+        return np.where(inexact, self.exact(sizes), value) if inexact.any() else value
 
     def exact(self, sizes: Sizes) -> NDArray[np.float64]:
         numerator = np.asarray(sum(term.value(sizes, object) for term in self.terms), dtype=object)
-        return np.asarray(numerator // self.denominator).astype(np.float64)
+        return np.asarray(numerator // self.denominator, dtype=np.float64)
 
 
 @dataclass(frozen=True)
