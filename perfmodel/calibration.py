@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from perfmodel import prediction
-from perfmodel.campaign import DISTURBED, versions
 from perfmodel.errors import CalibrationError, FitError
 from perfmodel.fitting import FitWarning, fit
 from perfmodel.kernel import Kernel
 from perfmodel.measurement import NOISY
 from perfmodel.model import Model
+from perfmodel.provenance import versions
+from perfmodel.reference import DISTURBED
 from perfmodel.vocabulary import Feature
 
 if TYPE_CHECKING:

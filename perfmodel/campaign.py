@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import perfmodel
 from perfmodel.device import Device
 from perfmodel.errors import KernelError, MeasurementError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.measurement import NEAR_OVERHEAD, NOISY, PROTOCOLS, Protocol, Timing, time_launch
-from perfmodel.reference import Reference
+from perfmodel.provenance import versions
+from perfmodel.reference import DISTURBED, Reference
 from perfmodel.store import Measurement, Store, measurement_key
 from perfmodel.vocabulary import Feature, MeasuredFeature
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from perfmodel.model import Model
 
 FAILED = "failed"
-DISTURBED = "disturbed"
 # A kernel measured while something else slowed the device down is measured again, so often and after waiting so long.
 ATTEMPTS = 4
 WAIT_SECONDS = 5.0
@@ -177,19 +176,6 @@ def _kept(timing: Timing | str, kernel: Kernel, key: str, device: Device, store:
     )
     store.put(record)
     return timing.seconds, _doubts(kernel, timing.flags), key
-
-
-def versions() -> dict[str, str]:
-    """Of everything that decides what is run and how it is counted."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"perfmodel": perfmodel.__version__}
-    for package in ("loopy", "islpy-barvinok", "pyopencl"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _doubts(kernel: Kernel, flags: Sequence[str]) -> tuple[str, ...]:

@@ -189,6 +189,10 @@ def _sizes(tags: Sequence[Tag], filters: Mapping[str, str]) -> Iterable[dict[str
         yield {name: int(value) for name, value in values.items()}
 
 
+ALL_GENERATORS: tuple[KernelGenerator, ...]
+"""Every generator found, perfmodel's own and those of installed packages."""
+
+
 def __getattr__(name: str) -> Any:
     # Found when first asked for: the generators import loopy, which takes a second.
     if name == "ALL_GENERATORS":

@@ -147,13 +147,21 @@ class LoopyProgram:
             dtype = argument.dtype.numpy_dtype
             if isinstance(argument, lp.ValueArg):
                 # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
-                bound.append(ScalarArgument(argument.name, dtype.name, arguments.get(argument.name, 0)))
+                value = arguments.get(argument.name, 0)
+                self._check_range(argument.name, value, dtype)
+                bound.append(ScalarArgument(argument.name, dtype.name, value))
             else:
                 size = self._elements(argument, context)
                 bound.append(ArrayArgument(argument.name, dtype.name, size, argument.is_output))
         return Launch(
             source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
         )
+
+    def _check_range(self, name: str, value: float, dtype: Any) -> None:
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise KernelError(
+                f"{name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a wider argument"
+            )
 
     def _elements(self, array: Any, context: Mapping[str, float]) -> int:
         """Elements from the array's first to its last, with the gaps that its strides leave."""

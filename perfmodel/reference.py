@@ -11,6 +11,9 @@ import time
 from perfmodel.device import Device
 from perfmodel.measurement import ArrayArgument, Launch, Protocol, ScalarArgument, time_launch
 
+DISTURBED = "disturbed"
+"""The flag of a time taken while the device was slow."""
+
 TOLERANCE = 1.1
 """A device is disturbed while the reference kernel takes this many times its best time, or more."""
 

@@ -135,11 +135,10 @@ def _from_families(text: str) -> Feature:
     fitting = [family for family in families() if name.starts_with(family.prefix)]
     if not fitting:
         known = [family.name for family in families()] + list(_registered)
-        prefix = "f_" + "_".join(w.key for w in name.words[:3] if w.condition is None)
-        raise FeatureError(
-            f"no feature family knows {text!r}; families are {', '.join(sorted(known))}"
-            + (nearest(text, known) or nearest(prefix, known))
-        )
+        keys = [w.key for w in name.words]
+        beginnings = (text, *("f_" + "_".join(keys[:count]) for count in (3, 2, 1)))
+        hint = next(filter(None, (nearest(beginning, known) for beginning in beginnings)), "")
+        raise FeatureError(f"no feature family knows {text!r}; families are {', '.join(sorted(known))}{hint}")
     family = max(fitting, key=lambda f: len(f.prefix))
     return family.parse(name, name.after(family.prefix))
 

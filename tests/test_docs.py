@@ -12,15 +12,15 @@ from perfmodel.vocabulary import families
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{number}")
+BLOCKS: dict[str, str] = {
+    f"{page.name}-{number}": block
     for page in PAGES
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
     if page.name != "model-language.md"  # tests/expression/test_reference.py runs those
-]
+}
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 @pytest.mark.filterwarnings("ignore")
 def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -31,7 +31,7 @@ def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Monke
 CLAIM = re.compile(r"\S\s+# [\d.]+$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if CLAIM.search(str(block.values[0]))])
+@pytest.mark.parametrize("block", [block for block in BLOCKS.values() if CLAIM.search(block)])
 def test_values_in_comments_are_true(block: str) -> None:
     """`expression    # 123.0` at the end of a line: what the comment says is what the expression gives."""
     lines = block.splitlines()

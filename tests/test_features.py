@@ -1,0 +1,158 @@
+"""What the names of perfmodel's own feature families select."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from functools import cache
+
+import loopy as lp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
+
+import perfmodel as pm
+from perfmodel.vocabulary import CountedFeature, families
+
+
+@cache
+def kernel() -> pm.Kernel:
+    """n x n work-items in groups of 8 x 4 along (j, i); b is read transposed and w by all alike, all of it by tiles."""
+    program = lp.make_kernel(
+        "{[i, j]: 0 <= i, j < n}",
+        "o[i, j] = 2*a$left[i, j] + b$right_part[j, i] * d[i, 3] + exp(w[j % 2])",
+        [
+            lp.GlobalArg("a, b, o", np.float32, shape="n, n"),
+            lp.GlobalArg("d", np.float64, shape="n, n"),
+            lp.GlobalArg("w", np.float32, shape="2"),
+            lp.ValueArg("n", np.int32),
+        ],
+        assumptions="n >= 8 and n mod 8 = 0",
+        lang_version=(2018, 2),
+    )
+    program = lp.split_iname(program, "j", 8, outer_tag="g.0", inner_tag="l.0")
+    program = lp.split_iname(program, "i", 4, outer_tag="g.1", inner_tag="l.1")
+    return pm.Kernel(program, n=16)
+
+
+N2 = 256
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("f_mem_access", 5 * N2),
+        ("f_mem_access_load", 4 * N2),
+        ("f_mem_access_store", N2),
+        ("f_mem_access_global", 5 * N2),
+        ("f_mem_access_local", 0),
+        ("f_mem_access_float64", N2),
+        ("f_mem_access_float32_load", 3 * N2),
+        ("f_mem_access_tag:left", N2),
+        ("f_mem_access_tag:{right_part}", N2),
+        ("f_mem_access_tag:left_store", 0),
+        ("f_mem_access_var:w_afr:128", N2),
+        # The load of w[j % 2] has no stride: conditions on strides have to exclude it by others.
+        ("f_mem_access_store_lstrides:{0:1}", N2),
+        ("f_mem_access_tag:left_lstrides:{0:1;1:16}", N2),
+        ("f_mem_access_lstrides:{0:>15;1:1}", N2),
+        ("f_mem_access_lstrides:{0:1;1:16}_afr:<2", 2 * N2),
+        ("f_mem_access_var:d_lstrides:{0:0;1:16}_gstrides:{0:0;1:64}", N2),
+        ("f_mem_access_var:b_gstrides:{0:128;1:4}", N2),
+        ("f_mem_access_var:a_lstrides:{2:0}", N2),
+        ("f_mem_access_var:a_lstrides:{0:0..2;1:<=16}", N2),
+        ("f_mem_access_var:a_afr:1", N2),
+        ("f_mem_access_var:d_afr:16", N2),
+        ("f_mem_access_var:{a}_ratio:<2", N2),
+        ("f_mem_access_var:{a}_ratio:<1", 0),
+        ("f_work_items", N2),
+        ("f_thread_groups", N2 / 32),
+        ("f_sync_kernel_launch", 1),
+        ("f_sync_barrier_local", 0),
+    ],
+)
+def test_features_of_a_kernel_by_hand(name: str, count: float) -> None:
+    assert pm.feature(name).eval(kernel()) == count
+
+
+WORDS = ["global", "float32", "load", "lstrides:{0:1;1:>15}", "afr:<2", "tag:left"]
+
+
+@given(st.permutations(WORDS))
+def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
+    assert pm.feature("_".join(["f_mem_access", *words])).eval(kernel()) == N2
+
+
+@given(st.permutations(["float64", "mul", "contract:off"]))
+def test_the_order_of_words_of_operations_does_not_matter(words: list[str]) -> None:
+    ordered = pm.feature("f_op_float64_mul_contract:off").eval(kernel())
+    assert pm.feature("_".join(["f_op", *words])).eval(kernel()) == ordered == N2
+
+
+@pytest.mark.parametrize("condition", ["1", "<2", ">1", ">=128", "2..200", "{<=16}"])
+def test_afr_and_ratio_are_synonyms(condition: str) -> None:
+    afr, ratio = (pm.feature(f"f_mem_access_load_{word}:{condition}").eval(kernel()) for word in ("afr", "ratio"))
+    assert afr == ratio
+
+
+def test_disjoint_conditions_partition_a_count() -> None:
+    parts = ["afr:<2", "afr:{2..64}", "afr:>64"]
+    assert sum(pm.feature(f"f_mem_access_{part}").eval(kernel()) for part in parts) == 5 * N2
+
+
+def test_operations_partition_by_kind_and_by_type() -> None:
+    total = pm.feature("f_op").eval(kernel())
+    kinds = [*ARITHMETIC, *SPECIAL_FUNCTIONS]
+    assert sum(pm.feature(f"f_op_{kind}").eval(kernel()) for kind in kinds) == total > 0
+    assert sum(pm.feature(f"f_op_{dtype}").eval(kernel()) for dtype in DTYPES) == total
+    assert sum(pm.feature(f"f_op_{kind}").eval(kernel()) for kind in (*ARITHMETIC, "special")) == total
+    pairs = itertools.product(DTYPES, kinds)
+    assert sum(pm.feature(f"f_op_{dtype}_{kind}").eval(kernel()) for dtype, kind in pairs) == total
+
+
+def test_contraction_splits_every_multiply_add() -> None:
+    def count(name: str) -> float:
+        return pm.feature(name).eval(kernel())
+
+    assert count("f_op_mul_contract:off") == count("f_op_mul") + count("f_op_madd")
+    assert count("f_op_add_contract:off") == count("f_op_add") + count("f_op_madd")
+    assert count("f_op_contract:off") == count("f_op") + count("f_op_madd")
+    assert count("f_op_contract:on") == count("f_op")
+    assert count("f_op_special_contract:off") == count("f_op_special") == N2
+
+
+def test_a_feature_of_an_array_of_sizes_is_an_array() -> None:
+    found = pm.feature("f_mem_access_var:d_gstrides:{1:>64}")
+    assert isinstance(found, CountedFeature)
+    sizes = kernel().bind({"n": np.array([8, 16, 24])})
+    # The group stride of d[i, 3] is 4 n, above 64 from n = 24 on.
+    assert found.values(kernel().counts, sizes).tolist() == [0, 0, 576]
+
+
+def test_a_ratio_without_accesses_is_zero() -> None:
+    program = lp.make_kernel(
+        "{[i]: 0 <= i < n}", "o[i] = 1", [lp.GlobalArg("o", np.float32, shape="n"), lp.ValueArg("n", np.int32)],
+        lang_version=(2018, 2),
+    )  # fmt: skip
+    assert pm.feature("f_mem_access_afr:0").eval(pm.Kernel(program, n=0)) == 0
+    assert pm.feature("f_mem_access_afr:1").eval(pm.Kernel(program, n=3)) == 3
+
+
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
+def test_every_family_documents_itself_with_working_examples(family: object) -> None:
+    assert family.summary  # type: ignore[attr-defined]
+    for example in family.examples:  # type: ignore[attr-defined]
+        assert example.startswith(family.name)  # type: ignore[attr-defined]
+        assert callable(pm.feature(example).eval)
+
+
+@pytest.mark.parametrize("name", ["f_op_float32_madd", "f_mem_access_global_store_lstrides:{0:1}", "f_thread_groups"])
+def test_features_survive_pickling(name: str) -> None:
+    found = pm.feature(name)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert hash(again) == hash(found)
+    assert again.eval(kernel()) == found.eval(kernel())
+    assert found != pm.feature("f_work_items")
