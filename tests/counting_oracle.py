@@ -82,20 +82,26 @@ class Tally:
 
 
 class Value:
-    """A number in flight: its type, and how many multiplications in it still wait for an addition to fuse with."""
+    """A number in flight: its type, and how many multiplications in it still wait for an addition to fuse with.
+
+    A factor of minus one is free.
+    """
 
     def __init__(self, tally: Tally, dtype: str, products: int = 0) -> None:
         self.tally, self.dtype, self.products = tally, dtype, products
 
-    def common(self, other: Any) -> str:
-        return str(np.promote_types(self.dtype, other.dtype)) if isinstance(other, Value) else self.dtype
+    def common(self, *others: Any) -> str:
+        """C's type of an operation; loop variables and int literals take any type."""
+        types = {self.dtype, *(other.dtype for other in others if isinstance(other, Value))}
+        return "float32" if types == {"int32", "float32"} else str(np.result_type(*types))
 
     def count(self, kind: str, dtype: str, times: int = 1) -> None:
         self.tally.operations[kind, dtype] += times
 
     def __mul__(self, other: Any) -> Value:
-        if isinstance(other, float) and other in (1, -1):
-            return self
+        for one, value in ((self, other), (other, self)):
+            if isinstance(one, Literal) and one.number in (1, -1):
+                return value
         dtype = self.common(other)
         self.count("mul", dtype)
         return Value(self.tally, dtype, 1)
@@ -120,9 +126,7 @@ class Value:
         return Value(self.tally, "int32")
 
     def call(self, kind: str, *others: Any) -> Value:
-        dtype = self.dtype
-        for other in others:
-            dtype = str(np.promote_types(dtype, other.dtype)) if isinstance(other, Value) else dtype
+        dtype = self.common(*others)
         self.count(kind, dtype)
         return Value(self.tally, dtype)
 
@@ -137,6 +141,17 @@ class Value:
 
     __radd__, __rmul__ = __add__, __mul__
     __lt__ = __le__ = __gt__ = __ge__ = compare
+
+
+class Literal(Value):
+    """A floating-point literal, which has C's type."""
+
+    def __init__(self, tally: Tally, text: str) -> None:
+        super().__init__(tally, "float32" if text.endswith("f") else "float64")
+        self.number = float(text.rstrip("f"))
+
+    def __neg__(self) -> Value:
+        return Literal(self.tally, f"{-self.number}{'f' if self.dtype == 'float32' else ''}")
 
 
 class Translator:
@@ -198,7 +213,7 @@ class Translator:
 
     def atom(self, token: str) -> str:
         if token[0].isdigit():
-            return token.rstrip("fulUL")
+            return f"Literal(tally, {token!r})" if "." in token else token
         if self.take("("):
             arguments = []
             while not self.take(")"):
@@ -259,6 +274,7 @@ def _builtins(tally: Tally) -> dict[str, Any]:
         "cast": lambda value, dtype: value.cast(dtype) if isinstance(value, Value) else value,
         "call": call,
         "Value": Value,
+        "Literal": Literal,
     }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from loopy.symbolic import LinearSubscript, WalkMapper
 from pymbolic.mapper import Mapper
 from pymbolic.primitives import Product, Subscript, Sum, is_constant
+
+from perfmodel.counting.types import Typing
 
 Operations = Counter[tuple[str, str]]
 
@@ -31,15 +33,25 @@ class OperationCounter(_Walker):
     from left to right. Of an if-expression both branches count, as a work-item without a branch of its own does both.
     """
 
-    def __init__(self, type_of: Callable[[Any], str], function_of: Callable[[Any], str]) -> None:
+    def __init__(self, typing: Typing, context: str | None) -> None:
+        """`context` is the type that the expression is assigned to, in which Loopy writes its literals."""
         super().__init__()
-        self.type_of = type_of
-        self.function_of = function_of
+        self.typing = typing
+        self.context = context
         self.counts: Operations = Counter()
 
     def add(self, kind: str, expression: Any, times: int = 1) -> None:
         if times:
             self.counts[kind, self.type_of(expression)] += times
+
+    def type_of(self, expression: Any) -> str:
+        return self.typing.type_of(expression, self.context)
+
+    def within(self, context: str, *parts: Any) -> None:
+        outer, self.context = self.context, context
+        for part in parts:
+            self.rec(part)
+        self.context = outer
 
     def map_subscript(self, expression: Any) -> None:
         pass
@@ -77,23 +89,22 @@ class OperationCounter(_Walker):
         super().map_quotient(expression)
 
     def map_floor_div(self, expression: Any) -> None:
-        self.add("div", expression)
-        super().map_floor_div(expression)
+        self.add_integral("div", expression, expression.numerator, expression.denominator)
 
     def map_remainder(self, expression: Any) -> None:
-        self.add("mod", expression)
-        super().map_remainder(expression)
+        self.add_integral("mod", expression, expression.numerator, expression.denominator)
 
     def map_power(self, expression: Any) -> None:
         if is_constant(expression.exponent) and expression.exponent in (0, 1, 2):  # Loopy writes a square as a product
             self.add("mul", expression, int(expression.exponent == 2))
         else:
-            self.add("pow", expression)
+            self.counts["pow", self.typing.type_of(expression, None)] += 1
         super().map_power(expression)
 
     def map_comparison(self, expression: Any) -> None:
-        self.add("compare", Sum((expression.left, expression.right)))
-        super().map_comparison(expression)
+        dtype = self.typing.type_of(Sum((expression.left, expression.right)), None)
+        self.counts["compare", dtype] += 1
+        self.within(dtype, expression.left, expression.right)
 
     def map_min(self, expression: Any) -> None:
         self.add("min", expression, len(expression.children) - 1)
@@ -104,20 +115,25 @@ class OperationCounter(_Walker):
         super().map_max(expression)
 
     def map_bitwise_or(self, expression: Any) -> None:
-        self.add("bitwise", expression, len(expression.children) - 1)
-        super().map_bitwise_or(expression)
+        self.add_integral("bitwise", expression, *expression.children)
 
     map_bitwise_and = map_bitwise_xor = map_bitwise_or
 
     def map_left_shift(self, expression: Any) -> None:
-        self.add("shift", expression)
-        super().map_left_shift(expression)
+        self.add_integral("shift", expression, expression.shiftee, expression.shift)
 
     map_right_shift = map_left_shift
 
+    def add_integral(self, kind: str, expression: Any, *operands: Any) -> None:
+        """Operations of whole numbers, whatever the type that their result is assigned to."""
+        dtype = self.typing.type_of(expression, None)
+        self.counts[kind, dtype] += len(operands) - 1
+        self.within(dtype, *operands)
+
     def map_call(self, expression: Any) -> None:
-        self.add(self.function_of(expression), expression)
-        super().map_call(expression)
+        self.add(self.typing.function_of(expression), expression)
+        for parameter in expression.parameters:
+            self.within(self.typing.type_of(parameter, None), parameter)
 
 
 class SubscriptCollector(_Walker):

@@ -19,12 +19,12 @@ from loopy.symbolic import (
     get_dependencies,
     simplify_using_aff,
 )
-from loopy.type_inference import TypeReader
 from pymbolic import evaluate, flatten, var
 
 from perfmodel.counting.counts import AccessCount, KernelCounts, OperationCount, Stride
 from perfmodel.counting.expressions import OperationCounter, access_tags, index_of, subscripts, variable_of
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+from perfmodel.counting.types import Typing
 from perfmodel.errors import CountingError
 
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local"}
@@ -73,9 +73,8 @@ class _LoopyCounter:
                 f"kernel {kernel.name!r} calls other kernels ({', '.join(map(str, callees))}), which are not "
                 "counted; inline them with loopy.inline_callable_kernel"
             )
-        self.callables = program.callables_table
-        self.type_reader = TypeReader(kernel, self.callables)
-        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(self.callables)
+        self.typing = Typing(kernel, program.callables_table)
+        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(program.callables_table)
         self.sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
         self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
         assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
@@ -107,7 +106,9 @@ class _LoopyCounter:
         )
 
     def operations(self, instruction: Any, executions: QuasiPolynomial) -> list[OperationCount]:
-        counter = OperationCounter(self.dtype_of, self.function_of)
+        target, *others = instruction.assignee_var_names()
+        context = None if others else self.kernel.get_var_descriptor(target).dtype.numpy_dtype.name
+        counter = OperationCounter(self.typing, context)
         counter(instruction.expression)
         return [
             OperationCount(kind, dtype, times, executions) for (kind, dtype), times in counter.counts.items() if times
@@ -267,20 +268,6 @@ class _LoopyCounter:
 
     def zero(self) -> Any:
         return self.one() * 0
-
-    def dtype_of(self, expression: Any) -> str:
-        found = self.type_reader(expression, return_dtype_set=True)
-        if not found:
-            raise CountingError(
-                f"the type of {expression} in kernel {self.kernel.name!r} is unknown; call only functions that "
-                "Loopy knows"
-            )
-        return str(getattr(found[0], "numpy_dtype", found[0]))
-
-    def function_of(self, call: Any) -> str:
-        """The function's name in the kernel's source; Loopy renames those that it calls with several types."""
-        name = call.function.name
-        return str(self.callables[name].name if name in self.callables else name)
 
 
 class SizeExpression:

@@ -1,0 +1,28 @@
+"""Short ways to write Loopy kernels and to ask for their counts, for the tests of counting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import loopy as lp
+import numpy as np
+
+import perfmodel as pm
+
+
+def make(domains: Any, instructions: str, arrays: dict[str, Any], **options: Any) -> Any:
+    """A Loopy program; `arrays` maps "a, b" to a shape or to options of GlobalArg, other names to sizes."""
+    arguments: list[Any] = []
+    for name, given_ in arrays.items():
+        spec = {"shape": given_} if isinstance(given_, str) else dict(given_)
+        arguments.append(lp.GlobalArg(name, spec.pop("dtype", np.float32), **spec))
+    sizes = [lp.ValueArg(name, np.int32) for name in options.pop("sizes", ("n",))]
+    return lp.make_kernel(domains, instructions, [*arguments, *sizes], lang_version=(2018, 2), **options)
+
+
+def counted(name: str, kernel: pm.Kernel, **sizes: int) -> float:
+    return pm.feature(name).eval(kernel.at(**sizes))
+
+
+def tagged(program: Any, **tags: str) -> Any:
+    return lp.tag_inames(program, tags)
