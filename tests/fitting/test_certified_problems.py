@@ -116,8 +116,15 @@ PROBLEMS = {
 }
 
 
-def assert_certified(result: FitResult, values: Row, deviations: Row, tolerance: float) -> None:
-    for i, (value, deviation) in enumerate(zip(values, deviations, strict=True), start=1):
+# The sum of exponentials of MGH17 is the same with its terms in the other order, and either may be found.
+OTHER_ORDER = {"MGH17": (1, 3, 2, 5, 4)}
+
+
+def assert_certified(result: FitResult, values: Row, deviations: Row, tolerance: float, other: Row = ()) -> None:
+    order = tuple(range(1, len(values) + 1))
+    if other and abs(result.parameters["p_2"] / values[1] - 1) > 0.1:
+        order = tuple(map(int, other))
+    for i, value, deviation in zip(order, values, deviations, strict=True):
         assert result.parameters[f"p_{i}"] == pytest.approx(value, rel=tolerance)
         assert result.stderr[f"p_{i}"] == pytest.approx(deviation, rel=tolerance)
 
@@ -139,7 +146,7 @@ def test_nonlinear_problems(name: str, start: int | None) -> None:
 
     assert result.method == "nonlinear"
     assert result.chi_square == pytest.approx(problem.squares, rel=1e-9)
-    assert_certified(result, problem.values, problem.deviations, 5e-6)
+    assert_certified(result, problem.values, problem.deviations, 5e-6, OTHER_ORDER.get(name, ()))
 
 
 def test_pontius_a_quadratic_with_coefficients_twelve_orders_apart() -> None:
