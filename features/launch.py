@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.feature_name import FeatureName, Word
+from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 
@@ -27,6 +28,20 @@ class WholeCount(CountedFeature):
         return count(sizes)
 
 
+class BarrierFeature(CountedFeature):
+    """Local barriers, times those that meet them."""
+
+    unit = "barrier"
+
+    def __init__(self, name: FeatureName, granularity: Granularity) -> None:
+        super().__init__(name)
+        self.granularity = granularity
+        self.subgroup_size = granularity.subgroup_size
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        return self.granularity.executions(counts.barriers, self.name)(sizes)
+
+
 class _WholeCountFamily(FeatureFamily):
     unit: str
     field: str
@@ -41,11 +56,18 @@ class _WholeCountFamily(FeatureFamily):
         return WholeCount(name, self.unit, self.field)
 
 
-class BarrierFamily(_WholeCountFamily):
+class BarrierFamily(FeatureFamily):
     prefix = ("sync", "barrier", "local")
     summary = "local barriers, times the work-items that meet them (2016, section 2.3)"
-    unit = "barrier"
-    field = "barriers"
+    examples = ("f_sync_barrier_local", "f_sync_barrier_local_granularity:workgroup")
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> BarrierFeature:
+        granularity = WORKITEM
+        for word in words:
+            if word.key != "granularity" or word.condition is None:
+                raise unknown_word(name, word, ("granularity",))
+            granularity = parse_granularity(word)
+        return BarrierFeature(name, granularity)
 
 
 class KernelLaunchFamily(_WholeCountFamily):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,45 +11,130 @@ from numpy.typing import NDArray
 from perfmodel.features.operations import DTYPES
 
 from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
+from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.stride_fraction import StrideFraction, parse_stride_fraction
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
-SPACES = ("global", "local")
+SPACES = ("global", "local", "private")
 DIRECTIONS = ("load", "store")
-CONDITIONS = ("lstrides", "gstrides", "afr", "ratio", "tag", "var")
+WIDTHS = ("8", "16", "32", "64", "128", "256", "512")
+CONDITIONS = ("lstrides", "gstrides", "loopstride", "afr", "ratio", "asf", "bits", "tag", "var", "granularity")
+
+Sizes = Mapping[str, NDArray[Any]]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """What a name asks of an access; None and empty mean anything."""
+    """What a name asks of an access; None and empty mean anything, and no space means global and local memory."""
 
-    space: str | None
-    dtype: str | None
-    direction: str | None
-    variable: str | None
-    tag: str | None
-    local_strides: Mapping[int, Condition]
-    group_strides: Mapping[int, Condition]
-    ratio: Condition | None
+    space: str | None = None
+    dtype: str | None = None
+    bits: int | None = None
+    direction: str | None = None
+    variable: str | None = None
+    tag: str | None = None
+    local_strides: Mapping[int, Condition] | None = None
+    group_strides: Mapping[int, Condition] | None = None
+    loop_stride: Condition | None = None
+    ratio: Condition | None = None
+    fraction: StrideFraction | None = None
+    granularity: Granularity = WORKITEM
 
     def admits(self, access: AccessCount) -> bool:
         """All that does not depend on the sizes."""
+        spaces = ("global", "local") if self.space is None else (self.space,)
         return (
-            self.space in (None, access.space)
+            access.space in spaces
             and self.dtype in (None, access.dtype)
+            and self.bits in (None, access.bits)
             and self.direction in (None, access.direction)
             and self.variable in (None, access.variable)
             and (self.tag is None or self.tag in access.tags)
         )
 
 
-class AccessFeature(CountedFeature):
-    """Executions, by work-items, of the accesses that a name selects.
+class _Search:
+    """Where one access fulfils a pattern's conditions, over arrays of sizes."""
 
-    Strides are in elements of the flattened array, along local and group axes (2018 slides, "Counting statistics");
-    an axis that the access does not use has stride 0. The access-to-footprint ratio is accesses divided by distinct
-    elements accessed, for each access by itself.
+    def __init__(
+        self, name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes
+    ) -> None:
+        self.name, self.pattern, self.counts, self.access, self.sizes = name, pattern, counts, access, sizes
+        self.result = np.asarray(True)
+        self.unknown: list[str] = []
+
+    def matches(self, executions: Floats) -> NDArray[np.bool_]:
+        """What an access has not got is an error only where all other conditions hold."""
+        access, pattern = self.access, self.pattern
+        for conditions, strides in (
+            (pattern.local_strides, access.local_strides),
+            (pattern.group_strides, access.group_strides),
+        ):
+            for axis, condition in (conditions or {}).items():
+                self.require(strides.get(axis, ZERO), f"a constant stride along axis {axis}", condition.matches)
+        if pattern.loop_stride is not None:
+            innermost = [ZERO, *access.loop_strides.values()][-1]
+            self.require(innermost, "a constant stride along its loop", pattern.loop_stride.matches)
+        if pattern.ratio is not None:
+            once = access.executions.workitem(self.sizes)
+            ratio = pattern.ratio
+            self.require(
+                access.footprint, "a footprint that can be counted", lambda f: ratio.matches(_quotient(once, f))
+            )
+        if pattern.fraction is not None:
+            self.require_fraction(pattern.fraction)
+        if self.unknown and np.any(self.result & (executions > 0)):
+            raise FeatureError(
+                f"feature {self.name!r} is not defined for the {access.direction} {access.text!r}, which has not got "
+                f"{self.unknown[0]}; exclude it by var:… or tag:…"
+            )
+        return self.result
+
+    def require(self, value: Stride, what: str, test: Callable[[Floats], NDArray[np.bool_]]) -> None:
+        if value is None:
+            self.unknown.append(what)
+        else:
+            self.result = self.result & test(value(self.sizes))
+
+    def require_fraction(self, fraction: StrideFraction) -> None:
+        stride = self.access.local_strides.get(0, ZERO)
+        if stride is None:
+            self.unknown.append("a constant stride along axis 0")
+            return
+        steps = np.abs(stride(self.sizes))
+        footprint = next(
+            (f for f in self.counts.footprints if f.variable == self.access.variable and f.direction == "any"), None
+        )
+        if footprint is not None and footprint.elements is not None and footprint.filled is not None:
+            used = _quotient(footprint.elements(self.sizes), footprint.filled(self.sizes))
+            self.result = self.result & fraction.matches(steps, used)
+        else:
+            if np.any(steps > 1):
+                self.unknown.append("a footprint that can be counted")
+            self.result = self.result & fraction.matches(steps, np.asarray(1.0))
+
+
+ZERO = QuasiPolynomial((), "0")
+
+
+def _quotient(above: Floats, below: Floats) -> Floats:
+    """Their ratio, 0 where nothing is accessed."""
+    shape = np.broadcast_shapes(above.shape, below.shape)
+    return np.divide(above, below, out=np.zeros(shape), where=below > 0)
+
+
+class AccessFeature(CountedFeature):
+    """Executions of the accesses that a name selects, by work-items unless it asks for another granularity.
+
+    Strides are in elements of the flattened array, along local and group axes and the innermost sequential loop (2018
+    slides, "Counting statistics"); an axis that the access does not use has stride 0. The access-to-footprint ratio is
+    accesses by work-items divided by distinct elements accessed, for each access by itself. The amortized stride
+    fraction (2016, section 2.1) joins the stride from one work-item to the next along axis 0 with the part of the
+    array's filled footprint that is used by any access.
     """
 
     unit = "access"
@@ -57,63 +142,53 @@ class AccessFeature(CountedFeature):
     def __init__(self, name: FeatureName, pattern: AccessPattern) -> None:
         super().__init__(name)
         self.pattern = pattern
+        self.subgroup_size = pattern.granularity.subgroup_size
 
-    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        return self.total(self.pattern, counts, sizes)
+
+    def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
         total = np.asarray(0.0)
         for access in counts.accesses:
-            if self.pattern.admits(access):
-                executions = access.executions(sizes)
-                total = total + np.where(self.matches(access, executions, sizes), executions, 0.0)
+            if pattern.admits(access):
+                executions = pattern.granularity.executions(access.executions, self.name)(sizes)
+                matches = _Search(self.name, pattern, counts, access, sizes).matches(executions)
+                total = total + np.where(matches, self.weight(access) * executions, 0.0)
         return total
 
-    def matches(
-        self, access: AccessCount, executions: NDArray[np.float64], sizes: Mapping[str, NDArray[Any]]
-    ) -> NDArray[np.bool_]:
-        """Where all conditions hold. What an access has not got is an error only where all others hold."""
-        result = np.asarray(True)
-        unknown = []
-        for conditions, strides in (
-            (self.pattern.local_strides, access.local_strides),
-            (self.pattern.group_strides, access.group_strides),
-        ):
-            for axis, condition in conditions.items():
-                stride: Stride = strides.get(axis, _no_stride)
-                if stride is None:
-                    unknown.append(f"a constant stride along axis {axis}")
-                else:
-                    result = result & condition.matches(stride(sizes))
-        if self.pattern.ratio is not None:
-            if access.footprint is None:
-                unknown.append("a footprint that can be counted")
-            else:
-                result = result & self.pattern.ratio.matches(_quotient(executions, access.footprint(sizes)))
-        if unknown and np.any(result & (executions > 0)):
-            raise FeatureError(
-                f"feature {self.name!r} is not defined for the {access.direction} {access.text!r}, which has not got "
-                f"{unknown[0]}; exclude it by var:… or tag:…"
-            )
-        return result
+    def weight(self, access: AccessCount) -> int:
+        return 1
 
 
-def _no_stride(sizes: Mapping[str, NDArray[Any]]) -> int:
-    return 0
+class BytesFeature(AccessFeature):
+    """Bytes moved by the accesses that a name selects, each execution counted."""
+
+    unit = "byte"
+
+    def weight(self, access: AccessCount) -> int:
+        return access.bits // 8
 
 
-def _quotient(executions: NDArray[np.float64], footprint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The access-to-footprint ratio, 0 where nothing is accessed."""
-    shape = np.broadcast_shapes(executions.shape, footprint.shape)
-    return np.divide(executions, footprint, out=np.zeros(shape), where=footprint > 0)
+class MinimumFeature(AccessFeature):
+    """The smaller of loads and stores among the accesses that a name selects (2016, section 2.1)."""
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        loads, stores = (self.total(replace(self.pattern, direction=d), counts, sizes) for d in DIRECTIONS)
+        return np.minimum(loads, stores)
 
 
 class AccessFamily(FeatureFamily):
-    prefix = ("mem", "access")
-    summary = "memory accesses, by space, type, direction, strides, access-to-footprint ratio, variable and tag"
-    examples = (
+    prefix: tuple[str, ...] = ("mem", "access")
+    summary = "memory accesses, by space, type, direction, strides, ratios, variable and tag"
+    examples: tuple[str, ...] = (
         "f_mem_access_local_float32",
         "f_mem_access_global_float32_load_lstrides:{0:1;1:>15}_gstrides:{0:16}_afr:>1",
-        "f_mem_access_tag:a_global_float32_load",
+        "f_mem_access_global_bits:64_load_asf:{2/3}",
+        "f_mem_access_tag:a_global_float32_load_granularity:subgroup",
         "f_mem_access_global_var:{my_array}_store",
     )
+    feature: type[AccessFeature] = AccessFeature
+    directions: tuple[str, ...] = DIRECTIONS
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> AccessFeature:
         found: dict[str, Any] = {}
@@ -124,18 +199,51 @@ class AccessFamily(FeatureFamily):
                     f"feature {name.text!r} gives its {key.replace('_', ' ')} twice; leave one out", word.offset
                 )
             found[key] = value
-        blank = dict.fromkeys(("space", "dtype", "direction", "variable", "tag", "ratio"))
-        return AccessFeature(name, AccessPattern(**{"local_strides": {}, "group_strides": {}, **blank, **found}))
+        return self.feature(name, AccessPattern(**found))
 
     def read(self, name: FeatureName, word: Word) -> tuple[str, Any]:
         if word.condition is None:
-            for key, known in (("space", SPACES), ("dtype", DTYPES), ("direction", DIRECTIONS)):
+            for key, known in (("space", SPACES), ("dtype", DTYPES), ("direction", self.directions)):
                 if word.key in known:
                     return key, word.key
-        elif word.key in ("lstrides", "gstrides"):
-            return ("local_strides" if word.key == "lstrides" else "group_strides"), parse_axes(word)
-        elif word.key in ("afr", "ratio"):
-            return "ratio", parse_condition(word.condition, word)
+        elif word.key in READERS:
+            key, read = READERS[word.key]
+            return key, read(word)
         elif word.key in ("tag", "var") and word.condition.strip():
             return ("tag" if word.key == "tag" else "variable"), word.condition.strip()
-        raise unknown_word(name, word, (*SPACES, *DTYPES, *DIRECTIONS, *CONDITIONS))
+        raise unknown_word(name, word, (*SPACES, *DTYPES, *self.directions, *CONDITIONS))
+
+
+def _bits(word: Word) -> int:
+    if word.condition not in WIDTHS:
+        raise FeatureError(
+            f"bits:{word.condition} is no width of an access; write one of {', '.join(WIDTHS)}", word.offset
+        )
+    return int(word.condition)
+
+
+READERS: dict[str, tuple[str, Callable[[Word], Any]]] = {
+    "lstrides": ("local_strides", parse_axes),
+    "gstrides": ("group_strides", parse_axes),
+    "loopstride": ("loop_stride", lambda word: parse_condition(word.condition or "", word)),
+    "afr": ("ratio", lambda word: parse_condition(word.condition or "", word)),
+    "ratio": ("ratio", lambda word: parse_condition(word.condition or "", word)),
+    "asf": ("fraction", parse_stride_fraction),
+    "bits": ("bits", _bits),
+    "granularity": ("granularity", parse_granularity),
+}
+
+
+class BytesFamily(AccessFamily):
+    prefix = ("mem", "bytes")
+    summary = "bytes moved by memory accesses; the words of f_mem_access"
+    examples = ("f_mem_bytes_global_load", "f_mem_bytes_global_float32_store_lstrides:{0:1}")
+    feature = BytesFeature
+
+
+class MinimumFamily(AccessFamily):
+    prefix = ("mem", "min")
+    summary = "the smaller of loads and stores; the words of f_mem_access but a direction (2016, section 2.1)"
+    examples = ("f_mem_min_global_float32", "f_mem_min_global_bits:32_asf:1")
+    feature = MinimumFeature
+    directions = ()

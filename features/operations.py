@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import KernelCounts, OperationCount
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
+from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 DTYPES = (
@@ -27,7 +28,7 @@ KINDS = (*ARITHMETIC, "special", *SPECIAL_FUNCTIONS)
 
 
 class OperationFeature(CountedFeature):
-    """Executions, by work-items, of the operations that a name selects.
+    """Executions of the operations that a name selects, by work-items unless it asks for another granularity.
 
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
@@ -35,8 +36,12 @@ class OperationFeature(CountedFeature):
 
     unit = "operation"
 
-    def __init__(self, name: FeatureName, dtype: str | None, kind: str | None, contract: bool) -> None:
+    def __init__(
+        self, name: FeatureName, dtype: str | None, kind: str | None, contract: bool, granularity: Granularity
+    ) -> None:
         super().__init__(name)
+        self.granularity = granularity
+        self.subgroup_size = granularity.subgroup_size
         self.dtype = dtype
         self.kind = kind
         self.contract = contract
@@ -45,7 +50,7 @@ class OperationFeature(CountedFeature):
         total = np.asarray(0.0)
         for operation in counts.operations:
             if self.dtype in (None, operation.dtype) and (weight := self.weight(operation)):
-                total = total + weight * operation.executions(sizes)
+                total = total + weight * self.granularity.executions(operation.executions, self.name)(sizes)
         return total
 
     def weight(self, operation: OperationCount) -> int:
@@ -78,15 +83,18 @@ class OperationFamily(FeatureFamily):
                 f"{name.text!r} asks for multiply-adds and, with contract:off, for none; leave one out",
                 found["contract"].offset,
             )
-        return OperationFeature(name, dtype, kind, contract)
+        granularity = parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM
+        return OperationFeature(name, dtype, kind, contract, granularity)
 
     def role(self, name: FeatureName, word: Word) -> str:
         if word.key == "contract" and word.condition is not None:
             if word.condition not in ("on", "off"):
                 raise FeatureError(f"contract:{word.condition} is neither contract:on nor contract:off", word.offset)
             return "contract"
+        if word.key == "granularity" and word.condition is not None:
+            return "granularity"
         if word.condition is None and word.key in DTYPES:
             return "dtype"
         if word.condition is None and word.key in KINDS:
             return "kind"
-        raise unknown_word(name, word, (*DTYPES, "contract", *KINDS))
+        raise unknown_word(name, word, (*DTYPES, "contract", "granularity", *KINDS))

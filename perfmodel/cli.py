@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
+TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +60,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     _tags(added, "*")
     added = command(
+        _count,
+        "count",
+        "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
+        "perfmodel count my_kernels.py:tiled --at n=256,1024",
+    )
+    _tags(added, "+")
+    added.add_argument(
+        "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
+    )
+    added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
+    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    added = command(
         _calibrate,
         "calibrate",
         "measure kernels and fit a model to them",
@@ -91,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _tags(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
-    parser.add_argument(name, nargs=count, metavar="TAG", help="generator names and name:value filters", **options)
+    parser.add_argument(name, nargs=count, metavar="TAG", help=TAG_HELP, **options)
 
 
 def _conditions(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +151,8 @@ def _features(parsed: argparse.Namespace) -> None:
 
 
 def _kernels(parsed: argparse.Namespace) -> None:
+    if _lists_a_file(parsed.tags):
+        return
     if parsed.tags:
         for kernel in _selected(parsed.tags):
             print(repr(kernel)[len("Kernel(") : -1])
@@ -149,6 +164,17 @@ def _kernels(parsed: argparse.Namespace) -> None:
         for tag in generator.tags:
             others = ", or another whole number" if tag.is_open else ""
             print(f"    {tag.name}: {tag.summary}: {', '.join(tag.values)}{others}; default {','.join(tag.default)}")
+
+
+def _count(parsed: argparse.Namespace) -> None:
+    from perfmodel.kernel_file import size_points
+    from perfmodel.report.count_table import as_json, as_text, count_tables
+
+    if _lists_a_file(parsed.tags):
+        return
+    points = size_points(parsed.at, "=") if parsed.at else ()
+    tables = count_tables(_selected(parsed.tags), points, parsed.subgroup)
+    print(as_json(tables) if parsed.json else "\n\n\n".join(map(as_text, tables)))
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
@@ -222,7 +248,22 @@ def _demo(parsed: argparse.Namespace) -> None:
         print(f"written: {path}")
 
 
+def _lists_a_file(tags: Sequence[str]) -> bool:
+    """Whether the tags are one kernel file without a name; if so, prints what it defines."""
+    if len(tags) != 1 or not tags[0].endswith(".py"):
+        return False
+    from perfmodel.kernel_file import definitions
+
+    for name, kind in definitions(tags[0]).items():
+        print(f"{tags[0]}:{name}: {kind}")
+    return True
+
+
 def _selected(tags: Sequence[str]) -> list[Kernel]:
+    from perfmodel.kernel_file import is_kernel_file, kernels_from_files
+
+    if any(map(is_kernel_file, tags)):
+        return kernels_from_files(tags)
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
 
     return KernelCollection(ALL_GENERATORS).generate_kernels(tags)

@@ -34,8 +34,8 @@ class Program(Protocol):
     def sizes(self) -> tuple[str, ...]:
         """The arguments on which the counts depend."""
 
-    @property
-    def counts(self) -> KernelCounts: ...
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        """What the program does; with executions by sub-groups of so many work-items, if a number is given."""
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         """Raises KernelError where sizes break what the program assumes."""
@@ -49,6 +49,8 @@ class Kernel:
     Args:
         program: a Loopy translation unit, or any `Program`.
         tags: what a generator says of this kernel; free for your own kernels.
+        statistics: what data decide, for a Loopy program's counts: the expected trip count of a loop by its loop
+            variable, and the probability of a predicate by its text or by its instruction.
         arguments: sizes (``n=1024``) and other scalar arguments. Those left out stay open until `at` or a prediction
             gives them; scalars that are no sizes then run as 1.
 
@@ -61,8 +63,14 @@ class Kernel:
     program: Program
     tags: Mapping[str, str]
 
-    def __init__(self, program: Any, tags: Mapping[str, str] | None = None, **arguments: float) -> None:
-        self.program = program if hasattr(program, "launch") else _loopy_program(program)
+    def __init__(
+        self,
+        program: Any,
+        tags: Mapping[str, str] | None = None,
+        statistics: Mapping[str, float] | None = None,
+        **arguments: float,
+    ) -> None:
+        self.program = program if hasattr(program, "launch") else _loopy_program(program, statistics)
         self.tags = dict(tags or {})
         self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
         for name in self._arguments:
@@ -91,7 +99,7 @@ class Kernel:
 
     def at(self, **arguments: float) -> Kernel:
         """The same kernel with these sizes or arguments instead."""
-        return Kernel(self.program, self.tags, **{**self._arguments, **arguments})
+        return Kernel(self.program, self.tags, None, **{**self._arguments, **arguments})
 
     def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """All sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
@@ -121,7 +129,8 @@ class Kernel:
 
     @property
     def counts(self) -> KernelCounts:
-        return self.program.counts
+        """What the kernel does, as functions of its sizes."""
+        return self.program.counts_for()
 
     def __repr__(self) -> str:
         parts = [self.variant] if self.variant else []
@@ -137,10 +146,10 @@ class Kernel:
         return hash((self.program.content, tuple(self._arguments.items())))
 
 
-def _loopy_program(translation_unit: Any) -> Program:
+def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:
     from perfmodel.loopy_program import LoopyProgram
 
-    return LoopyProgram(translation_unit)
+    return LoopyProgram(translation_unit, statistics)
 
 
 def _plain(name: str, value: Any) -> float:

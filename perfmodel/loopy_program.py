@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.errors import KernelError
 from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
 
@@ -21,12 +21,13 @@ class LoopyProgram:
 
     Args:
         translation_unit: one entry point, all argument types known.
+        statistics: see `perfmodel.Kernel`.
 
     Raises:
         KernelError: for anything else.
     """
 
-    def __init__(self, translation_unit: Any) -> None:
+    def __init__(self, translation_unit: Any, statistics: Mapping[str, float] | None = None) -> None:
         import loopy as lp
 
         if not isinstance(translation_unit, lp.TranslationUnit):
@@ -42,6 +43,8 @@ class LoopyProgram:
         if not isinstance(target, lp.OpenCLTarget):
             translation_unit = translation_unit.copy(target=lp.PyOpenCLTarget())
         self.translation_unit = translation_unit
+        self.statistics = dict(statistics or {})
+        self._counts: dict[int | None, KernelCounts] = {}
         kernel = translation_unit.default_entrypoint
         self.name: str = kernel.name
         scalars = [arg for arg in kernel.args if isinstance(arg, lp.ValueArg)]
@@ -51,13 +54,24 @@ class LoopyProgram:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (LoopyProgram, (self.translation_unit,))
+        return (LoopyProgram, (self.translation_unit, self.statistics))
 
-    @cached_property
-    def counts(self) -> KernelCounts:
-        from perfmodel.counting.loopy_counts import count_loopy
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        if subgroup_size not in self._counts:
+            from perfmodel.counting.cache import cached_counts
+            from perfmodel.counting.loopy_counts import count_loopy
 
-        return count_loopy(self.translation_unit)
+            count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size)
+            counts = cached_counts(self.translation_unit, self.statistics, subgroup_size, count)
+            if not counts.exact:
+                warnings.warn(
+                    f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
+                    "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok'",
+                    CountingWarning,
+                    stacklevel=3,
+                )
+            self._counts[subgroup_size] = counts
+        return self._counts[subgroup_size]
 
     @cached_property
     def content(self) -> str:

@@ -13,7 +13,7 @@ from perfmodel.errors import KernelError
 from perfmodel.expression import ModelString
 from perfmodel.expression.tree import Parameter, walk
 from perfmodel.kernel import Kernel
-from perfmodel.vocabulary import evaluate
+from perfmodel.vocabulary import evaluate_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +45,7 @@ def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayL
 
 def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     """Every input feature of the calibration's model, each an array of the sizes' common shape."""
-    bound = kernel.bind(sizes)
-    return {name: evaluate(found, kernel, bound) for name, found in calibration.model.features.items()}
+    return evaluate_all(calibration.model.features, kernel, kernel.bind(sizes))
 
 
 @dataclass(frozen=True)

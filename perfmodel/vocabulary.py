@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from perfmodel import registry
+from perfmodel.counting.evaluation import blockwise
 from perfmodel.errors import FeatureError, nearest
 from perfmodel.feature_name import FeatureName, Word, parse_name
 
@@ -32,9 +33,11 @@ class CountedFeature(ABC):
 
     Attributes:
         unit: what one of it is, for reports: ``operation``, ``access`` …
+        subgroup_size: work-items of the sub-groups whose executions it needs, if any.
     """
 
     unit: str
+    subgroup_size: int | None = None
 
     def __init__(self, name: FeatureName) -> None:
         self.name = name.text
@@ -44,7 +47,7 @@ class CountedFeature(ABC):
         """The feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
-        return float(self.values(knl.counts, knl.bind({})))
+        return float(self.values(knl.program.counts_for(self.subgroup_size), knl.bind({})))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CountedFeature):
@@ -145,9 +148,24 @@ def _from_families(text: str) -> Feature:
 
 def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     """A feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of the sizes' common shape."""
+    return evaluate_all({"": found}, kernel, bound)[""]
+
+
+def evaluate_all(
+    features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[np.float64]]:
+    """Several features, as `evaluate` gives each; counts that they share are evaluated only once."""
+    counted = {
+        name: partial(f.values, kernel.program.counts_for(f.subgroup_size))
+        for name, f in features.items()
+        if isinstance(f, CountedFeature)
+    }
+    values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
+    return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+
+
+def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
-    if isinstance(found, CountedFeature):
-        return np.broadcast_to(found.values(kernel.counts, bound), shape)
     flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
     count = int(np.prod(shape, dtype=np.int64))
     kernels = (kernel.at(**{name: int(size[i]) for name, size in flat.items()}) for i in range(count))

@@ -43,6 +43,14 @@ class Site:
     def executions(self) -> int:
         return len(self.addresses)
 
+    def subgroups(self, local_size: Index, width: int) -> int:
+        """Executions by sub-groups of `width` work-items, one with any active work-item counted once."""
+        return len({(g, _linear(i, local_size) // width, loops) for g, i, loops in self.addresses})
+
+    @property
+    def groups(self) -> int:
+        return len({(group, loops) for group, _, loops in self.addresses})
+
     @property
     def footprint(self) -> int:
         """Distinct elements; local memory is another one in each group."""
@@ -64,6 +72,14 @@ class Site:
                 steps.add(self.addresses[key] - address)
         assert len(steps) <= 1, f"{self.variable} has steps {steps} along {kind} axis {axis}"
         return steps.pop() if steps else None
+
+
+def _linear(item: Index, local_size: Index) -> int:
+    linear, step = 0, 1
+    for position, size in zip(item, local_size, strict=False):
+        linear += position * step
+        step *= size
+    return linear
 
 
 @dataclass

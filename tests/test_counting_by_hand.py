@@ -251,22 +251,27 @@ def test_all_pairs_by_hand() -> None:
 
 
 def test_convolution_by_hand() -> None:
-    """Images n x n, filters 5 x 5, valid part (n-4)^2: 25 multiply-adds an output, loads of image and filter alike."""
+    """Images n x n, filters 7 x 7, valid part (n-6)^2: 49 multiply-adds an output, loads of image and filter alike.
+
+    With n = 20 there are 196 outputs: 9604 loads of the 400 elements of the image, and of the 49 of the filter.
+    """
     program = make(
-        ["{[i, j]: 0 <= i, j < n - 4}", "{[p, q]: 0 <= p, q < 5}"],
+        ["{[i, j]: 0 <= i, j < n - 6}", "{[p, q]: 0 <= p, q < 7}"],
         "o[i, j] = sum([p, q], image[i + p, j + q] * filter[p, q])",
-        {"image": "n, n", "filter": "5, 5", "o": "n - 4, n - 4"},
-        assumptions="n >= 5",
+        {"image": "n, n", "filter": "7, 7", "o": "n - 6, n - 6"},
+        assumptions="n >= 7",
     )
     kernel, n = pm.Kernel(program, n=20), 20
-    outputs = (n - 4) ** 2
+    outputs = (n - 6) ** 2
     expected = {
-        "f_op_float32_madd": 25 * outputs,
-        "f_op": 25 * outputs,
-        "f_mem_access_load": 50 * outputs,
-        "f_mem_access_var:image_ratio:16": 25 * outputs,  # 6400 accesses of 400 elements
-        "f_mem_access_var:filter_ratio:256": 25 * outputs,  # 6400 accesses of 25 elements
+        "f_op_float32_madd": 49 * outputs,
+        "f_op": 49 * outputs,
+        "f_mem_access_load": 98 * outputs,
+        "f_mem_access_var:image_ratio:24.01": 49 * outputs,
+        "f_mem_access_var:filter_ratio:196": 49 * outputs,
         "f_mem_access_store": outputs,
+        "f_mem_footprint_global_load_var:image": 4 * 400,
+        "f_mem_footprint_global_load_var:filter": 4 * 49,
     }
     assert {name: counted(name, kernel) for name in expected} == expected
 

@@ -110,10 +110,13 @@ def with_bound_from_data() -> Any:
     [
         (with_callee, r"'caller' calls other kernels \(twice\), which are not counted; inline them"),
         (with_c_instruction, "'raw' is CInstruction, whose work can't be seen; write it as Loopy assignments"),
-        (with_bound_from_data, "depend on length, known only when the kernel runs; make the bound a size"),
+        (
+            with_bound_from_data,
+            "the loop over 'j' .* depends on length, known only when the kernel runs; give the expected trip count",
+        ),
         (
             lambda: make("{[i]: 0 <= i < n}", "if a[i] > 0\no[i] = 1 {id=set}\nend", {"a, o": "n"}),
-            r"'set' runs only if a\[i\] > 0, which depends on data; only affine",
+            r"'set' runs only if a\[i\] > 0, which depends on data; give the probability",
         ),
         (
             lambda: make("{[i]: 0 <= i < n}", "o[i] = mystery(o[i])", {"o": "n"}),

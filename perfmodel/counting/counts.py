@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
+SUBGROUP_SIZE = 32
+"""Work-items of a sub-group where nothing else is said."""
+
+
+class CountingWarning(UserWarning):
+    """Counts that are bounds, because the installed isl library cannot count."""
+
+
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.
-Stride = Callable[[Mapping[str, Any]], Any] | None
+Stride = QuasiPolynomial | None
+
+
+@dataclass(frozen=True)
+class Executions:
+    """How often something is executed, counted in three ways.
+
+    Attributes:
+        workitem: once for every work-item.
+        subgroup: once for every sub-group of which at least one work-item takes part; None if it was not counted, or
+            where the size of a work-group is not known before the launch.
+        workgroup: once for every work-group of which at least one work-item takes part.
+    """
+
+    workitem: QuasiPolynomial
+    subgroup: QuasiPolynomial | None
+    workgroup: QuasiPolynomial
 
 
 @dataclass(frozen=True)
@@ -21,13 +44,13 @@ class OperationCount:
             ``min``, ``max``, ``compare``, ``bitwise``, ``shift``, or the name of a special function (``exp`` …).
         dtype: numpy's name of the result's type, e.g. ``float32``.
         per_execution: how often they occur in one execution of the instruction.
-        executions: executions of the instruction by work-items.
+        executions: of the instruction.
     """
 
     kind: str
     dtype: str
     per_execution: int
-    executions: QuasiPolynomial
+    executions: Executions
 
 
 @dataclass(frozen=True)
@@ -35,9 +58,11 @@ class AccessCount:
     """One memory access of one instruction.
 
     Attributes:
-        space: ``global`` (also what OpenCL calls constant) or ``local``.
+        space: ``global`` (also what OpenCL calls constant), ``local`` or ``private``.
+        bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
-        executions: accesses by work-items.
+        loop_strides: element strides by the sequential loops around the access, the outermost first.
+        executions: of the access.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
     """
@@ -46,12 +71,32 @@ class AccessCount:
     variable: str
     tags: frozenset[str]
     dtype: str
+    bits: int
     direction: str
     local_strides: Mapping[int, Stride]
     group_strides: Mapping[int, Stride]
-    executions: QuasiPolynomial
+    loop_strides: Mapping[str, Stride]
+    executions: Executions
     footprint: QuasiPolynomial | None
     text: str
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Distinct elements of one array that all its accesses of one direction touch together (2016, Algorithm 2).
+
+    Attributes:
+        direction: ``load``, ``store``, or ``any`` for both together.
+        elements: None where an access's index or domain is not affine.
+        filled: the same with the gaps filled that strides leave along the array's fastest axis; only for ``any``.
+    """
+
+    space: str
+    variable: str
+    dtype: str
+    direction: str
+    elements: QuasiPolynomial | None
+    filled: QuasiPolynomial | None
 
 
 @dataclass(frozen=True)
@@ -59,13 +104,18 @@ class KernelCounts:
     """Everything counted of one program, as functions of its sizes.
 
     Attributes:
-        barriers: local barriers times the work-items that meet them.
+        barriers: local barriers, by whom they are met.
         launches: device kernels launched by one call.
+        subgroup_size: work-items of the sub-groups that `Executions.subgroup` counts; None if it counts none.
+        exact: False where the installed isl library can only bound some counts from above.
     """
 
     operations: tuple[OperationCount, ...]
     accesses: tuple[AccessCount, ...]
-    barriers: QuasiPolynomial
+    footprints: tuple[Footprint, ...]
+    barriers: Executions
     launches: QuasiPolynomial
     work_groups: QuasiPolynomial
     work_items: QuasiPolynomial
+    subgroup_size: int | None
+    exact: bool

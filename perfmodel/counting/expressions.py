@@ -61,7 +61,10 @@ class OperationCounter(_Walker):
     def map_sum(self, expression: Any) -> None:
         children = list(_flattened(expression, Sum))
         additions = self.steps(children, Sum)
-        products = Counter(self.type_of(child) for child in children if _is_multiplication(child))
+        # Without a factor of minus one, which costs nothing and must not decide the type.
+        products = Counter(
+            self.type_of(Product(tuple(_factors(child)))) for child in children if _is_multiplication(child)
+        )
         for dtype, times in additions.items():
             fused = min(times, products[dtype])
             for kind, change in (("add", times - fused), ("mul", -fused), ("madd", fused)):

@@ -1,7 +1,7 @@
 """Piecewise quasi-polynomials of a kernel's sizes, evaluated for whole arrays of sizes at once.
 
 A count is exact wherever a float64 can hold it: pieces are selected by integer arithmetic, floors are integer
-divisions, and where a polynomial's terms are too large for float64 they are added as Python's integers.
+divisions, and where a polynomial's terms are too large for float64 they are added as whole numbers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from perfmodel.counting.evaluation import Block, blockwise, once_per_block, power
 from perfmodel.errors import CountingError
 
-Sizes = Mapping[str, Any]
+_WRAP = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,22 @@ class Affine:
     floors: tuple[tuple[Affine, int], ...]
     denominator: int
 
-    def numerator(self, sizes: Sizes) -> NDArray[np.int64]:
+    def numerator(self, block: Block) -> NDArray[np.int64]:
         total = np.asarray(self.constant, dtype=np.int64)
         for name, coefficient in self.sizes:
-            total = total + coefficient * np.asarray(sizes[name], dtype=np.int64)
+            total = total + coefficient * block[name]
         for inner, coefficient in self.floors:
-            total = total + coefficient * inner.floor(sizes)
+            total = total + coefficient * inner.floor(block)
         return total
 
-    def floor(self, sizes: Sizes) -> NDArray[np.int64]:
-        return np.floor_divide(self.numerator(sizes), self.denominator)
+    @once_per_block
+    def floor(self, block: Block) -> NDArray[np.int64]:
+        return np.floor_divide(self.numerator(block), self.denominator)
+
+    @once_per_block
+    def power(self, block: Block, exponent: int, dtype: type[Any]) -> NDArray[Any]:
+        """The floor to a positive power."""
+        return power(self.floor(block).astype(dtype), exponent)
 
 
 @dataclass(frozen=True)
@@ -48,26 +56,30 @@ class Constraint:
     affine: Affine
     is_equality: bool
 
-    def holds(self, sizes: Sizes) -> NDArray[np.bool_]:
-        value = self.affine.numerator(sizes)
-        return value == 0 if self.is_equality else value >= 0
+    @once_per_block
+    def holds(self, block: Block) -> NDArray[np.bool_]:
+        value = self.affine.numerator(block)
+        return np.asarray(value == 0 if self.is_equality else value >= 0)
 
 
 @dataclass(frozen=True)
 class Term:
-    """coefficient * product of size**exponent * product of floor(affine)**exponent."""
+    """coefficient * product of size**exponent * product of floor(affine)**exponent, with positive exponents."""
 
     coefficient: int
     sizes: tuple[tuple[str, int], ...]
     floors: tuple[tuple[Affine, int], ...]
 
-    def value(self, sizes: Sizes, dtype: type[Any]) -> NDArray[Any]:
-        """The term in float64, or exactly with the dtype `object`."""
-        product = np.asarray(self.coefficient, dtype=dtype)
+    def value(self, block: Block, dtype: type[Any]) -> NDArray[Any]:
+        """The term in float64, exactly with the dtype `object`, or modulo 2**64 with int64."""
+        coefficient = self.coefficient
+        if dtype is np.int64:
+            coefficient = (coefficient + _WRAP // 2) % _WRAP - _WRAP // 2
+        product = np.asarray(coefficient, dtype=dtype)
         for name, exponent in self.sizes:
-            product = product * np.asarray(sizes[name]).astype(dtype) ** exponent
+            product = product * block.power(name, exponent, dtype)
         for inner, exponent in self.floors:
-            product = product * inner.floor(sizes).astype(dtype) ** exponent
+            product = product * inner.power(block, exponent, dtype)
         return np.asarray(product, dtype=dtype)
 
 
@@ -79,18 +91,62 @@ class Piece:
     terms: tuple[Term, ...]
     denominator: int
 
-    def value(self, sizes: Sizes) -> NDArray[np.float64]:
-        terms = [term.value(sizes, np.float64) for term in self.terms]
-        total, magnitude = np.asarray(sum(terms)), np.asarray(sum(map(np.abs, terms)))
-        # Barvinok's polynomials can have terms of 1e40 that cancel to a small count.
-        cancelled = (np.abs(total) < 2.0**53 * self.denominator) | (np.abs(total) < magnitude / 2**10)
-        inexact = (magnitude >= 2.0**53) & cancelled
-        value: NDArray[np.float64] = total / self.denominator
-        return np.where(inexact, self.exact(sizes), value) if inexact.any() else value
+    def holds(self, block: Block) -> NDArray[np.bool_]:
+        return _holds(self.domain, block)
 
-    def exact(self, sizes: Sizes) -> NDArray[np.float64]:
-        numerator = np.asarray(sum(term.value(sizes, object) for term in self.terms), dtype=object)
-        return np.asarray(numerator // self.denominator, dtype=np.float64)
+    def value(self, block: Block, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The polynomial at the sizes, right only where they are inside its domain."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = [term.value(block, np.float64) for term in self.terms]
+            total = np.asarray(sum(terms), dtype=np.float64)
+            magnitude = np.abs(total) if len(terms) == 1 else np.asarray(sum(map(np.abs, terms)), dtype=np.float64)
+            value = total / self.denominator if self.denominator != 1 else total
+            if magnitude.max(initial=0.0) < 2.0**53:
+                return value
+            # Barvinok's polynomials can have terms of 1e40 that cancel to a small count.
+            size = np.abs(total)
+            rounded = (size >= 2.0**53 * self.denominator) & (size >= magnitude / 2**10)
+            inexact = inside & (magnitude >= 2.0**53) & ~rounded
+            if inexact.all():
+                return self.exact(block, total, magnitude)
+            if inexact.any():
+                inexact = np.broadcast_to(inexact, block.shape)
+                value = np.array(np.broadcast_to(value, block.shape))
+                total, magnitude = (np.broadcast_to(a, block.shape)[inexact] for a in (total, magnitude))
+                value[inexact] = self.exact(block.where(inexact), total, magnitude)
+        return value
+
+    def exact(self, block: Block, total: NDArray[np.float64], magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The polynomial in whole numbers, rounded only at the end.
+
+        Args:
+            total, magnitude: the sums of the terms and of their absolute values, as float64 gives them.
+        """
+        if self.denominator >= 2**62:
+            return self._unbounded(block)
+        size = np.abs(total)
+        # Where the error of `total` is far below 2**64, and the quotient fits into int64 or needs no more than float64.
+        modular = (magnitude < 2.0**100) & ((size < 2.0**62) | (size >= 2.0**53 * self.denominator))
+        if modular.all():
+            return self._modular(block, total)
+        modular = np.broadcast_to(modular, block.shape)
+        result = np.empty(block.shape)
+        result[modular] = self._modular(block.where(modular), np.broadcast_to(total, block.shape)[modular])
+        result[~modular] = self._unbounded(block.where(~modular))
+        return result
+
+    def _unbounded(self, block: Block) -> NDArray[np.float64]:
+        numerator = np.asarray(sum(term.value(block, object) for term in self.terms), dtype=object)
+        return np.asarray(numerator / self.denominator, dtype=np.float64)
+
+    def _modular(self, block: Block, total: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The quotient, from the sum modulo 2**64, which is right however large the terms are, and its estimate."""
+        wrapped = np.asarray(sum(term.value(block, np.int64) for term in self.terms))
+        laps = np.rint((total - wrapped) / 2.0**64)
+        # Statistics give counts that are no whole numbers.
+        quotient, remainder = np.divmod(wrapped, self.denominator)
+        small = quotient + remainder / self.denominator
+        return np.where(laps == 0, small, (wrapped + laps * 2.0**64) / self.denominator)
 
 
 @dataclass(frozen=True)
@@ -105,17 +161,28 @@ class QuasiPolynomial:
     pieces: tuple[Piece, ...]
     text: str
 
-    def __call__(self, sizes: Sizes) -> NDArray[np.float64]:
-        """The count at the sizes: an array of the sizes' common shape."""
-        if len(self.pieces) == 1 and self.pieces[0].domain == ((),):
-            return self.pieces[0].value(sizes)
-        total = np.asarray(0.0)
+    def __call__(self, sizes: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+        """The count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a `Block`."""
+        return self.value(sizes) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
+
+    @once_per_block
+    def value(self, block: Block) -> NDArray[np.float64]:
+        result = np.asarray(0.0)
         for piece in self.pieces:
-            total = total + np.where(holds(piece.domain, sizes), piece.value(sizes), 0.0)
-        return total
+            inside = piece.holds(block)
+            if inside.all():
+                return piece.value(block, inside)
+            if inside.any():
+                result = np.where(inside, piece.value(block, inside), result)
+        return result
 
     def __str__(self) -> str:
         return self.text
+
+
+# Blocks remember values by object, so counts share their quotients and conditions.
+_affine = lru_cache(maxsize=4096)(Affine)
+_constraint = lru_cache(maxsize=4096)(Constraint)
 
 
 def from_isl(count: Any) -> QuasiPolynomial:
@@ -131,18 +198,22 @@ def from_isl(count: Any) -> QuasiPolynomial:
 def constraints(domain: Any) -> tuple[tuple[Constraint, ...], ...]:
     """An islpy Set over parameters only, as a disjunction of conjunctions."""
     return tuple(
-        tuple(Constraint(affine(c.get_aff()), c.is_equality()) for c in basic.get_constraints())
+        tuple(_constraint(affine(c.get_aff()), c.is_equality()) for c in basic.get_constraints())
         for basic in domain.compute_divs().get_basic_sets()
     )
 
 
-def holds(domain: tuple[tuple[Constraint, ...], ...], sizes: Sizes) -> NDArray[np.bool_]:
-    """Where the sizes lie in the domain: an array of the sizes' common shape."""
+def holds(domain: tuple[tuple[Constraint, ...], ...], sizes: Mapping[str, ArrayLike]) -> NDArray[np.bool_]:
+    """Where the sizes lie in the domain: an array that broadcasts to the sizes' common shape."""
+    return _holds(domain, Block(sizes))
+
+
+def _holds(domain: tuple[tuple[Constraint, ...], ...], block: Block) -> NDArray[np.bool_]:
     result = np.asarray(False)
     for conjunction in domain:
         inside = np.asarray(True)
         for constraint in conjunction:
-            inside = inside & constraint.holds(sizes)
+            inside = inside & constraint.holds(block)
         result = result | inside
     return result
 
@@ -189,7 +260,7 @@ def affine(aff: Any) -> Affine:
     denominator = math.lcm(
         constant.denominator, *(c.denominator for _, c in sizes), *(c.denominator for _, c in floors)
     )
-    return Affine(
+    return _affine(
         int(constant * denominator),
         tuple((name, int(c * denominator)) for name, c in sizes if c),
         tuple((affine(aff.get_div(i)), int(c * denominator)) for i, c in floors if c),

@@ -1,0 +1,237 @@
+"""Memory accesses of a Loopy kernel's instructions: how often, with which strides, and what they touch together."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+import loopy as lp
+from loopy.diagnostic import LoopyError, UnableToDetermineAccessRangeError
+from loopy.kernel.array import VectorArrayDimTag
+from loopy.kernel.data import AddressSpace, GroupInameTag, LocalInameTag, VectorizeTag
+from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map, get_dependencies, simplify_using_aff
+from pymbolic import flatten, var
+
+from perfmodel.counting.counts import AccessCount, Footprint, Stride
+from perfmodel.counting.domains import Domains, Region
+from perfmodel.counting.expressions import access_tags, index_of, subscripts, variable_of
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.counting.strides import polynomial
+
+SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """What one access touches of a global array.
+
+    Attributes:
+        elements: isl set, None where it can't be derived.
+        gap: distance along the array's fastest axis from one touched element to the next, seen from this access.
+    """
+
+    direction: str
+    elements: Any
+    gap: int
+
+
+class Accesses:
+    """Collects the accesses of all instructions of one kernel."""
+
+    def __init__(self, kernel: Any, domains: Domains) -> None:
+        self.kernel = kernel
+        self.domains = domains
+        self.touched: dict[str, list[_Touched]] = defaultdict(list)
+
+    def of(self, instruction: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
+        """The accesses of an instruction; sizes and loop variables are no accesses."""
+        stores = list(instruction.assignees)
+        loads = subscripts(instruction.expression)
+        loads += [load for store in stores for index in index_of(store) for load in subscripts(index)]
+        found = [self._access(e, "load", region, loops) for e in loads]
+        found += [self._access(e, "store", region, loops) for e in stores]
+        return [access for access in found if access is not None]
+
+    def _access(self, expression: Any, direction: str, region: Region, loops: tuple[str, ...]) -> AccessCount | None:
+        name = variable_of(expression).name
+        array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables.get(name)
+        space = SPACES.get(getattr(array, "address_space", None))
+        if array is None or space is None or isinstance(array, lp.ValueArg):
+            return None
+        region = self._once_a_vector(region)
+        loops = tuple(loop for loop in loops if not self.kernel.iname_tags_of_type(loop, VectorizeTag))
+        strides = self._strides(array, expression, region.inames | set(loops))
+        by_axis: dict[Any, dict[int, Stride]] = {LocalInameTag: {}, GroupInameTag: {}}
+        for tag_type, found in by_axis.items():
+            for iname in sorted(region.inames & strides.keys()):
+                for tag in self.kernel.iname_tags_of_type(iname, tag_type):
+                    found[tag.axis] = strides[iname]
+        return AccessCount(
+            space,
+            name,
+            access_tags(expression),
+            array.dtype.numpy_dtype.name,
+            8 * array.dtype.itemsize * _components(array),
+            direction,
+            by_axis[LocalInameTag],
+            by_axis[GroupInameTag],
+            {loop: strides.get(loop, polynomial(0)) for loop in loops},
+            self.domains.executions(region),
+            self._footprint(space, name, array, expression, direction, region),
+            str(expression),
+        )
+
+    def _once_a_vector(self, region: Region) -> Region:
+        """A region without its vector lanes: a vector is loaded and stored at once."""
+        lanes = {i for i in region.inames if self.kernel.iname_tags_of_type(i, VectorizeTag)}
+        if not lanes:
+            return region
+        kept = region.inames - lanes
+        return Region(region.points.project_out_except(kept, [isl.dim_type.set]), kept, region.factor)
+
+    # --- strides
+
+    def _strides(self, array: Any, access: Any, inames: frozenset[str]) -> Mapping[str, Stride]:
+        """The stride along each loop variable that the index uses, in elements of the flattened array."""
+        used = get_dependencies(index_of(access))
+        # What a private variable holds may depend on any of them.
+        unknown = any(
+            self.kernel.temporary_variables[name].address_space == AddressSpace.PRIVATE
+            for name in used & self.kernel.temporary_variables.keys()
+        )
+        if unknown:
+            return dict.fromkeys(inames)
+        return {iname: self._stride(array, access, iname) for iname in sorted(inames & used)}
+
+    def _stride(self, array: Any, access: Any, iname: str) -> Stride:
+        if isinstance(access, LinearSubscript) or array.dim_tags is None:  # one dimension, perhaps of unknown length
+            steps: list[Any] = [1] * len(index_of(access))
+        else:
+            steps = [getattr(tag, "stride", None) for tag in array.dim_tags]
+        total: Any = 0
+        for position, step in zip(index_of(access), steps, strict=True):
+            coefficient = self._coefficient(position, iname)
+            if coefficient is None or (step is None and coefficient):  # not affine, or among a vector's components
+                return None
+            total = total + coefficient * (step or 0)
+        return polynomial(flatten(total)) if get_dependencies(total) <= self.domains.sizes else None
+
+    def _coefficient(self, position: Any, iname: str) -> Any:
+        """Of a loop variable in an index, or None where the index is not affine in it."""
+        try:
+            return CoefficientCollector([iname])(simplify_using_aff(self.kernel, position)).get(var(iname), 0)
+        except (LoopyError, RuntimeError):
+            return None
+
+    # --- footprints
+
+    def _footprint(
+        self, space: str, name: str, array: Any, access: Any, direction: str, region: Region
+    ) -> QuasiPolynomial | None:
+        """Distinct elements; each work-group has local elements of its own, and registers have none."""
+        if space == "private":
+            return None
+        index, repeats = index_of(access), []
+        if space == "local":
+            index = (*map(var, sorted(self.domains.group_inames(region.inames))), *index)
+            repeats = self.domains.unused(self.domains.group_counts, region.inames, GroupInameTag)
+        try:
+            elements = get_access_map(region.points, index).range()
+        except (UnableToDetermineAccessRangeError, isl.Error):
+            elements = None
+        if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
+            elements = None
+        if space == "global":
+            gap = 1 if elements is None else self._gap(array, access, region)
+            self.touched[name].append(_Touched(direction, elements, gap))
+        if elements is None:
+            return None
+        return self.domains.finished(self.domains.cardinality(elements) * self.domains.product(repeats))
+
+    def _gap(self, array: Any, access: Any, region: Region) -> int:
+        """The greatest common divisor of the loop variables' coefficients in the index of the fastest axis."""
+        axis = 0 if isinstance(access, LinearSubscript) else _fastest_axis(array)
+        if axis is None or not index_of(access):
+            return 1
+        coefficients = [self._coefficient(index_of(access)[axis], iname) for iname in region.inames]
+        whole = [abs(c) for c in coefficients if isinstance(c, int)]
+        return max(1, math.gcd(*whole)) if len(whole) == len(coefficients) else 1
+
+    def footprints(self) -> tuple[Footprint, ...]:
+        """What all accesses collected so far touch together, by global array and direction."""
+        found = []
+        for name, touched in self.touched.items():
+            array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables[name]
+            for direction in ("load", "store", "any"):
+                chosen = [t for t in touched if direction in ("any", t.direction)]
+                if not chosen:
+                    continue
+                union = _union(t.elements for t in chosen)
+                filled = self._filled(union, array, max(t.gap for t in chosen)) if direction == "any" else None
+                found.append(
+                    Footprint(
+                        "global",
+                        name,
+                        array.dtype.numpy_dtype.name,
+                        direction,
+                        None if union is None else self.domains.finished(self.domains.cardinality(union)),
+                        filled,
+                    )
+                )
+        return tuple(found)
+
+    def _filled(self, elements: Any, array: Any, gap: int) -> QuasiPolynomial | None:
+        """The elements with all gaps along the fastest axis filled.
+
+        Each element brings the gap behind it, so that every second element of a line fills exactly half of it.
+        """
+        if elements is None:
+            return None
+        dimensions = elements.dim(isl.dim_type.set)
+        axis = _fastest_axis(array) if dimensions == len(array.dim_tags or ()) else 0  # a flat index has one dimension
+        if axis is None or not dimensions:
+            return self.domains.finished(self.domains.cardinality(elements))
+        above, below = (_shifted(elements, axis, sign, reach) for sign, reach in ((1, 0), (-1, gap - 1)))
+        return self.domains.finished(self.domains.cardinality((above & below).coalesce()))
+
+
+def _shifted(elements: Any, axis: int, sign: int, reach: int) -> Any:
+    """Points that lie on or beyond an element along an axis: after it (sign 1), or before it plus a reach (sign -1)."""
+    space = elements.space.map_from_set()
+    relation = isl.Map.universe(space)
+    for other in range(elements.dim(isl.dim_type.set)):
+        if other != axis:
+            relation = relation.equate(isl.dim_type.in_, other, isl.dim_type.out, other)
+    constraint = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(space))
+    constraint = constraint.set_coefficient_val(isl.dim_type.out, axis, isl.Val(sign))
+    constraint = constraint.set_coefficient_val(isl.dim_type.in_, axis, isl.Val(-sign))
+    constraint = constraint.set_constant_val(isl.Val(reach))
+    return elements.apply(relation.add_constraint(constraint))
+
+
+def _union(parts: Iterable[Any]) -> Any:
+    """The union of isl sets of one dimension, or None if one is missing."""
+    union = None
+    for part in parts:
+        if part is None or (union is not None and part.dim(isl.dim_type.set) != union.dim(isl.dim_type.set)):
+            return None
+        union = part if union is None else union | part
+    return None if union is None else union.coalesce()
+
+
+def _fastest_axis(array: Any) -> int | None:
+    """The axis along which neighbouring elements lie next to each other."""
+    strides = [getattr(tag, "stride", None) for tag in array.dim_tags or ()]
+    return next((axis for axis, stride in enumerate(strides) if stride == 1), None)
+
+
+def _components(array: Any) -> int:
+    """Components of a vector, for an array with an axis of them; else 1."""
+    for tag, extent in zip(array.dim_tags or (), array.shape or (), strict=False):
+        if isinstance(tag, VectorArrayDimTag):
+            return int(extent)
+    return 1

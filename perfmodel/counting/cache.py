@@ -1,0 +1,93 @@
+"""Counts kept on disk, by everything that they follow from: counting takes a hundred times as long as reading.
+
+An entry is one file: the SHA-256 of its text, and the text. ``PERFMODEL_NO_CACHE=1`` switches the cache off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import islpy
+import loopy.version
+import platformdirs
+import pymbolic.version
+from loopy.tools import LoopyKeyBuilder
+
+import perfmodel
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.serialization import from_data, to_data
+
+
+def cached_counts(
+    translation_unit: Any,
+    statistics: Mapping[str, float],
+    subgroup_size: int | None,
+    compute: Callable[[], KernelCounts],
+) -> KernelCounts:
+    """The counts of a Loopy program: from the disk, or else computed and written there.
+
+    A damaged entry is replaced. A folder that can't be written, and a program that Loopy cannot hash, are no errors.
+    """
+    if os.environ.get("PERFMODEL_NO_CACHE") == "1":
+        return compute()
+    try:
+        path = folder() / f"{_key(translation_unit, statistics, subgroup_size)}.json"
+    except TypeError:  # an object in the program, such as a preamble generator, that Loopy cannot hash
+        return compute()
+    try:
+        return _read(path)
+    except (OSError, ValueError, RecursionError):  # absent or damaged
+        counts = compute()
+        _write(path, counts)
+        return counts
+
+
+def folder() -> Path:
+    """Where the entries lie."""
+    return platformdirs.user_cache_path("perfmodel", appauthor=False) / "counts"
+
+
+def _key(translation_unit: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> str:
+    program = LoopyKeyBuilder()(translation_unit)
+    parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _versions() -> list[Any]:
+    """What decides how a program is counted; perfmodel's own part of it by content, which no edit leaves unchanged."""
+    own = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        own.update(source.read_bytes())
+    others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
+    return [perfmodel.__version__, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
+
+
+# Once and now, so that it is the code that this process runs.
+VERSIONS = _versions()
+
+
+def _read(path: Path) -> KernelCounts:
+    digest, _, text = path.read_bytes().partition(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        raise ValueError(f"{path} is damaged")
+    return from_data(json.loads(text))
+
+
+def _write(path: Path, counts: KernelCounts) -> None:
+    text = json.dumps(to_data(counts), separators=(",", ":")).encode()
+    # Renamed when complete: another process sees all of an entry or nothing.
+    partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)

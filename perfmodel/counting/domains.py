@@ -1,0 +1,324 @@
+"""Iteration domains of a scheduled Loopy kernel, and how many points they have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import islpy as isl
+import loopy as lp
+from loopy.isl_helpers import static_min_of_pw_aff
+from loopy.kernel.data import GroupInameTag, LocalInameTag
+from loopy.symbolic import condition_to_set
+
+from perfmodel.counting.counts import Executions
+from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+from perfmodel.errors import CountingError
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where an instruction runs.
+
+    Attributes:
+        points: isl set of its loop variables, without those whose bounds depend on data.
+        inames: names of these loop variables.
+        factor: how often it runs at each point on average, from the user's statistics.
+    """
+
+    points: Any
+    inames: frozenset[str]
+    factor: Fraction = Fraction(1)
+
+
+class Domains:
+    """The domains of one kernel; everything that isl has to do with counting goes through here.
+
+    Args:
+        kernel: a linearized Loopy kernel.
+        statistics: expected trip counts by loop variable, and probabilities by predicate or instruction.
+        subgroup_size: work-items of a sub-group; None counts no sub-groups, which can be costly.
+
+    Attributes:
+        exact: turns False once a count had to be bounded instead.
+    """
+
+    def __init__(self, kernel: Any, callables: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
+        self.kernel = kernel
+        self.statistics = statistics
+        self.subgroup_size = subgroup_size
+        self.exact = True
+        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(callables)
+        self.sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
+        self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
+        assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
+        self.assumptions = assumptions.align_params(self.space)
+        self._cardinalities: dict[str, Any] = {}
+        self._executions: dict[tuple[str, Fraction, frozenset[str]], Executions] = {}
+
+    # --- regions
+
+    def region(self, inames: frozenset[str], predicates: Iterable[Any], instruction: str) -> Region:
+        """Where an instruction runs: in its loops, if all predicates hold, under the kernel's assumptions.
+
+        Raises:
+            CountingError: for a loop or predicate that depends on data and has no statistics.
+        """
+        points, known, factor = self._loops(inames, instruction)
+        for predicate in predicates:
+            condition = condition_to_set(points.space, predicate)
+            if condition is None:
+                factor *= self._probability(predicate, instruction)
+            else:
+                points = points & condition
+        return Region(points.intersect_params(self.assumptions), known, factor)
+
+    def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction]:
+        """Points of the loops whose bounds are known, their names, and the expected trips of the others."""
+        factor, known = Fraction(1), inames
+        points = self._projected(known)
+        while hidden := set(points.get_var_names(isl.dim_type.param)) - self.sizes:
+            loop = next((i for i in sorted(known) if _is_bound_by(points, i, hidden)), None)
+            if loop is None or loop not in self.statistics:
+                raise CountingError(
+                    f"the loop over {loop or ', '.join(sorted(known))!r} around instruction {instruction!r} depends on "
+                    f"{', '.join(sorted(hidden))}, known only when the kernel runs; give the expected trip count as "
+                    f"Kernel(…, statistics={{{loop!r}: …}})"
+                )
+            factor *= _fraction(self.statistics[loop], loop)
+            known -= {loop}
+            points = self._projected(known)
+        return points.align_params(self.space), known, factor
+
+    def _projected(self, inames: frozenset[str]) -> Any:
+        domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
+        domain = isl.Set.from_basic_set(domain) if isinstance(domain, isl.BasicSet) else domain
+        # A parameter that no constraint mentions any more bounds nothing.
+        unused = [
+            name
+            for name in domain.get_var_names(isl.dim_type.param)
+            if name not in self.sizes and not domain.involves_dims(*_place(domain, name), 1)
+        ]
+        return domain.project_out_except(
+            set(domain.get_var_names(isl.dim_type.param)) - set(unused), [isl.dim_type.param]
+        )
+
+    def _probability(self, predicate: Any, instruction: str) -> Fraction:
+        for key in (str(predicate), instruction):
+            if key in self.statistics:
+                probability = _fraction(self.statistics[key], key)
+                if probability > 1:
+                    raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
+                return probability
+        raise CountingError(
+            f"instruction {instruction!r} runs only if {predicate}, which depends on data; give the probability as "
+            f"Kernel(…, statistics={{{str(predicate)!r}: …}})"
+        )
+
+    # --- executions
+
+    def executions(self, region: Region) -> Executions:
+        """Executions by work-items, sub-groups and work-groups.
+
+        Grid axes that a region does not use multiply: there every work-item, or group, repeats the work.
+        """
+        key = (str(region.points), region.factor, region.inames)
+        if key not in self._executions:
+            self._executions[key] = self._counted(region)
+        return self._executions[key]
+
+    def _counted(self, region: Region) -> Executions:
+        groups = self.unused(self.group_counts, region.inames, GroupInameTag)
+        items = self.unused(self.local_sizes, region.inames, LocalInameTag)
+        by_item = self.gist(self.cardinality(region.points) * self.product((*groups, *items)))
+        kept = {i for i in region.inames if not self.is_local(i)}
+        by_group = self.gist(self.cardinality(_projected_on(region.points, kept)) * self.product(groups))
+        by_subgroup = self._by_subgroup(region, by_item, by_group, kept)
+        return Executions(
+            from_isl(_scaled(by_item, region.factor)),
+            None if by_subgroup is None else from_isl(_scaled(by_subgroup, region.factor)),
+            from_isl(_scaled(by_group, region.factor)),
+        )
+
+    def _by_subgroup(self, region: Region, by_item: Any, by_group: Any, kept: set[str]) -> Any:
+        """Sub-groups with at least one work-item in the region; None if work-groups have no fixed size."""
+        total, width = self._group_size(), self.subgroup_size
+        if total is None or width is None:
+            return None
+        if total <= width:
+            return by_group
+        if (by_item - by_group * total).is_zero():  # all work-items of a group take part, or none
+            return by_group * math.ceil(total / width)
+        groups = self.unused(self.group_counts, region.inames, GroupInameTag)
+        return self.gist(self.cardinality(self._subgroups(region, kept, width)) * self.product(groups))
+
+    def _group_size(self) -> int | None:
+        """Work-items of a work-group, if that is known before the launch."""
+        sizes = [_constant(extent) for extent in self.local_sizes]
+        known = [size for size in sizes if size is not None]
+        return math.prod(known) if len(known) == len(sizes) else None
+
+    def _subgroups(self, region: Region, kept: set[str], width: int) -> Any:
+        """Points (loops and groups, index of a sub-group) at which a work-item of that sub-group is in the region."""
+        points = region.points
+        linear: dict[Any, int] = {1: 0}
+        step = 1
+        for axis, extent in enumerate(self.local_sizes):
+            size = _constant(extent) or 1
+            name = next((i for i in sorted(region.inames) if self._local_axis(i) == axis), None)
+            if name is None:
+                name = f"_lane{axis}"
+                points = _with_dimension(points, name)
+                points = points.add_constraint(_inequality(points, {name: 1}))
+                points = points.add_constraint(_inequality(points, {name: -1, 1: size - 1}))
+            else:
+                bounds = self.kernel.get_iname_bounds(name)
+                low = static_min_of_pw_aff(bounds.lower_bound_pw_aff, constants_only=True)
+                linear[1] -= step * int(str(low.get_constant_val()))
+            linear[name] = step
+            step *= size
+        points = _with_dimension(points, "_subgroup")
+        points = points.add_constraint(_inequality(points, {**linear, "_subgroup": -width}))
+        opposite = {name: -factor for name, factor in linear.items()}
+        opposite[1] += width - 1
+        points = points.add_constraint(_inequality(points, {**opposite, "_subgroup": width}))
+        return _projected_on(points, kept | {"_subgroup"})
+
+    def meetings(self, loops: frozenset[str]) -> tuple[Any, Any, Any]:
+        """How often work-items, sub-groups and work-groups meet a barrier inside these loops, as isl polynomials."""
+        inames = loops | self.groups_around(loops)
+        region = self.region(inames, (), "barrier")
+        unused = self.unused(self.group_counts, region.inames, GroupInameTag)
+        by_group = _scaled(self.cardinality(region.points) * self.product(unused), region.factor)
+        total, width = self._group_size(), self.subgroup_size
+        subgroups = None if total is None or width is None else by_group * math.ceil(total / width)
+        return by_group * self.product(self.local_sizes), subgroups, by_group
+
+    def groups_around(self, loops: frozenset[str]) -> frozenset[str]:
+        """Group axes that the loops' bounds may depend on; outside all loops every group meets a barrier."""
+        if not loops:
+            return frozenset()
+        return self.group_inames(next(i.within_inames for i in self.kernel.instructions if loops <= i.within_inames))
+
+    def group_inames(self, inames: frozenset[str]) -> frozenset[str]:
+        return frozenset(i for i in inames if self.kernel.iname_tags_of_type(i, GroupInameTag))
+
+    def is_local(self, iname: str) -> bool:
+        return bool(self.kernel.iname_tags_of_type(iname, LocalInameTag))
+
+    def _local_axis(self, iname: str) -> int | None:
+        return next((int(tag.axis) for tag in self.kernel.iname_tags_of_type(iname, LocalInameTag)), None)
+
+    # --- counting points
+
+    def cardinality(self, points: Any) -> Any:
+        """The number of points of a set, as an isl polynomial of the sizes; a bound from above without barvinok."""
+        key = str(points)
+        if key not in self._cardinalities:
+            self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
+        return self._cardinalities[key]
+
+    def _boxes(self, points: Any) -> Any:
+        """Points of the boxes around the set's disjoint parts: exact where a part is a box."""
+        total = self.zero()
+        for part in points.make_disjoint().get_basic_sets():
+            part = isl.Set.from_basic_set(part)
+            box, count = isl.Set.universe(part.space), self.one()
+            for axis in range(part.dim(isl.dim_type.set)):
+                low, high = part.dim_min(axis), part.dim_max(axis)
+                count = count * isl.PwQPolynomial.from_pw_aff((high - low + 1).align_params(self.space))
+                box = box & _between(part.space, axis, low, high)
+            total = total + count
+            self.exact &= box.intersect_params(part.params()).is_subset(part)
+        return total
+
+    def unused(self, extents: Any, inames: frozenset[str], tag_type: Any) -> list[Any]:
+        used = {tag.axis for iname in inames for tag in self.kernel.iname_tags_of_type(iname, tag_type)}
+        return [extent for axis, extent in enumerate(extents) if axis not in used]
+
+    def product(self, extents: Any) -> Any:
+        result = self.one()
+        for extent in extents:
+            if isinstance(extent, int):
+                result = result * extent
+            else:
+                result = result * isl.PwQPolynomial.from_pw_aff(extent.align_params(self.space))
+        return self.gist(result)
+
+    def gist(self, count: Any) -> Any:
+        return count.gist_params(self.assumptions)
+
+    def one(self) -> Any:
+        point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
+        value = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
+        return isl.PwQPolynomial.from_pw_aff(isl.PwAff.val_on_domain(point.params(), value))
+
+    def zero(self) -> Any:
+        return self.one() * 0
+
+    def finished(self, count: Any) -> QuasiPolynomial:
+        return from_isl(self.gist(count))
+
+
+def has_barvinok() -> bool:
+    """Whether the installed islpy is the one that counts integer points."""
+    return hasattr(isl.Set, "card")
+
+
+def _is_bound_by(points: Any, iname: str, hidden: set[str]) -> bool:
+    """Whether a constraint ties the loop variable to a value that is known only when the kernel runs."""
+    return any(
+        constraint.involves_dims(*_place(points, iname), 1)
+        and any(constraint.involves_dims(*_place(points, name), 1) for name in hidden)
+        for basic in points.get_basic_sets()
+        for constraint in basic.get_constraints()
+    )
+
+
+def _place(points: Any, name: str) -> tuple[Any, int]:
+    kind, position = points.get_var_dict()[name]
+    return kind, position
+
+
+def _projected_on(points: Any, names: Iterable[str]) -> Any:
+    return points.project_out_except(names, [isl.dim_type.set])
+
+
+def _with_dimension(points: Any, name: str) -> Any:
+    points = points.add_dims(isl.dim_type.set, 1)
+    return points.set_dim_name(isl.dim_type.set, points.dim(isl.dim_type.set) - 1, name)
+
+
+def _inequality(points: Any, coefficients: Mapping[Any, int]) -> Any:
+    return isl.Constraint.ineq_from_names(points.space, dict(coefficients))
+
+
+def _between(space: Any, axis: int, low: Any, high: Any) -> Any:
+    """The points of a space whose coordinate lies between two functions of the sizes."""
+    coordinate = isl.PwAff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.set, axis)
+    return coordinate.ge_set(low.insert_domain(space)) & coordinate.le_set(high.insert_domain(space))
+
+
+def _constant(extent: Any) -> int | None:
+    """A work-group's extent as a number, if it is one."""
+    if isinstance(extent, int):
+        return extent
+    pieces = extent.get_pieces()
+    if len(pieces) != 1 or not pieces[0][1].is_cst():
+        return None
+    return int(str(pieces[0][1].get_constant_val()))
+
+
+def _scaled(count: Any, factor: Fraction) -> Any:
+    if factor == 1:
+        return count
+    return count.scale_val(isl.Val(f"{factor.numerator}/{factor.denominator}"))
+
+
+def _fraction(value: float, name: str) -> Fraction:
+    if not math.isfinite(value) or value < 0:
+        raise CountingError(f"the statistic of {name!r} is {value!r}; give a number that is not negative")
+    return Fraction(value).limit_denominator(10**6)

@@ -1,0 +1,94 @@
+"""Functions of sizes over whole arrays of sizes: block by block, each part that several counts share only once.
+
+A block's arrays stay in the processor's cache from one operation to the next, which whole arrays of a million sizes
+would not.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+BLOCK = 1 << 14
+
+_Method = TypeVar("_Method", bound=Callable[..., NDArray[Any]])
+
+
+class Block(dict[str, NDArray[np.int64]]):
+    """Some sizes, with what has already been computed from them.
+
+    Args:
+        sizes: whole numbers that broadcast against each other.
+    """
+
+    def __init__(self, sizes: Mapping[str, ArrayLike]) -> None:
+        super().__init__({name: np.asarray(size, dtype=np.int64) for name, size in sizes.items()})
+        self.shape = np.broadcast_shapes(*(size.shape for size in self.values()))
+        self.known: dict[tuple[object, ...], tuple[NDArray[Any], object]] = {}
+        self._powers: dict[tuple[str, int, type[Any]], NDArray[Any]] = {}
+
+    def power(self, name: str, exponent: int, dtype: type[Any]) -> NDArray[Any]:
+        """A size to a positive power."""
+        key = name, exponent, dtype
+        if key not in self._powers:
+            self._powers[key] = power(self[name].astype(dtype), exponent)
+        return self._powers[key]
+
+    def where(self, chosen: NDArray[np.bool_]) -> Block:
+        """The sizes at the chosen places of their common shape, in one dimension."""
+        return Block({name: np.broadcast_to(size, self.shape)[chosen] for name, size in self.items()})
+
+
+def once_per_block(method: _Method) -> _Method:
+    """Lets a block remember what a method returns for each object and arguments; the array is shared and read-only."""
+
+    @functools.wraps(method)
+    def remembered(self: object, block: Block, *arguments: Any) -> NDArray[Any]:
+        key = id(self), method, arguments
+        found = block.known.get(key)
+        if found is None:
+            value = np.asarray(method(self, block, *arguments))
+            value.flags.writeable = False
+            # With the object itself: were it dropped, its id could become another's.
+            block.known[key] = found = value, self
+        return found[0]
+
+    return cast(_Method, remembered)
+
+
+def power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """base**exponent for a positive exponent, by multiplication: numpy's power is many times slower."""
+    return np.asarray(functools.reduce(np.multiply, [base] * exponent), dtype=base.dtype)
+
+
+def blockwise(
+    functions: Sequence[Callable[[Block], ArrayLike]], sizes: Mapping[str, ArrayLike]
+) -> list[NDArray[np.float64]]:
+    """The functions' values at the sizes, each an own array of the sizes' common shape.
+
+    Args:
+        functions: elementwise in the sizes; what they return broadcasts against the sizes that they are given.
+        sizes: whole numbers that broadcast against each other.
+    """
+    arrays = {name: np.asarray(size, dtype=np.int64) for name, size in sizes.items()}
+    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    count = math.prod(shape)
+    if count <= BLOCK:
+        block = Block(arrays)
+        return [np.array(np.broadcast_to(f(block), shape), dtype=np.float64) for f in functions]
+    flat = {
+        name: array.reshape(()) if array.size == 1 else np.broadcast_to(array, shape).reshape(-1)
+        for name, array in arrays.items()
+    }
+    results = [np.empty(count) for _ in functions]
+    for start in range(0, count, BLOCK):
+        part = slice(start, start + BLOCK)
+        block = Block({name: array[part] if array.ndim else array for name, array in flat.items()})
+        for function, result in zip(functions, results, strict=True):
+            result[part] = function(block)
+    return [result.reshape(shape) for result in results]

@@ -1,0 +1,318 @@
+"""A program's counts as a table: symbolic, and at sizes; as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import perfmodel
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Executions, Footprint, KernelCounts, Stride
+from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+from perfmodel.errors import KernelError
+from perfmodel.report.tables import grid
+
+if TYPE_CHECKING:
+    from perfmodel.kernel import Kernel, Program
+
+Weighted = tuple[int, QuasiPolynomial]
+GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A count in isl's notation, and its value at each of the table's points."""
+
+    symbolic: str
+    at: tuple[float, ...]
+
+
+Strides = Mapping[Any, Quantity | None]
+"""By axis, or by the name of a loop; None where the index is not affine."""
+
+
+@dataclass(frozen=True)
+class Granular:
+    """See `perfmodel.counting.counts.Executions`."""
+
+    workitem: Quantity
+    subgroup: Quantity | None
+    workgroup: Quantity
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """All operations of one kind and type."""
+
+    kind: str
+    dtype: str
+    count: Granular
+
+
+@dataclass(frozen=True)
+class AccessRow:
+    """One access; `afr` is its access-to-footprint ratio at each point, None where there is no footprint."""
+
+    text: str
+    tags: tuple[str, ...]
+    space: str
+    variable: str
+    direction: str
+    dtype: str
+    bits: int
+    local_strides: Strides
+    group_strides: Strides
+    loop_strides: Strides
+    count: Granular
+    footprint: Quantity | None
+    afr: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class FootprintRow:
+    """Bytes of an array that its accesses of one direction touch, and those with the strides' gaps filled."""
+
+    space: str
+    variable: str
+    dtype: str
+    direction: str
+    bytes: Quantity | None
+    filled_bytes: Quantity | None
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """Everything counted of one program, at some points, each of which has all its sizes."""
+
+    kernel: str
+    variant: str
+    sizes: tuple[str, ...]
+    points: tuple[Mapping[str, int], ...]
+    subgroup_size: int
+    exact: bool
+    operations: tuple[OperationRow, ...]
+    accesses: tuple[AccessRow, ...]
+    footprints: tuple[FootprintRow, ...]
+    barriers: Granular
+    launches: Quantity
+    work_groups: Quantity
+    work_items: Quantity
+
+
+def count_tables(
+    kernels: Sequence[Kernel], at: Sequence[Mapping[str, int]] = (), subgroup_size: int = SUBGROUP_SIZE
+) -> list[CountTable]:
+    """A table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
+
+    Raises:
+        KernelError: for sizes that a kernel doesn't have, lacks or doesn't allow, and for what cannot be counted.
+    """
+    if subgroup_size < 1:
+        raise KernelError(f"a sub-group cannot have {subgroup_size} work-items; give a positive number")
+    programs: dict[Program, list[Kernel]] = {}
+    for kernel in kernels:
+        programs.setdefault(kernel.program, []).append(kernel)
+    tables = []
+    for program, siblings in programs.items():
+        points = [{**kernel.sizes, **point} for point in at or ({},) for kernel in siblings]
+        if not at:  # a kernel without sizes of its own is shown symbolically
+            points = [point for point in points if point and len(point) == len(program.sizes)]
+        for point in points:
+            siblings[0].bind(point)
+        distinct = [dict(items) for items in dict.fromkeys(tuple(point.items()) for point in points)]
+        tables.append(_Tabulator(program.sizes, distinct).table(siblings[0], program.counts_for(subgroup_size)))
+    return tables
+
+
+def as_json(tables: Sequence[CountTable]) -> str:
+    """One JSON document: perfmodel's version and the tables."""
+    return json.dumps({"perfmodel": perfmodel.__version__, "kernels": [asdict(table) for table in tables]}, indent=1)
+
+
+class _Tabulator:
+    """Evaluates counts at points."""
+
+    def __init__(self, sizes: Sequence[str], points: Sequence[Mapping[str, int]]) -> None:
+        self.sizes = tuple(sizes)
+        self.points = tuple({name: point[name] for name in self.sizes} for point in points)
+        self.arrays = {name: np.array([point[name] for point in self.points], np.int64) for name in self.sizes}
+
+    def table(self, kernel: Kernel, counts: KernelCounts) -> CountTable:
+        return CountTable(
+            kernel.name,
+            kernel.variant,
+            self.sizes,
+            self.points,
+            counts.subgroup_size or SUBGROUP_SIZE,
+            counts.exact,
+            self.operations(counts),
+            tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
+            tuple(self.footprint(footprint) for footprint in counts.footprints),
+            self.granular([(1, counts.barriers)]),
+            self.quantity(counts.launches),
+            self.quantity(counts.work_groups),
+            self.quantity(counts.work_items),
+        )
+
+    def operations(self, counts: KernelCounts) -> tuple[OperationRow, ...]:
+        grouped: dict[tuple[str, str], list[tuple[int, Executions]]] = {}
+        for operation in counts.operations:
+            times = (operation.per_execution, operation.executions)
+            grouped.setdefault((operation.kind, operation.dtype), []).append(times)
+        return tuple(
+            OperationRow(kind, dtype, self.granular(times)) for (kind, dtype), times in sorted(grouped.items())
+        )
+
+    def access(self, access: AccessCount) -> AccessRow:
+        count = self.granular([(1, access.executions)])
+        footprint = None if access.footprint is None else self.quantity(access.footprint)
+        return AccessRow(
+            access.text,
+            tuple(sorted(access.tags)),
+            access.space,
+            access.variable,
+            access.direction,
+            access.dtype,
+            access.bits,
+            {axis: self.stride(stride) for axis, stride in sorted(access.local_strides.items())},
+            {axis: self.stride(stride) for axis, stride in sorted(access.group_strides.items())},
+            {loop: self.stride(stride) for loop, stride in access.loop_strides.items()},
+            count,
+            footprint,
+            None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
+        )
+
+    def footprint(self, footprint: Footprint) -> FootprintRow:
+        size = np.dtype(footprint.dtype).itemsize
+        touched, filled = (
+            None if elements is None else self.quantity(self.total([(size, elements)]))
+            for elements in (footprint.elements, footprint.filled)
+        )
+        return FootprintRow(footprint.space, footprint.variable, footprint.dtype, footprint.direction, touched, filled)
+
+    def granular(self, times: Sequence[tuple[int, Executions]]) -> Granular:
+        by_subgroup = [(weight, e.subgroup) for weight, e in times if e.subgroup is not None]
+        return Granular(
+            self.quantity(self.total([(weight, e.workitem) for weight, e in times])),
+            self.quantity(self.total(by_subgroup)) if len(by_subgroup) == len(times) else None,
+            self.quantity(self.total([(weight, e.workgroup) for weight, e in times])),
+        )
+
+    def total(self, terms: Sequence[Weighted]) -> QuasiPolynomial:
+        if [weight for weight, _ in terms] == [1]:
+            return terms[0][1]
+        import islpy as isl
+
+        names = ", ".join(self.sizes)
+        first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
+        return from_isl(sum(others, start=first))
+
+    def stride(self, stride: Stride) -> Quantity | None:
+        return None if stride is None else self.quantity(stride)
+
+    def quantity(self, count: QuasiPolynomial) -> Quantity:
+        values = np.broadcast_to(count(self.arrays), len(self.points))
+        return Quantity(str(count), tuple(map(_plain, values.tolist())))
+
+
+def _plain(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def _ratio(count: float, footprint: float) -> float:
+    """The access-to-footprint ratio, 0 where nothing is accessed."""
+    return _plain(count / footprint) if footprint else 0
+
+
+# --- text
+
+LONGEST = 40
+"""Characters of a symbolic count beyond which it moves below the table."""
+
+
+def as_text(table: CountTable) -> str:
+    """The table for people: a block of lines for each kind of count, and one with the longest symbolic counts."""
+    return _Text(table).text()
+
+
+class _Text:
+    def __init__(self, table: CountTable) -> None:
+        self.table = table
+        self.points = [" ".join(f"{name}={value}" for name, value in point.items()) for point in table.points]
+        self.notes: dict[str, str] = {}
+
+    def text(self) -> str:
+        blocks = [self.title(), self.operations(), self.accesses(), self.footprints(), self.launch()]
+        blocks.append("\n".join(f"{note} {count}" for count, note in self.notes.items()))
+        return "\n\n".join(filter(None, blocks))
+
+    def title(self) -> str:
+        table = self.table
+        sizes = f"sizes {', '.join(table.sizes)}" if table.sizes else "no sizes"
+        lines = [f"{table.kernel} {table.variant}".rstrip(), f"{sizes}; sub-groups of {table.subgroup_size} work-items"]
+        if not table.exact:
+            lines.append("upper bounds: the installed isl library cannot count all of them exactly")
+        return "\n".join(lines)
+
+    def operations(self) -> str:
+        lines = [
+            [row.kind, row.dtype, words, *self.cells(getattr(row.count, name))]
+            for row in self.table.operations
+            for name, words in GRANULARITIES.items()
+        ]
+        return grid(["operation", "type", "per", "count", *self.points], lines) if lines else ""
+
+    def accesses(self) -> str:
+        header = ["access", "space", "direction", "type", "bits", "local strides", "group strides", "loop strides"]
+        header += ["count", *self.points, "footprint", *(f"afr {point}".rstrip() for point in self.points)]
+        lines = []
+        for row in self.table.accesses:
+            afr = [f"{ratio:.4g}" for ratio in row.afr] if row.afr is not None else ["?"] * len(self.points)
+            strides = [self.strides(s) for s in (row.local_strides, row.group_strides, row.loop_strides)]
+            footprint = self.short(row.footprint)
+            line = [row.text, row.space, row.direction, row.dtype, str(row.bits), *strides]
+            lines.append([*line, *self.cells(row.count.workitem), footprint, *afr])
+        return grid(header, lines) if lines else ""
+
+    def footprints(self) -> str:
+        lines = []
+        for row in self.table.footprints:
+            names = [row.variable, row.space, row.dtype]
+            lines.append([*names, row.direction, *self.cells(row.bytes)])
+            if row.filled_bytes is not None:
+                lines.append([*names, f"{row.direction}, gaps filled", *self.cells(row.filled_bytes)])
+        return grid(["footprint", "space", "type", "direction", "bytes", *self.points], lines) if lines else ""
+
+    def launch(self) -> str:
+        table = self.table
+        lines = [
+            [f"barriers by {words}", *self.cells(getattr(table.barriers, name))]
+            for name, words in GRANULARITIES.items()
+        ]
+        for label, count in (
+            ("launches", table.launches),
+            ("work-groups", table.work_groups),
+            ("work-items", table.work_items),
+        ):
+            lines.append([label, *self.cells(count)])
+        return grid(["launch", "count", *self.points], lines)
+
+    def cells(self, quantity: Quantity | None) -> list[str]:
+        values = [f"{value:,}" for value in quantity.at] if quantity else ["?"] * len(self.points)
+        return [self.short(quantity), *values]
+
+    def strides(self, strides: Strides) -> str:
+        """As in the names of features: ``{0:1;1:n}``."""
+        parts = [f"{axis}:{self.short(stride)}" for axis, stride in strides.items()]
+        return f"{{{';'.join(parts)}}}" if parts else "-"
+
+    def short(self, quantity: Quantity | None) -> str:
+        """The symbolic count, or the number of the note that has it."""
+        if quantity is None:
+            return "?"
+        if len(quantity.symbolic) <= LONGEST:
+            return quantity.symbolic
+        return self.notes.setdefault(quantity.symbolic, f"[{len(self.notes) + 1}]")

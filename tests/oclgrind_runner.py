@@ -1,0 +1,38 @@
+"""Runs pickled launches one after the other on oclgrind's device; a process of its own, started by `oclgrind`."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pyopencl as cl
+
+from perfmodel.measurement import Launch, ScalarArgument
+
+
+def run(launch: Launch, queue: cl.CommandQueue) -> None:
+    # Without optimisation each access of the source is one in the simulator: no merged loads, no unrolled loops.
+    program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.build_options])
+    arguments = []
+    for argument in launch.arguments:
+        dtype = np.dtype(argument.dtype)
+        if isinstance(argument, ScalarArgument):
+            arguments.append(dtype.type(argument.value))
+        else:
+            host = np.ones(max(argument.size, 1), dtype)
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            arguments.append(cl.Buffer(queue.context, flags, hostbuf=host))
+    getattr(program, launch.kernel_name)(queue, launch.global_size, launch.local_size, *arguments)
+    queue.finish()
+
+
+def main() -> None:
+    (platform,) = [p for p in cl.get_platforms() if p.name == "Oclgrind"]
+    queue = cl.CommandQueue(cl.Context(platform.get_devices()))
+    for launch in pickle.load(sys.stdin.buffer):
+        run(launch, queue)
+
+
+if __name__ == "__main__":
+    main()
