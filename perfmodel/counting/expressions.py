@@ -8,7 +8,7 @@ from typing import Any
 
 from loopy.symbolic import LinearSubscript, WalkMapper
 from pymbolic.mapper import Mapper
-from pymbolic.primitives import Product, Subscript, Sum, is_constant
+from pymbolic.primitives import Power, Product, Subscript, Sum, is_constant
 
 from perfmodel.counting.types import Typing
 
@@ -98,8 +98,8 @@ class OperationCounter(_Walker):
         self.add_integral("mod", expression, expression.numerator, expression.denominator)
 
     def map_power(self, expression: Any) -> None:
-        if is_constant(expression.exponent) and expression.exponent in (0, 1, 2):  # Loopy writes a square as a product
-            self.add("mul", expression, int(expression.exponent == 2))
+        if is_constant(expression.exponent) and expression.exponent in (0, 1, 2):
+            self.add("mul", expression, int(_is_square(expression)))
         else:
             self.counts["pow", self.typing.type_of(expression, None)] += 1
         super().map_power(expression)
@@ -191,9 +191,17 @@ def _flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
 
 
 def _factors(product: Any) -> list[Any]:
-    """Factors that cost a multiplication: plus and minus one do not."""
+    """Factors that cost a multiplication: plus and minus one do not. Loopy writes a square as a product."""
+    if isinstance(product, Power):
+        return [product.base, product.base]
     return [f for f in _flattened(product, Product) if not (is_constant(f) and f in (1, -1))]
 
 
 def _is_multiplication(expression: Any) -> bool:
+    if isinstance(expression, Power):
+        return _is_square(expression)
     return isinstance(expression, Product) and len(_factors(expression)) > 1
+
+
+def _is_square(power: Any) -> bool:
+    return bool(is_constant(power.exponent) and power.exponent == 2)
