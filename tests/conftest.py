@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
 
+# Tests count anew, and leave nothing in the user's cache; those of the cache itself switch it on.
+os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
+
 import perfmodel as pm
+from perfmodel import campaign
 from perfmodel.device import Device, find_device
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, tests of campaigns go on with disturbed times rather than wait for better ones."""
+    monkeypatch.setattr(campaign, "WAIT_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="session")

@@ -140,11 +140,13 @@ def test_an_entry_that_cannot_be_written_leaves_nothing_behind(folder: Path) -> 
     assert list(folder.iterdir()) == [entry]
 
 
-def test_a_program_that_loopy_cannot_hash_is_counted_each_time(folder: Path) -> None:
-    for _ in range(2):
-        counter = Counter(program())
-        assert cached_counts(object(), {}, 32, counter).operations
-        assert counter.asked == 1
+def test_a_program_that_loopy_cannot_hash_is_counted_each_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(program: object) -> str:
+        raise TypeError(f"unsupported type for persistent hash keying: {type(program)}")
+
+    monkeypatch.setattr("perfmodel.counting.cache.LoopyKeyBuilder", lambda: refuse)
+    assert computes(program())
+    assert computes(program())
     assert not folder.exists()
 
 
@@ -204,17 +206,29 @@ from pathlib import Path
 from perfmodel.counting import cache
 from tests.counting_kernels import make
 cache.folder = lambda: Path(sys.argv[1])
-program = make("{[i]: 0 <= i < n}", "o[i] = 2*a$near[i] + 1", {"a, o": "n"})
+space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
+program = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")
 print(cache.cached_counts(program, {}, 32, lambda: sys.exit("not found")).operations[0].executions.workitem)
 """
-    assert computes(program())
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONHASHSEED": "7"}
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.strip() == str(count_loopy(program(), {}, 32).operations[0].executions.workitem)
+    space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
+    several = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")
+    assert computes(several)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment.pop("PERFMODEL_NO_CACHE", None)
+    command = [sys.executable, "-W", "ignore", "-c", script, str(folder)]
+    for seed in "1234":  # Loopy orders sizes by their hashes
+        seeded = {**environment, "PYTHONHASHSEED": seed}
+        found = subprocess.run(command, env=seeded, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+        assert found.stdout.strip() == str(count_loopy(several, {}, 32).operations[0].executions.workitem)
+
+
+def test_old_entries_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five programs counted one after the other, with room for four, the oldest two go when the fifth comes."""
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 4)
+    for size in range(1, 6):
+        assert computes(program(), subgroup_size=size)
+        os.utime(max(cache.folder().glob("*.json"), key=lambda p: p.stat().st_mtime), (size, size))
+    assert len(list(cache.folder().glob("*.json"))) == 3
+    assert not computes(program(), subgroup_size=5)
+    assert computes(program(), subgroup_size=1)

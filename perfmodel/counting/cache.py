@@ -24,6 +24,8 @@ import perfmodel
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 
+MOST_ENTRIES = 4096
+
 
 def cached_counts(
     translation_unit: Any,
@@ -55,9 +57,21 @@ def folder() -> Path:
 
 
 def _key(translation_unit: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> str:
-    program = LoopyKeyBuilder()(translation_unit)
+    program = LoopyKeyBuilder()(_ordered(translation_unit))
     parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _ordered(translation_unit: Any) -> Any:
+    """The same program with the sizes of its domains by name: in which order Loopy has them differs by process."""
+    kernel = translation_unit.default_entrypoint
+
+    def ordered(domain: Any) -> Any:
+        names = sorted(domain.get_var_names(islpy.dim_type.param))
+        return domain.align_params(islpy.Space.create_from_names(islpy.DEFAULT_CONTEXT, set=[], params=names).params())
+
+    domains = [ordered(domain) for domain in kernel.domains]
+    return translation_unit.with_kernel(kernel.copy(domains=domains, assumptions=ordered(kernel.assumptions)))
 
 
 def _versions() -> list[Any]:
@@ -71,6 +85,14 @@ def _versions() -> list[Any]:
 
 # Once and now, so that it is the code that this process runs.
 VERSIONS = _versions()
+
+
+def _prune(entries: Path) -> None:
+    """Removes the oldest half of too many entries: those of former versions are never asked for again."""
+    found = list(entries.glob("*.json"))
+    if len(found) > MOST_ENTRIES:
+        for path in sorted(found, key=lambda p: p.stat().st_mtime)[: len(found) // 2]:
+            path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> KernelCounts:
@@ -88,6 +110,7 @@ def _write(path: Path, counts: KernelCounts) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
         partial.replace(path)
+        _prune(path.parent)
     except OSError:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
