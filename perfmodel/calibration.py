@@ -59,7 +59,7 @@ class CalibrationRow:
         return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """A fitted model on one device: predicts without any OpenCL driver.
 
@@ -121,7 +121,7 @@ class Calibration:
 
     def rank(self, kernels: Iterable[Kernel], **sizes: int) -> pd.DataFrame:
         """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
-        return prediction.rank(self, list(kernels), sizes)
+        return prediction.rank(self, [kernels] if isinstance(kernels, Kernel) else list(kernels), sizes)
 
     @cached_property
     def units(self) -> dict[str, str]:
@@ -144,8 +144,8 @@ class Calibration:
             **{f: _plain(getattr(self, f)) for f in SAVED},
             "rows": [asdict(row) for row in self.rows],
         }
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
         try:
+            partial = target.with_name(f".{target.name}.{os.getpid()}")
             partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
             partial.replace(target)
         except OSError as error:
@@ -168,7 +168,7 @@ class Calibration:
         try:
             loaded = cls(
                 model=Model(content["model"]["output"], content["model"]["expression"], features),
-                rows=tuple(CalibrationRow(**{**row, "flags": tuple(row["flags"])}) for row in content["rows"]),
+                rows=tuple(map(_row, _listed(content["rows"]))),
                 **_checked(content),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -181,6 +181,14 @@ class Calibration:
                 f"its values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
             )
         return loaded
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Calibration):
+            return NotImplemented
+        return self.model == other.model and all(_plain(getattr(self, f)) == _plain(getattr(other, f)) for f in SAVED)
+
+    def __hash__(self) -> int:
+        return hash((self.model, tuple(self.parameters.items())))
 
     @property
     def left_out(self) -> tuple[CalibrationRow, ...]:
@@ -217,7 +225,9 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     missing = [name for name in (model.output_name, *model.features) if name not in table.columns]
     if missing:
         raise FitError(f"the table has no column {missing[0]!r}; measure the kernels for this model")
-    used = _usable(table)
+    table = _normalized(table, model.output_name)
+    chosen = _usable(table)
+    used = table[chosen]
     columns = {name: used[name].to_numpy(dtype=np.float64) for name in model.features}
     result = fit(
         model.string,
@@ -235,7 +245,7 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
         ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
         device=dict(table.attrs.get("device", {})),
         protocol=dict(table.attrs.get("protocol", {})),
-        rows=tuple(_rows(table, model.output_name, dict(zip(used.index, result.predicted, strict=True)))),
+        rows=tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True)))),
         report=result.report(),
         undetermined=tuple(str(u) for u in result.undetermined),
         versions=versions(),
@@ -243,25 +253,52 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     )
 
 
-def _usable(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that take part in a fit: all without a flag.
+def _normalized(table: Any, output: str) -> pd.DataFrame:
+    """The table with times as numbers and flags as tuples, however it was edited, or written to a file and read.
+
+    Raises:
+        FitError: for what is no table, or a time that is no number.
+    """
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise FitError(
+            f"a {type(table).__name__} is no feature table; give the DataFrame that perfmodel.measure returns"
+        )
+    if output not in table.columns:
+        raise FitError(f"the table has no column {output!r}; measure the kernels for this model")
+    result = table.copy()
+    for label, value in zip(table.index, table[output], strict=True):
+        if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise FitError(f"the time of {label!r} is {value!r}, which is no number; give it in seconds")
+    result["flags"] = [_flags(value) for value in table["flags"]] if "flags" in table.columns else [()] * len(table)
+    return result
+
+
+def _flags(value: Any) -> tuple[str, ...]:
+    """Flags as a table holds them, or as text: ``noisy``, ``('noisy', 'disturbed')``, nothing."""
+    if isinstance(value, str):
+        return tuple(word for word in (part.strip(" '\"") for part in value.strip("()[] ").split(",")) if word)
+    return tuple(map(str, value)) if isinstance(value, tuple | list) else ()
+
+
+def _usable(table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows take part in a fit: all without a flag.
 
     Where most times are noisy or disturbed, that is the state of the device and not of a few rows: leaving them out
     would leave a few lucky rows, so all take part, with a warning.
     """
-    if "flags" not in table.columns:
-        return table
-    clean = table[[not flags for flags in table["flags"]]]
-    restless = table[[bool(flags) and set(flags) <= {NOISY, DISTURBED} for flags in table["flags"]]]
-    if len(restless) > len(clean):
+    clean = np.array([not flags for flags in table["flags"]], dtype=bool)
+    restless = np.array([bool(flags) and set(flags) <= {NOISY, DISTURBED} for flags in table["flags"]], dtype=bool)
+    if restless.sum() > clean.sum():
         warnings.warn(
-            f"{len(restless)} of {len(table)} times are noisy or disturbed, and take part in the fit all the same; "
+            f"{restless.sum()} of {len(table)} times are noisy or disturbed, and take part in the fit all the same; "
             "measure again while nothing else runs",
             FitWarning,
             stacklevel=4,
         )
-        return table.loc[[label in clean.index or label in restless.index for label in table.index]]
-    if clean.empty:
+        return np.asarray(clean | restless)
+    if not clean.any():
         raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
     return clean
 
@@ -272,23 +309,24 @@ def _residual_std(result: FitResult) -> float:
     return float(np.sqrt(np.sum(result.relative_errors**2) / result.degrees_of_freedom))
 
 
-def _rows(table: pd.DataFrame, output: str, predicted: Mapping[Any, float]) -> Iterable[CalibrationRow]:
-    for label, row in table.iterrows():
-        measured = float(row[output])
+def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[CalibrationRow]:
+    """A row for each of the table's; `predicted` are the fitted values by position."""
+    for position, (label, row) in enumerate(table.iterrows()):
+        measured, sizes = float(row[output]), row.get("sizes", {})
         yield CalibrationRow(
             str(row.get("kernel", label)),
             str(row.get("variant", "")),
-            dict(row.get("sizes", {})),
+            dict(sizes) if isinstance(sizes, Mapping) else {},
             str(row.get("key", "")),
             measured if math.isfinite(measured) else None,
-            float(predicted[label]) if label in predicted else None,
-            tuple(row.get("flags", ())),
+            float(predicted[position]) if position in predicted else None,
+            row["flags"],
         )
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
     except ValueError as error:
@@ -297,7 +335,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CalibrationError(f"{path} is not a calibration; give a file that Calibration.save wrote")
-    if content.get("version") != VERSION:
+    if content.get("version") != VERSION or not isinstance(content["version"], int):
         raise CalibrationError(
             f"calibration {path} has format version {content.get('version')!r} and this perfmodel reads {VERSION}; "
             "use the perfmodel that wrote it, or calibrate again"
@@ -307,13 +345,15 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
     """The saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
-    parameters = {str(name): float(value) for name, value in content["parameters"].items()}
+    parameters = {str(name): _number(value) for name, value in content["parameters"].items()}
     stderr = {name: _number(content["stderr"][name]) for name in parameters}
     rows = [[_number(entry) for entry in row] for row in content["covariance"]]
     covariance = np.array(rows, dtype=np.float64).reshape(len(parameters), len(parameters))
     residual_std = _number(content["residual_std"])
     if not np.isfinite([*parameters.values()]).all() or np.isinf(covariance).any() or math.isinf(residual_std):
         raise ValueError("a parameter is not a finite number")
+    if (np.diag(covariance) < 0).any() or residual_std < 0:
+        raise ValueError("a variance is negative")
     return {
         "parameters": parameters,
         "stderr": stderr,
@@ -323,14 +363,29 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
         "device": dict(content["device"]),
         "protocol": dict(content["protocol"]),
         "report": str(content["report"]),
-        "undetermined": tuple(map(str, content["undetermined"])),
+        "undetermined": tuple(map(str, _listed(content["undetermined"]))),
         "versions": dict(content["versions"]),
         "created": str(content["created"]),
     }
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        raise TypeError(f"{value!r} is no number")
     return float("nan") if value is None else float(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return value
+
+
+def _row(row: Mapping[str, Any]) -> CalibrationRow:
+    for name in ("measured_s", "predicted_s"):
+        _number(row[name])
+    flags = tuple(map(str, _listed(row["flags"])))
+    return CalibrationRow(**{**row, "sizes": {str(k): int(v) for k, v in row["sizes"].items()}, "flags": flags})
 
 
 def _plain(value: Any) -> Any:

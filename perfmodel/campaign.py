@@ -19,7 +19,7 @@ from perfmodel.measurement import NEAR_OVERHEAD, NOISY, PROTOCOLS, Protocol, Tim
 from perfmodel.provenance import versions
 from perfmodel.reference import DISTURBED, Reference
 from perfmodel.store import Measurement, Store, measurement_key
-from perfmodel.vocabulary import Feature, MeasuredFeature
+from perfmodel.vocabulary import Feature, MeasuredFeature, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ class MeasurementWarning(UserWarning):
 
 
 def measure(
-    kernels: Iterable[Kernel],
+    kernels: Kernel | Iterable[Kernel],
     model: Model | Iterable[Model],
     *,
     device: Device | str | None = None,
@@ -66,20 +66,20 @@ def measure(
     """
     import pandas as pd
 
-    kernels, models = list(kernels), _models(model)
+    kernels, models = [kernels] if isinstance(kernels, Kernel) else list(kernels), _models(model)
     if not kernels:
         raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
     chosen = _protocol(protocol)
     output, output_name = models[0].output, models[0].output_name
     features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
-    columns = {name: [float(f.eval(kernel)) for kernel in kernels] for name, f in features.items()}
+    columns = {name: [number(f, kernel) for kernel in kernels] for name, f in features.items()}
     if isinstance(output, MeasuredFeature):
         target: Device = output.select_device(device)
         with _opened(store) as opened:
             results = _measured(kernels, target, opened, chosen, progress)
         attrs = {"device": target.fingerprint(), "protocol": asdict(chosen), "output": output_name}
     else:
-        results = [(float(output.eval(kernel)), (), "") for kernel in kernels]
+        results = [(number(output, kernel), (), "") for kernel in kernels]
         attrs = {"device": {}, "protocol": {}, "output": output_name}
     table = pd.DataFrame(
         {
@@ -188,9 +188,9 @@ def _doubts(kernel: Kernel, flags: Sequence[str]) -> tuple[str, ...]:
 def _models(model: Model | Iterable[Model]) -> list[Model]:
     from perfmodel.model import Model
 
-    models = [model] if isinstance(model, Model) else list(model)
-    if not models:
-        raise MeasurementError("measure needs a model; it says which features are wanted")
+    models = [model] if isinstance(model, Model) else [] if isinstance(model, str) else list(model)
+    if not models or not all(isinstance(m, Model) for m in models):
+        raise MeasurementError("measure needs a Model, or several; it says which features are wanted")
     outputs = sorted({m.output_name for m in models})
     if len(outputs) > 1:
         raise MeasurementError(f"models measured together have one output feature, not {', '.join(outputs)}")

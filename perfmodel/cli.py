@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0, or 2 after one sentence on standard error for anything a user can mend."""
+    _prepare_streams_and_cache()
     parsed = _parser().parse_args(arguments)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
@@ -28,11 +32,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"perfmodel: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("perfmodel: interrupted; everything measured so far is in the store", file=sys.stderr)
+        store = getattr(parsed, "store", None) or (getattr(parsed, "out", None) if parsed.run is _demo else None)
+        print(f"perfmodel: interrupted{f'; what was measured is kept in {store}' if store else ''}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:
+        print(f"perfmodel: {error.strerror or error}; free the place or write elsewhere", file=sys.stderr)
+        return 2
     return 0
+
+
+def _prepare_streams_and_cache() -> None:
+    """Output that can't be encoded must not end a command, nor must a home in which nothing can be written."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    try:
+        os.makedirs(cache, exist_ok=True)  # noqa: PTH103
+        writable = os.access(cache, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if not writable:  # loopy's caches don't take no for an answer
+        os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="perfmodel-cache-")
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
@@ -182,6 +205,7 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     from perfmodel.model import Model
 
     model = Model(parsed.output, _text(parsed.model))
+    _check_writable(parsed.out)
     kernels = [kernel for tags in parsed.tags for kernel in _selected(tags)]
     conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
     table = measure(kernels, model, **conditions)
@@ -273,6 +297,13 @@ def _loaded(parsed: argparse.Namespace) -> Any:
     from perfmodel.calibration import Calibration
 
     return Calibration.load(parsed.calibration), _selected(parsed.tags)
+
+
+def _check_writable(path: str) -> None:
+    """Refuses a file that can't be written before anything is measured for it."""
+    folder = os.path.dirname(path) or "."  # noqa: PTH120
+    if not path or os.path.isdir(path) or not os.access(folder, os.W_OK):  # noqa: PTH112
+        raise PerfmodelError(f"--out {path!r} cannot be written; give a file in a folder that is there")
 
 
 def _text(argument: str) -> str:

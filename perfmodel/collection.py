@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_DIGITS = 19
+
+
 @dataclass(frozen=True)
 class Tag:
     """One way in which a generator's kernels vary.
@@ -46,9 +49,10 @@ class Tag:
             return self.values
         chosen = tuple(dict.fromkeys(value.strip() for value in asked.split(",")))
         for value in chosen:
-            if value not in self.values and not (self.is_open and value.isdecimal() and int(value) > 0):
+            number = value.isdecimal() and len(value) < MOST_DIGITS and int(value) > 0
+            if value not in self.values and not (self.is_open and number):
                 raise TagError(
-                    f"tag {self.name!r} has no value {value!r}{nearest(value, self.values)} (it has "
+                    f"tag {self.name!r} has no value {value[:40]!r}{nearest(value, self.values)} (it has "
                     f"{', '.join(self.values)}{' and other whole numbers' if self.is_open else ''})"
                 )
         return tuple(str(int(v)) if v.isdecimal() else v for v in chosen)

@@ -118,6 +118,11 @@ class Kernel:
         if missing:
             raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
         bound = {name: _whole(self.name, name, merged[name]) for name in self.program.sizes}
+        try:
+            np.broadcast_shapes(*(size.shape for size in bound.values()))
+        except ValueError as error:
+            shapes = ", ".join(f"{name} has {size.shape}" for name, size in bound.items())
+            raise KernelError(f"sizes of kernel {self.name!r} do not go together: {shapes}; give one shape") from error
         self.program.check(bound)
         return bound
 

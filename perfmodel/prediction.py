@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.errors import KernelError
-from perfmodel.expression import ModelString
-from perfmodel.expression.tree import Parameter, walk
+from perfmodel.attribution import attribute
+from perfmodel.errors import KernelError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.vocabulary import evaluate_all
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
 
 Floats = NDArray[np.float64]
+
+WORK = ("operation", "access", "byte")
+
+
+class PredictionWarning(UserWarning):
+    """A prediction for a kernel that the model has nothing to say of."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Prediction:
 def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """See `Calibration.predict`."""
     features = feature_values(calibration, kernel, sizes)
+    _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
     seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
@@ -41,6 +48,18 @@ def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayL
     fitted = np.einsum("ik,ij,jk->k", jacobian, calibration.covariance, jacobian)
     unexplained = (calibration.residual_std * seconds) ** 2
     return Prediction(seconds, np.sqrt(np.maximum(fitted.reshape(-1), 0) + unexplained.reshape(-1)).reshape(shape))
+
+
+def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> None:
+    """Says so where a kernel works, but does nothing that the model has a cost for."""
+    units = {name: getattr(found, "unit", None) for name, found in calibration.model.features.items()}
+    work = [features[name] for name, unit in units.items() if unit in WORK]
+    if work and not any(np.any(values) for values in work) and (kernel.counts.operations or kernel.counts.accesses):
+        warnings.warn(
+            f"kernel {kernel.name!r} does nothing that the model counts as work; the prediction holds its launch only",
+            PredictionWarning,
+            stacklevel=4,
+        )
 
 
 def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
@@ -68,7 +87,7 @@ class Explanation:
 
     Attributes:
         seconds, std: the prediction.
-        costs: largest share first: the named terms that hold parameters themselves, and parameters outside of any.
+        costs: largest share first: the innermost named terms, and what stands outside of any.
         terms: seconds of every named term, as written in the model string.
         bottleneck: the name of the cost with the largest share.
         extrapolation: features outside their range in the fit, with the factor by which they are outside.
@@ -98,53 +117,27 @@ class Explanation:
 def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
     """See `Calibration.explain`.
 
-    A parameter's part of the time is parameter * dT/dparameter: by Euler's theorem these add up to T for a model that
-    is homogeneous in its costs, as sums and maxima are; a smoothed maximum is nearly so, and the parts are normalized.
+    See `perfmodel.attribution` for what a share is.
     """
     features = feature_values(calibration, kernel, sizes)
     if any(f.ndim for f in features.values()):
         raise KernelError("explain takes one number for each size; call it for each size by itself")
     predicted = predict(calibration, kernel, sizes)
     string, parameters = calibration.model.string, calibration.parameters
-    slopes = string.compile().jacobian(parameters, features)
-    parts = {name: float(value * slopes[i]) for i, (name, value) in enumerate(parameters.items())}
-    costs = {name: part for name, part in parts.items() if calibration.units[name] not in ("", "1/s")}
+    seconds = float(predicted.seconds)
+    parts = attribute(string, parameters, features)
+    costs = tuple(Share(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
     terms = {name: float(value) for name, value in string.compile().terms(parameters, features).items()}
-    named = _shares(costs, _owners(string), terms)
-    bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
     return Explanation(
         " ".join(filter(None, [kernel.name, kernel.variant])),
-        bound,
-        float(predicted.seconds),
+        {name: int(value) for name, value in kernel.bind(sizes).items()},
+        seconds,
         float(predicted.std),
-        named,
+        costs,
         terms,
-        named[0].name if named else "",
+        costs[0].name if costs else "",
         _extrapolation(calibration.ranges, features),
     )
-
-
-def _owners(string: ModelString) -> dict[str, str]:
-    """The innermost named term of each parameter that occurs in one only."""
-    owners: dict[str, set[str]] = {}
-    inside = {name: set(walk(node)) for name, node in string.terms.items()}
-    for name in string.terms:
-        nested = [other for other in string.terms if other != name and string.terms[other] in inside[name]]
-        own = inside[name].difference(*(inside[other] for other in nested))
-        for child in own:
-            if isinstance(child, Parameter):
-                owners.setdefault(child.name, set()).add(name)
-    return {parameter: next(iter(names)) for parameter, names in owners.items() if len(names) == 1}
-
-
-def _shares(costs: Mapping[str, float], owners: Mapping[str, str], terms: Mapping[str, float]) -> tuple[Share, ...]:
-    total = sum(costs.values()) or 1.0
-    grouped: dict[str, float] = {}
-    for parameter, part in costs.items():
-        name = owners.get(parameter, parameter)
-        grouped[name] = grouped.get(name, 0.0) + part
-    shares = [Share(name, terms.get(name, part), part / total) for name, part in grouped.items()]
-    return tuple(sorted(shares, key=lambda share: -share.share))
 
 
 def _extrapolation(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:
@@ -173,6 +166,12 @@ def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str
 
     if not kernels:
         raise KernelError("there is no kernel to rank; the list is empty")
+    known_sizes = {name for kernel in kernels for name in kernel.program.sizes}
+    for name, size in sizes.items():
+        if name not in known_sizes:
+            raise KernelError(f"no kernel has a size {name!r}{nearest(name, known_sizes)}; give one that they have")
+        if np.ndim(size):
+            raise KernelError(f"rank takes one number for each size, not several of {name!r}; call it for each")
     rows: list[dict[str, Any]] = []
     for kernel in kernels:
         known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
@@ -181,7 +180,7 @@ def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str
             {
                 "kernel": kernel.name,
                 "variant": kernel.variant,
-                "sizes": {**kernel.sizes, **known},
+                "sizes": {name: int(size) for name, size in kernel.bind(known).items()},
                 "predicted_s": float(predicted.seconds),
                 "predicted_std_s": float(predicted.std),
             }

@@ -294,7 +294,13 @@ class Store:
                     raise ValueError(f"not a {kind.__name__}")
             culprit = "trials"
             values["trials"] = tuple(float(seconds) for seconds in values["trials"])
+            culprit = "flags"
             values["flags"] = tuple(values["flags"])
+            if not all(isinstance(flag, str) for flag in values["flags"]):
+                raise ValueError("not all are text")
+            culprit = "dropped"
+            if not 0 <= values["dropped"] < len(values["trials"]):
+                raise ValueError(f"{values['dropped']} of {len(values['trials'])} trials")
             measurement = Measurement(**values)
             _check_times(measurement)
             return measurement

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from perfmodel.expression import ModelString
-from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Parameter
+from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter
 from perfmodel.vocabulary import Feature
 
 
@@ -27,7 +27,9 @@ def parameter_units(model: ModelString, features: Mapping[str, Feature]) -> dict
             case Binary("*", left, right):
                 pending += _factor(left, right, unit, features) + _factor(right, left, unit, features)
             case Binary("/", left, right):
-                pending.append((left, unit if isinstance(right, Parameter) else ""))
+                below, above = _counted(right, features), _counted(left, features)
+                pending.append((left, unit if below == "" else f"{unit}*{below}" if unit and below else ""))
+                pending.append((right, f"{above}/{unit}" if unit and above else ""))
             case Negation(operand):
                 pending.append((operand, unit))
             case Call(function, arguments):
@@ -40,19 +42,39 @@ def _factor(factor: Node, other: Node, unit: str, features: Mapping[str, Feature
     if isinstance(factor, FeatureName):
         return []
     counted = _counted(other, features)
-    return [(factor, f"{unit}/{counted}" if unit and counted else "")]
+    if counted is None:
+        return [(factor, "")]
+    return [(factor, f"{unit}/{counted}" if unit and counted else unit)]
 
 
-def _counted(node: Node, features: Mapping[str, Feature]) -> str:
-    """What a feature, or a sum of features of one unit, counts."""
+def _counted(node: Node, features: Mapping[str, Feature]) -> str | None:
+    """What an expression in features counts: empty for plain numbers, None where no one unit can be told."""
     match node:
+        case Number():
+            return ""
         case FeatureName(name):
             return str(getattr(features.get(name), "unit", name))
-        case Binary("+", left, right):
-            unit = _counted(left, features)
-            return unit if unit == _counted(right, features) else ""
-        case _:
+        case Negation(operand):
+            return _counted(operand, features)
+        case Binary("+" | "-", left, right):
+            return _common([left, right], features)
+        case Binary("*", left, right):
+            units = [_counted(left, features), _counted(right, features)]
+            return None if None in units or all(units) else units[0] or units[1]
+        case Binary("/", left, right):
+            above, below = _counted(left, features), _counted(right, features)
+            return above if below == "" else "" if above == below is not None else None
+        case Call("ceil" | "floor" | "abs" | "min" | "max", arguments):
+            return _common(arguments, features)
+        case Call("group_utilization" | "step", _):
             return ""
+        case _:
+            return None
+
+
+def _common(nodes: Iterable[Node], features: Mapping[str, Feature]) -> str | None:
+    units = {_counted(node, features) for node in nodes} - {""}
+    return None if None in units or len(units) > 1 else next(iter(units), "")
 
 
 _Children = list[tuple[Node, str]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfmodel import registry
 from perfmodel.counting.evaluation import blockwise
-from perfmodel.errors import FeatureError, nearest
+from perfmodel.errors import FeatureError, PerfmodelError, nearest
 from perfmodel.feature_name import FeatureName, Word, parse_name
 
 if TYPE_CHECKING:
@@ -169,7 +169,24 @@ def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]
     flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
     count = int(np.prod(shape, dtype=np.int64))
     kernels = (kernel.at(**{name: int(size[i]) for name, size in flat.items()}) for i in range(count))
-    return np.array([float(found.eval(k)) for k in kernels]).reshape(shape)
+    return np.array([number(found, k) for k in kernels]).reshape(shape)
+
+
+def number(found: Feature, kernel: Kernel) -> float:
+    """A feature of one kernel as a number.
+
+    Raises:
+        FeatureError: for a user's feature that fails or gives no number, with the feature and the kernel.
+    """
+    try:
+        value = found.eval(kernel)
+    except PerfmodelError:
+        raise
+    except Exception as error:
+        raise FeatureError(f"feature {found!r} fails for {kernel!r} ({type(error).__name__}: {error})") from error
+    if isinstance(value, bool | str) or np.ndim(value) or not isinstance(value, int | float | np.number | np.ndarray):
+        raise FeatureError(f"feature {found!r} gives {value!r} for {kernel!r}; its eval has to return one number")
+    return float(value)
 
 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import islpy as isl
@@ -153,7 +154,7 @@ class Domains:
         if (by_item - by_group * total).is_zero():  # all work-items of a group take part, or none
             return by_group * math.ceil(total / width)
         groups = self.unused(self.group_counts, region.inames, GroupInameTag)
-        return self.gist(self.cardinality(self._subgroups(region, kept, width)) * self.product(groups))
+        return self.gist(self._active_subgroups(region, kept, width) * self.product(groups))
 
     def _group_size(self) -> int | None:
         """Work-items of a work-group, if that is known before the launch."""
@@ -161,31 +162,42 @@ class Domains:
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None
 
-    def _subgroups(self, region: Region, kept: set[str], width: int) -> Any:
-        """Points (loops and groups, index of a sub-group) at which a work-item of that sub-group is in the region."""
-        points = region.points
-        linear: dict[Any, int] = {1: 0}
-        step = 1
-        for axis, extent in enumerate(self.local_sizes):
-            size = _constant(extent) or 1
+    def _active_subgroups(self, region: Region, kept: set[str], width: int) -> Any:
+        """Sub-groups with a work-item in the region, at every point of its loops and groups, one index at a time.
+
+        The work-items of one sub-group lie in a few rows of the group, each of them a box; to let isl find them from a
+        linear index costs it minutes for some shapes of groups.
+        """
+        points, names, sizes = region.points, [], [_constant(extent) or 1 for extent in self.local_sizes]
+        for axis, size in enumerate(sizes):
             name = next((i for i in sorted(region.inames) if self._local_axis(i) == axis), None)
             if name is None:
                 name = f"_lane{axis}"
                 points = _with_dimension(points, name)
                 points = points.add_constraint(_inequality(points, {name: 1}))
                 points = points.add_constraint(_inequality(points, {name: -1, 1: size - 1}))
-            else:
-                bounds = self.kernel.get_iname_bounds(name)
-                low = static_min_of_pw_aff(bounds.lower_bound_pw_aff, constants_only=True)
-                linear[1] -= step * int(str(low.get_constant_val()))
-            linear[name] = step
-            step *= size
-        points = _with_dimension(points, "_subgroup")
-        points = points.add_constraint(_inequality(points, {**linear, "_subgroup": -width}))
-        opposite = {name: -factor for name, factor in linear.items()}
-        opposite[1] += width - 1
-        points = points.add_constraint(_inequality(points, {**opposite, "_subgroup": width}))
-        return _projected_on(points, kept | {"_subgroup"})
+            names.append(name)
+        starts = [self._start(name) for name in names]
+        count = self.zero()
+        for first in range(0, math.prod(sizes), width):
+            lanes = isl.Set.empty(points.space)
+            for row, begin, end in _rows(first, min(first + width, math.prod(sizes)), sizes):
+                box = isl.Set.universe(points.space)
+                places = [(begin, end - 1), *((place, place) for place in row)]
+                for name, start, (low, high) in zip(names, starts, places, strict=True):
+                    box = box.add_constraint(_inequality(box, {name: 1, 1: -low - start}))
+                    box = box.add_constraint(_inequality(box, {name: -1, 1: high + start}))
+                lanes = lanes | box
+            count = count + self.cardinality(_projected_on(points & lanes.coalesce(), kept))
+        return count
+
+    def _start(self, name: str) -> int:
+        """The loop variable's value for work-item 0."""
+        if name not in self.kernel.all_inames():
+            return 0
+        bounds = self.kernel.get_iname_bounds(name)
+        low = static_min_of_pw_aff(bounds.lower_bound_pw_aff, constants_only=True)
+        return int(str(low.get_constant_val()))
 
     def meetings(self, loops: frozenset[str]) -> tuple[Any, Any, Any]:
         """How often work-items, sub-groups and work-groups meet a barrier inside these loops, as isl polynomials."""
@@ -268,6 +280,17 @@ def has_barvinok() -> bool:
     return hasattr(isl.Set, "card")
 
 
+def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int, int]]:
+    """The parts of the rows along axis 0 that hold the work-items first to end - 1: place, and range along axis 0."""
+    length = sizes[0]
+    for row in range(first // length, -(-end // length)):
+        place, rest = [], row
+        for size in sizes[1:]:
+            place.append(rest % size)
+            rest //= size
+        yield tuple(place), max(first - row * length, 0), min(end - row * length, length)
+
+
 def _is_bound_by(points: Any, iname: str, hidden: set[str]) -> bool:
     """Whether a constraint ties the loop variable to a value that is known only when the kernel runs."""
     return any(
@@ -319,6 +342,6 @@ def _scaled(count: Any, factor: Fraction) -> Any:
 
 
 def _fraction(value: float, name: str) -> Fraction:
-    if not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
         raise CountingError(f"the statistic of {name!r} is {value!r}; give a number that is not negative")
-    return Fraction(value).limit_denominator(10**6)
+    return Fraction(float(value)).limit_denominator(10**6)

@@ -122,6 +122,11 @@ class OperationCounter(_Walker):
 
     map_bitwise_and = map_bitwise_xor = map_bitwise_or
 
+    def map_bitwise_not(self, expression: Any) -> None:
+        dtype = self.typing.type_of(expression.child, None)
+        self.counts["bitwise", dtype] += 1
+        self.within(dtype, expression.child)
+
     def map_left_shift(self, expression: Any) -> None:
         self.add_integral("shift", expression, expression.shiftee, expression.shift)
 

@@ -68,4 +68,6 @@ class _ContextReader(TypeReader):  # type: ignore[misc]
         return self.guess(expression, return_dtype_set=True)
 
     map_remainder = map_power = map_floor_div
+    # Loopy reads the operands of these anew, each by itself, where a literal has to have a type.
+    map_comparison = map_logical_and = map_logical_or = map_logical_not = map_floor_div
     map_bitwise_or = map_bitwise_and = map_bitwise_xor = map_left_shift = map_right_shift = map_floor_div
