@@ -277,3 +277,60 @@ def test_bounds_are_never_below_the_count(n: int, step: int) -> None:
         patch.setenv("PERFMODEL_NO_CACHE", "1")
         bound = counted("f_op_float32_add", pm.Kernel(program, n=n))
     assert bound >= n * (n + 1) // 2
+
+
+def test_what_decides_a_predicate_is_loaded_and_compared_by_all() -> None:
+    """All 400 work-items load and compare a[i]; a quarter of them go on, to two statements under one condition."""
+    program = make("{[i]: 0 <= i < n}", "if a[i] > 0\no[i] = b[i]*2\np[i] = b[i] + 1\nend", {"a, b, o, p": "n"})
+    kernel = pm.Kernel(program, statistics={"a[i] > 0": 0.25}, n=400)
+    assert counted("f_mem_access_global_var:a", kernel) == 400
+    assert counted("f_op_float32_compare", kernel) == 400
+    assert counted("f_mem_access_global_var:b", kernel) == 200
+    assert counted("f_mem_footprint_global_var:a", kernel) == 1600
+
+
+def test_a_loop_that_starts_where_data_say_has_no_known_strides() -> None:
+    """Rows of a sparse matrix: neighbours read w where their rows begin, which no stride describes."""
+    program = make(
+        ["{[i]: 0 <= i < n}", "{[j]: lo <= j < hi}"],
+        "for i\n<> lo = starts[i]\n<> hi = starts[i + 1]\no[i] = sum(j, w[j])\nend",
+        {"o": "n", "w": "n*n", "starts": {"shape": "n + 1", "dtype": np.int32}},
+    )
+    kernel = pm.Kernel(lp.split_iname(program, "i", 64, outer_tag="g.0", inner_tag="l.0"), statistics={"j": 7}, n=640)
+    assert counted("f_mem_access_global_var:w", kernel) == 7 * 640
+    with pytest.raises(FeatureError, match=r"w\[j\].* has not got a constant stride"):
+        counted("f_mem_access_global_var:w_lstrides:{0:0}", kernel)
+
+
+@pytest.mark.parametrize("group", [(3, 4, 5), (5, 7, 1), (16, 12, 1), (33, 1, 1)])
+def test_subgroups_of_groups_of_any_shape(group: tuple[int, int, int]) -> None:
+    """Against a count of the sub-groups with a work-item inside, by numpy."""
+    program = make("{[i, j, k]: 0 <= i, j, k < n}", "o[i, j, k] = a[i, j, k] + 1", {"a, o": "n, n, n"})
+    for axis, (iname, size) in enumerate(zip("kji", group, strict=True)):
+        program = lp.split_iname(program, iname, size, outer_tag=f"g.{axis}", inner_tag=f"l.{axis}")
+    n = 9
+    k, j, i = np.meshgrid(*(np.arange(n),) * 3, indexing="ij")
+    groups = [v // s for v, s in zip((k, j, i), group, strict=True)]
+    lanes = k % group[0] + group[0] * (j % group[1] + group[1] * (i % group[2]))
+    for width in (8, 16, 32):
+        expected = len(set(zip(*(g.ravel() for g in groups), (lanes // width).ravel(), strict=True)))
+        assert counted(f"f_op_float32_add_granularity:subgroup{width}", pm.Kernel(program, n=n)) == expected
+
+
+def test_integer_comparisons_and_bitwise_complements_count() -> None:
+    arrays = {"a, c, o": {"shape": "n", "dtype": np.int32}, "big": {"shape": "n", "dtype": np.int64}}
+    program = make("{[i]: 0 <= i < n}", "big[i] = c[i] + if(a[i] < 3, 1, 2)\no[i] = a[i] & ~c[i]", arrays)
+    kernel = pm.Kernel(program, n=10)
+    assert counted("f_op_int32_compare", kernel) == 10
+    assert counted("f_op_int32_bitwise", kernel) == 20
+
+
+def test_a_vectors_footprint_is_that_of_its_components() -> None:
+    program = lp.make_kernel(
+        "{[i, c]: 0 <= i < n and 0 <= c < 4}",
+        "o[i, c] = a[i, c]",
+        [lp.GlobalArg("a, o", np.float32, shape="n, 4", dim_tags="stride:auto,vec"), lp.ValueArg("n", np.int32)],
+        lang_version=(2018, 2),
+    )
+    kernel = pm.Kernel(tagged(program, c="vec", i="g.0"), n=64)
+    assert counted("f_mem_footprint_global_load", kernel) == 64 * 16

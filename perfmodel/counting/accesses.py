@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import islpy as isl
@@ -56,15 +56,23 @@ class Accesses:
         found += [self._access(e, "store", region, loops) for e in stores]
         return [access for access in found if access is not None]
 
+    def of_predicate(self, predicate: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
+        """The loads with which a predicate is decided."""
+        found = [self._access(e, "load", region, loops) for e in subscripts(predicate)]
+        return [access for access in found if access is not None]
+
     def _access(self, expression: Any, direction: str, region: Region, loops: tuple[str, ...]) -> AccessCount | None:
         name = variable_of(expression).name
         array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables.get(name)
         space = SPACES.get(getattr(array, "address_space", None))
         if array is None or space is None or isinstance(array, lp.ValueArg):
             return None
-        region = self._once_a_vector(region)
+        whole, region = region, self._once_a_vector(region)
         loops = tuple(loop for loop in loops if not self.kernel.iname_tags_of_type(loop, VectorizeTag))
-        strides = self._strides(array, expression, region.inames | set(loops))
+        if get_dependencies(index_of(expression)) & region.moving:
+            strides: Mapping[str, Stride] = dict.fromkeys(region.inames | set(loops))
+        else:
+            strides = self._strides(array, expression, region.inames | set(loops))
         by_axis: dict[Any, dict[int, Stride]] = {LocalInameTag: {}, GroupInameTag: {}}
         for tag_type, found in by_axis.items():
             for iname in sorted(region.inames & strides.keys()):
@@ -81,7 +89,7 @@ class Accesses:
             by_axis[GroupInameTag],
             {loop: strides.get(loop, polynomial(0)) for loop in loops},
             self.domains.executions(region),
-            self._footprint(space, name, array, expression, direction, region),
+            self._footprint(space, name, array, expression, direction, whole),
             str(expression),
         )
 
@@ -91,7 +99,7 @@ class Accesses:
         if not lanes:
             return region
         kept = region.inames - lanes
-        return Region(region.points.project_out_except(kept, [isl.dim_type.set]), kept, region.factor)
+        return replace(region, points=region.points.project_out_except(kept, [isl.dim_type.set]), inames=kept)
 
     # --- strides
 

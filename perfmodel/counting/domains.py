@@ -28,11 +28,13 @@ class Region:
         points: isl set of its loop variables, without those whose bounds depend on data.
         inames: names of these loop variables.
         factor: how often it runs at each point on average, from the user's statistics.
+        moving: loop variables whose start depends on data, so that nothing is known of where work-items are.
     """
 
     points: Any
     inames: frozenset[str]
     factor: Fraction = Fraction(1)
+    moving: frozenset[str] = frozenset()
 
 
 class Domains:
@@ -68,18 +70,23 @@ class Domains:
         Raises:
             CountingError: for a loop or predicate that depends on data and has no statistics.
         """
-        points, known, factor = self._loops(inames, instruction)
+        points, known, factor, moving = self._loops(inames, instruction)
         for predicate in predicates:
             condition = condition_to_set(points.space, predicate)
             if condition is None:
                 factor *= self._probability(predicate, instruction)
             else:
                 points = points & condition
-        return Region(points.intersect_params(self.assumptions), known, factor)
+        return Region(points.intersect_params(self.assumptions), known, factor, moving)
 
-    def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction]:
-        """Points of the loops whose bounds are known, their names, and the expected trips of the others."""
-        factor, known = Fraction(1), inames
+    def depends_on_data(self, predicate: Any, inames: frozenset[str]) -> bool:
+        """Whether a predicate is decided only when the kernel runs."""
+        return condition_to_set(self._projected(inames).align_params(self.space).space, predicate) is None
+
+    def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction, frozenset[str]]:
+        """Points of the loops whose bounds are known, their names, and of the others the expected trips, and which of
+        them start somewhere that depends on data."""
+        factor, known, moving = Fraction(1), inames, set()
         points = self._projected(known)
         while hidden := set(points.get_var_names(isl.dim_type.param)) - self.sizes:
             loop = next((i for i in sorted(known) if _is_bound_by(points, i, hidden)), None)
@@ -90,9 +97,11 @@ class Domains:
                     f"Kernel(…, statistics={{{loop!r}: …}})"
                 )
             factor *= _fraction(self.statistics[loop], loop)
+            if _is_bound_by(points, loop, hidden, from_below=True):
+                moving.add(loop)
             known -= {loop}
             points = self._projected(known)
-        return points.align_params(self.space), known, factor
+        return points.align_params(self.space), known, factor, frozenset(moving)
 
     def _projected(self, inames: frozenset[str]) -> Any:
         domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
@@ -291,10 +300,11 @@ def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, .
         yield tuple(place), max(first - row * length, 0), min(end - row * length, length)
 
 
-def _is_bound_by(points: Any, iname: str, hidden: set[str]) -> bool:
-    """Whether a constraint ties the loop variable to a value that is known only when the kernel runs."""
+def _is_bound_by(points: Any, iname: str, hidden: set[str], from_below: bool = False) -> bool:
+    """Whether a constraint ties the loop variable, or its start, to a value known only when the kernel runs."""
     return any(
         constraint.involves_dims(*_place(points, iname), 1)
+        and not (from_below and constraint.get_coefficient_val(*_place(points, iname)).is_neg())
         and any(constraint.involves_dims(*_place(points, name), 1) for name in hidden)
         for basic in points.get_basic_sets()
         for constraint in basic.get_constraints()

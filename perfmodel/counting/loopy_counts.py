@@ -74,6 +74,7 @@ class _LoopyCounter:
         self.typing = Typing(kernel, program.callables_table)
         self.domains = Domains(kernel, program.callables_table, statistics, subgroup_size)
         self.loops = dict(_loops_around(kernel.linearization))
+        self.decided: set[tuple[str, frozenset[str]]] = set()
 
     def counts(self) -> KernelCounts:
         operations: list[OperationCount] = []
@@ -87,6 +88,7 @@ class _LoopyCounter:
                     f"instruction {instruction.id!r} is {type(instruction).__name__}, whose work can't be seen; "
                     "write it as Loopy assignments"
                 )
+            found += self.deciding(instruction, accesses, operations)
             region = self.domains.region(instruction.within_inames, instruction.predicates, instruction.id)
             operations += self.operations(instruction, region)
             found += accesses.of(instruction, region, self.loops.get(instruction.id, ()))
@@ -103,11 +105,26 @@ class _LoopyCounter:
             self.domains.exact,
         )
 
+    def deciding(self, instruction: Any, accesses: Accesses, operations: list[OperationCount]) -> list[AccessCount]:
+        """The work of an instruction's predicates that depend on data; one around several instructions counts once."""
+        inames, found = instruction.within_inames, []
+        depending = [p for p in instruction.predicates if self.domains.depends_on_data(p, inames)]
+        for predicate in sorted(depending, key=str):
+            if (str(predicate), inames) not in self.decided:
+                self.decided.add((str(predicate), inames))
+                region = self.domains.region(inames, instruction.predicates - set(depending), instruction.id)
+                found += accesses.of_predicate(predicate, region, self.loops.get(instruction.id, ()))
+                operations += self.counted(predicate, None, region)
+        return found
+
     def operations(self, instruction: Any, region: Region) -> list[OperationCount]:
         target, *others = instruction.assignee_var_names()
         context = None if others else self.kernel.get_var_descriptor(target).dtype.numpy_dtype.name
+        return self.counted(instruction.expression, context, region)
+
+    def counted(self, expression: Any, context: str | None, region: Region) -> list[OperationCount]:
         counter = OperationCounter(self.typing, context)
-        counter(instruction.expression)
+        counter(expression)
         counted = [(kind, dtype, times) for (kind, dtype), times in counter.counts.items() if times]
         if not counted:
             return []
