@@ -64,12 +64,15 @@ def _parts(string: ModelString) -> dict[str, Node]:
         if node in seen:
             continue
         seen.add(node)
-        inside = [other for other in walk(node) if other is not node and other in named]
-        if not inside and (node in named or len(_costs(node)) <= 1 or not node.children):
-            if node in named or _costs(node) or not isinstance(node, Parameter):
-                parts.setdefault(named.get(node) or _label(node), node)
+        inside = any(other is not node and other in named for other in walk(node))
+        if node in named and not inside:
+            parts[named[node]] = node
         elif isinstance(node, Binary) and node.operator in "+-":
             pending += [node.left, node.right]
+        elif isinstance(node, Binary) and node.operator == "**" and (_costs(node.left) or inside):
+            pending.append(node.left)
+        elif not inside and len(_costs(node)) <= 1:
+            parts.setdefault(_label(node), node)
         elif isinstance(node, Call) and node.function in _SHAPES:
             pending += node.arguments[:-1]
         elif isinstance(node, Negation) or (isinstance(node, Call) and node.function in ("min", "max")):

@@ -222,10 +222,7 @@ SAVED = (
 
 def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     """Fits a model to a feature table; see `Model.fit`."""
-    missing = [name for name in (model.output_name, *model.features) if name not in table.columns]
-    if missing:
-        raise FitError(f"the table has no column {missing[0]!r}; measure the kernels for this model")
-    table = _normalized(table, model.output_name)
+    table = _normalized(table, model)
     chosen = _usable(table)
     used = table[chosen]
     columns = {name: used[name].to_numpy(dtype=np.float64) for name in model.features}
@@ -253,11 +250,11 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     )
 
 
-def _normalized(table: Any, output: str) -> pd.DataFrame:
+def _normalized(table: Any, model: Model) -> pd.DataFrame:
     """The table with times as numbers and flags as tuples, however it was edited, or written to a file and read.
 
     Raises:
-        FitError: for what is no table, or a time that is no number.
+        FitError: for what is no table, has not got the model's columns, or has a time that is no number.
     """
     import pandas as pd
 
@@ -265,10 +262,11 @@ def _normalized(table: Any, output: str) -> pd.DataFrame:
         raise FitError(
             f"a {type(table).__name__} is no feature table; give the DataFrame that perfmodel.measure returns"
         )
-    if output not in table.columns:
-        raise FitError(f"the table has no column {output!r}; measure the kernels for this model")
+    for name in (model.output_name, *model.features):
+        if name not in table.columns:
+            raise FitError(f"the table has no column {name!r}; measure the kernels for this model")
     result = table.copy()
-    for label, value in zip(table.index, table[output], strict=True):
+    for label, value in zip(table.index, table[model.output_name], strict=True):
         if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise FitError(f"the time of {label!r} is {value!r}, which is no number; give it in seconds")
     result["flags"] = [_flags(value) for value in table["flags"]] if "flags" in table.columns else [()] * len(table)
@@ -329,7 +327,7 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CalibrationError(
             f"calibration {path} is damaged ({error}); calibrate again or restore the file"
         ) from error

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CalibrationError, FitError, KernelError
+from perfmodel.errors import CalibrationError, FeatureError, FitError, KernelError
 from perfmodel.fitting import FitWarning
+from perfmodel.prediction import PredictionWarning
 from tests.conftest import SimulatedTime
 
 TRUTH = {"p_launch": 6e-6, "p_load": 2e-13, "p_madd": 6e-14, "p_lmem": 1.2e-13}
@@ -261,3 +262,73 @@ def test_a_table_of_another_model_is_refused() -> None:
     table["flags"] = [("failed: no memory",)] * len(table)
     with pytest.raises(FitError, match="none of the 4 measurements can be used"):
         pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}).fit(table)
+
+
+def test_rows_of_one_label_keep_their_own_values() -> None:
+    """Two kernels of one name and size, of which the second is left out."""
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table.index = ["same"] * len(table)
+    table["flags"] = [(), ("noisy",), (), ()]
+    calibration = model.fit(table)
+    assert [row.predicted_s is None for row in calibration.rows] == [False, True, False, False]
+    for row in calibration.rows:
+        assert row.predicted_s is None or row.predicted_s == pytest.approx(row.measured_s)
+
+
+def test_a_table_survives_a_file(tmp_path: Path) -> None:
+    import pandas as pd
+
+    output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
+    model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table["flags"] = [(), ("noisy", "disturbed"), (), ()]
+    table.to_csv(tmp_path / "table.csv")
+    again = model.fit(pd.read_csv(tmp_path / "table.csv", index_col=0))
+    assert [row.flags for row in again.left_out] == [("noisy", "disturbed")]
+    with pytest.raises(FitError, match="a dict is no feature table"):
+        model.fit({})
+    table["f_sim"] = table["f_sim"].astype(str)
+    with pytest.raises(FitError, match="which is no number"):
+        model.fit(table)
+
+
+def test_calibrations_compare_by_value(calibration: pm.Calibration, tmp_path: Path) -> None:
+    calibration.save(tmp_path / "cal.json")
+    features = {"f_sim": calibration.model.output}
+    loaded = pm.Calibration.load(tmp_path / "cal.json", features)
+    assert loaded == calibration
+    assert hash(loaded) == hash(calibration)
+
+
+def test_sizes_that_no_kernel_has_are_refused_in_a_ranking(
+    calibration: pm.Calibration, matmuls: list[pm.Kernel]
+) -> None:
+    with pytest.raises(KernelError, match="no kernel has a size 'N'"):
+        calibration.rank(matmuls, N=512)
+    with pytest.raises(KernelError, match="one number for each size"):
+        calibration.rank(matmuls, n=[512, 1024])  # type: ignore[arg-type]
+
+
+def test_work_that_the_model_does_not_count_is_said(calibration: pm.Calibration) -> None:
+    (double,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_sq", "dtype:float64", "n:512"])
+    with pytest.warns(PredictionWarning, match="does nothing that the model counts as work"):
+        calibration.predict(double)
+
+
+@pytest.mark.parametrize("result", [None, "many", [1.0, 2.0], True])
+def test_a_feature_that_gives_no_number_is_named(result: object) -> None:
+    class Odd:
+        def eval(self, knl: pm.Kernel) -> float:
+            return result  # type: ignore[return-value]
+
+    model = pm.Model("f_cl_wall_time", "p_a * f_odd", features={"f_odd": Odd()})
+    with pytest.raises(FeatureError, match=r"Odd.* for Kernel\(empty"):
+        pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model, device="cpu")
+
+
+def test_sizes_that_do_not_broadcast_are_named(calibration: pm.Calibration) -> None:
+    (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["arithmetic", "n:256", "m:8"])
+    with pytest.raises(KernelError, match=r"do not go together: n has \(2,\), m has \(3,\)"):
+        calibration.predict(kernel, n=[256, 512], m=[8, 16, 24])

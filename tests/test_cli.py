@@ -95,6 +95,9 @@ WRONG = {
         ["2 parameters", "1 measurement"],
     ),
     "no memory": (["calibrate", MADDS, "--tags", "matmul_sq", "n:46336", *QUICK], ["n=46336"]),
+    "no file to write": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--out", ""], ["--out ''"]),
+    "no folder to write": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--out", "no/c.json"], ["no/c.json"]),
+    "too many digits": (["kernels", "matmul_sq", "n:" + "9" * 5000], ["'n' has no value '999"]),
     "index overflow": (["calibrate", MADDS, "--tags", "matmul_sq", "n:65536", *QUICK], ["n=65536", "index"]),
 }
 
@@ -139,6 +142,34 @@ def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path, capsys: pyte
     assert "n=46336" in capsys.readouterr().err
     with pm.Store(store) as opened:
         assert [row.sizes for row in opened] == [{"n": 64}]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"XDG_CACHE_HOME": "/proc/nowhere"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}],
+    ids=lambda environment: next(iter(environment)),
+)
+def test_poor_surroundings_do_not_end_a_command(environment: dict[str, str], calibration: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "perfmodel", "explain", str(calibration), "matmul_sq", "n:256"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"limited by p_madd" in done.stdout
+
+
+def test_deeply_nested_and_full_files_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    command = [sys.executable, "-m", "perfmodel", "predict", str(tmp_path / "deep.json"), "matmul_sq"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "perfmodel", "kernels"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_command_shows_the_usage() -> None:

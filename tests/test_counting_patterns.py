@@ -334,3 +334,28 @@ def test_a_vectors_footprint_is_that_of_its_components() -> None:
     )
     kernel = pm.Kernel(tagged(program, c="vec", i="g.0"), n=64)
     assert counted("f_mem_footprint_global_load", kernel) == 64 * 16
+
+
+@pytest.mark.parametrize(
+    ("index", "array", "category"),
+    [
+        (["i, 0"], {"shape": "n, 2"}, "{1/2}"),
+        (["0, i"], {"shape": "2, n", "order": "F"}, "{1/2}"),
+        (["i, 0"], {"shape": "n, 4"}, "{1/4}"),
+        (["i, 0", "i, 1"], {"shape": "n, 3"}, "{2/3}"),
+        (["i, 0", "i, 2", "i, 1"], {"shape": "n, 3"}, "{3/3}"),
+        (["i"], {"shape": "n", "strides": (2,)}, "{1/2}"),
+        (["i"], {"shape": "n", "strides": (7,)}, "{1/>4}"),
+        (["i, 0"], {"shape": "n, n"}, "{1/>4}"),
+        (["i, 3", "i, 4"], {"shape": "n, n"}, "{1/>4}"),
+    ],
+)
+def test_gaps_along_other_axes_are_gaps_too(index: list[str], array: dict[str, Any], category: str) -> None:
+    """One member of every structure: the same memory is touched, however many axes the array is said to have."""
+    value = " + ".join(f"a[{i}]" for i in index)
+    program = make(
+        "{[i]: 0 <= i < n}", f"o[i] = {value}", {"a": array, "o": "n"}, assumptions="n mod 16 = 0 and n >= 16"
+    )
+    kernel = pm.Kernel(lp.split_iname(program, "i", 16, outer_tag="g.0", inner_tag="l.0"), n=64)
+    found = {c: counted(f"f_mem_access_global_load_asf:{c}", kernel) for c in CATEGORIES}
+    assert found == {c: (64.0 * len(index) if c == category else 0.0) for c in CATEGORIES}

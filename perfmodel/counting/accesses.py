@@ -26,17 +26,27 @@ SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpa
 
 
 @dataclass(frozen=True)
-class _Touched:
-    """What one access touches of a global array.
+class _Line:
+    """Elements along the direction in which they lie next to each other, to see what of it is used.
 
     Attributes:
-        elements: isl set, None where it can't be derived.
-        gap: distance along the array's fastest axis from one touched element to the next, seen from this access.
+        elements: isl set; of addresses, where the array's strides are numbers.
+        axis: along which neighbours lie next to each other.
+        gap: from one touched element to the next, as an access sees it; None where it touches one of every row.
     """
+
+    elements: Any
+    axis: int
+    gap: int | None
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """What one access touches of a global array; None where it can't be derived."""
 
     direction: str
     elements: Any
-    gap: int
+    line: _Line | None
 
 
 class Accesses:
@@ -154,20 +164,37 @@ class Accesses:
         if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
             elements = None
         if space == "global":
-            gap = 1 if elements is None else self._gap(array, access, region)
-            self.touched[name].append(_Touched(direction, elements, gap))
+            line = None if elements is None else self._line(array, access, elements, region)
+            self.touched[name].append(_Touched(direction, elements, line))
         if elements is None:
             return None
         return self.domains.finished(self.domains.cardinality(elements) * self.domains.product(repeats))
 
-    def _gap(self, array: Any, access: Any, region: Region) -> int:
-        """The greatest common divisor of the loop variables' coefficients in the index of the fastest axis."""
-        axis = 0 if isinstance(access, LinearSubscript) else _fastest_axis(array)
-        if axis is None or not index_of(access):
-            return 1
-        coefficients = [self._coefficient(index_of(access)[axis], iname) for iname in region.inames]
-        whole = [abs(c) for c in coefficients if isinstance(c, int)]
-        return max(1, math.gcd(*whole)) if len(whole) == len(coefficients) else 1
+    def _line(self, array: Any, access: Any, elements: Any, region: Region) -> _Line | None:
+        index = index_of(access)
+        strides: list[Any] = [getattr(tag, "stride", None) for tag in array.dim_tags or ()]
+        if isinstance(access, LinearSubscript) or (index and not strides):
+            strides = [1]
+        if not index or len(strides) != len(index):
+            return None
+        by_address = all(isinstance(stride, int) for stride in strides)
+        if by_address:
+            axis, weights = 0, strides
+            elements = _addresses(elements, strides)
+        elif 1 in strides:
+            axis = strides.index(1)
+            weights = [int(position == axis) for position in range(len(index))]
+        else:
+            return None
+        steps = []
+        for iname in region.inames:
+            coefficients: list[Any] = [
+                self._coefficient(place, iname) if w else 0 for place, w in zip(index, weights, strict=True)
+            ]
+            if not all(isinstance(c, int) for c in coefficients):
+                return _Line(elements, axis, 1)
+            steps.append(abs(sum(c * w for c, w in zip(coefficients, weights, strict=True))))
+        return _Line(elements, axis, math.gcd(*steps) or (1 if by_address else None))
 
     def footprints(self) -> tuple[Footprint, ...]:
         """What all accesses collected so far touch together, by global array and direction."""
@@ -179,7 +206,7 @@ class Accesses:
                 if not chosen:
                     continue
                 union = _union(t.elements for t in chosen)
-                filled = self._filled(union, array, max(t.gap for t in chosen)) if direction == "any" else None
+                filled = self._filled([t.line for t in chosen], array) if direction == "any" else None
                 found.append(
                     Footprint(
                         "global",
@@ -192,33 +219,39 @@ class Accesses:
                 )
         return tuple(found)
 
-    def _filled(self, elements: Any, array: Any, gap: int) -> QuasiPolynomial | None:
-        """The elements with all gaps along the fastest axis filled.
+    def _filled(self, lines: list[_Line | None], array: Any) -> QuasiPolynomial | None:
+        """The elements with all gaps along their lines filled.
 
-        Each element brings the gap behind it, so that every second element of a line fills exactly half of it.
+        Each element brings the gap behind it, so that every second element of a line fills exactly half of it; an
+        array of which all accesses touch one element of every row brings the row.
         """
-        if elements is None:
+        known = [line for line in lines if line is not None]
+        union = _union(line.elements for line in known)
+        if union is None or len(known) < len(lines) or len({line.axis for line in known}) > 1:
             return None
-        dimensions = elements.dim(isl.dim_type.set)
-        axis = _fastest_axis(array) if dimensions == len(array.dim_tags or ()) else 0  # a flat index has one dimension
-        if axis is None or not dimensions:
-            return self.domains.finished(self.domains.cardinality(elements))
-        above, below = (_shifted(elements, axis, sign, reach) for sign, reach in ((1, 0), (-1, gap - 1)))
-        return self.domains.finished(self.domains.cardinality((above & below).coalesce()))
+        gaps = [line.gap for line in known if line.gap is not None]
+        axis = known[0].axis
+        reach = f"{max(gaps)} - 1" if gaps else f"({array.shape[axis]}) - 1"
+        filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
+        return self.domains.finished(self.domains.cardinality(filled.coalesce()))
 
 
-def _shifted(elements: Any, axis: int, sign: int, reach: int) -> Any:
-    """Points that lie on or beyond an element along an axis: after it (sign 1), or before it plus a reach (sign -1)."""
-    space = elements.space.map_from_set()
-    relation = isl.Map.universe(space)
-    for other in range(elements.dim(isl.dim_type.set)):
-        if other != axis:
-            relation = relation.equate(isl.dim_type.in_, other, isl.dim_type.out, other)
-    constraint = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(space))
-    constraint = constraint.set_coefficient_val(isl.dim_type.out, axis, isl.Val(sign))
-    constraint = constraint.set_coefficient_val(isl.dim_type.in_, axis, isl.Val(-sign))
-    constraint = constraint.set_constant_val(isl.Val(reach))
-    return elements.apply(relation.add_constraint(constraint))
+def _addresses(elements: Any, strides: list[int]) -> Any:
+    """Elements by their distance from the array's first one."""
+    axes = [f"_from{axis}" for axis in range(len(strides))]
+    address = " + ".join(f"{stride} * {axis}" for stride, axis in zip(strides, axes, strict=True))
+    return elements.apply(isl.Map(f"{{ [{', '.join(axes)}] -> [{address}] }}").align_params(elements.space))
+
+
+def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
+    """Points whose place along an axis compares with that of an element, moved by a reach."""
+    dimensions = range(elements.dim(isl.dim_type.set))
+    before, after = [f"_from{d}" for d in dimensions], [f"_to{d}" for d in dimensions]
+    conditions = [f"{b} = {a}" for d, (b, a) in enumerate(zip(before, after, strict=True)) if d != axis]
+    conditions.append(f"{after[axis]} {comparison} {before[axis]} + {reach}")
+    sizes = ", ".join(elements.get_var_names(isl.dim_type.param))
+    relation = f"[{sizes}] -> {{ [{', '.join(before)}] -> [{', '.join(after)}] : {' and '.join(conditions)} }}"
+    return elements.apply(isl.Map(relation))
 
 
 def _union(parts: Iterable[Any]) -> Any:
@@ -229,12 +262,6 @@ def _union(parts: Iterable[Any]) -> Any:
             return None
         union = part if union is None else union | part
     return None if union is None else union.coalesce()
-
-
-def _fastest_axis(array: Any) -> int | None:
-    """The axis along which neighbouring elements lie next to each other."""
-    strides = [getattr(tag, "stride", None) for tag in array.dim_tags or ()]
-    return next((axis for axis, stride in enumerate(strides) if stride == 1), None)
 
 
 def _components(array: Any) -> int:
