@@ -132,7 +132,7 @@ def _tags(parser: argparse.ArgumentParser, count: str, name: str = "tags", **opt
 
 def _conditions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
-    parser.add_argument("--store", help="SQLite file that keeps every time (default: none, or in --out for demo)")
+    parser.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
     parser.add_argument("--protocol", help="unified, perflex or quick (default: unified)")
 
 
@@ -206,6 +206,8 @@ def _calibrate(parsed: argparse.Namespace) -> None:
 
     model = Model(parsed.output, _text(parsed.model))
     _check_writable(parsed.out)
+    # What was measured is kept, also if the command is interrupted or the fit fails.
+    parsed.store = parsed.store or os.path.splitext(parsed.out)[0] + ".sqlite"  # noqa: PTH122
     kernels = [kernel for tags in parsed.tags for kernel in _selected(tags)]
     conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
     table = measure(kernels, model, **conditions)

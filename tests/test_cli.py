@@ -160,6 +160,18 @@ def test_poor_surroundings_do_not_end_a_command(environment: dict[str, str], cal
     assert b"limited by p_madd" in done.stdout
 
 
+def test_what_calibrate_measures_is_kept_beside_its_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Even where the fit then fails, here for want of measurements."""
+    import perfmodel as pm
+
+    model = "p_a * f_op_float32_madd + p_b * f_thread_groups"
+    arguments = ["calibrate", model, "--tags", "matmul_sq", "n:64", *QUICK, "--out", str(tmp_path / "two.json")]
+    assert main(arguments) == 2
+    assert "1 measurement" in capsys.readouterr().err
+    with pm.Store(tmp_path / "two.sqlite") as store:
+        assert [row.sizes for row in store] == [{"n": 64}]
+
+
 def test_deeply_nested_and_full_files_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     command = [sys.executable, "-m", "perfmodel", "predict", str(tmp_path / "deep.json"), "matmul_sq"]
