@@ -9,7 +9,7 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, number, size
+from perfmodel.collection import KernelGenerator, size, work_group
 from perfmodel.kernel import Kernel
 
 
@@ -19,12 +19,13 @@ class Empty(KernelGenerator):
     name = "empty"
     summary = "launches of kernels that do nothing"
     tags = (
-        number("lsize", "work-items of a work-group", 64, 128, 256, 512, default=256),
+        *work_group(256),
         size("n", "work-items", 2**10, 2**14, 2**18, 2**20),
     )
+    checks = (("n:1024",),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
-        lsize = int(variant["lsize"])
+        lsize = int(variant["lsize_0"])
         program = lp.make_kernel(
             "{[i]: 0 <= i < n}",
             "... nop {inames=i}",
@@ -35,8 +36,8 @@ class Empty(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        return sizes["n"] % int(variant["lsize"]) == 0
+    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
+        return {"n": int(variant["lsize_0"])}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         return {}

@@ -9,7 +9,7 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, choice, number, size
+from perfmodel.collection import DTYPE, KernelGenerator, choice, number, size, work_group
 from perfmodel.kernel import Kernel
 
 
@@ -19,16 +19,17 @@ class GlobalCopy(KernelGenerator):
     name = "global_copy"
     summary = "global loads and stores at a stride"
     tags = (
-        choice("dtype", "element type", "float32", "float64"),
+        DTYPE,
         number("stride", "elements from one work-item's access to the next", 1, 2, 3, 4, 8, 16),
         choice("loads", "arrays read", "0", "1", "2", "4", default="1"),
-        number("lsize", "work-items of a work-group", 64, 128, 256, 512, default=256),
+        *work_group(256),
         size("n", "elements written", 2**20, 2**22, 2**24),
     )
+    checks = (("lsize_0:64", "n:64,320"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])
-        stride, loads, lsize = (int(variant[key]) for key in ("stride", "loads", "lsize"))
+        stride, loads, lsize = (int(variant[key]) for key in ("stride", "loads", "lsize_0"))
         place = f"[{stride}*i]" if stride > 1 else "[i]"
         value = " + ".join(f"in{k}{place}" for k in range(loads)) or "1"
         shape = f"{stride}*n"
@@ -46,8 +47,8 @@ class GlobalCopy(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        return sizes["n"] % int(variant["lsize"]) == 0
+    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
+        return {"n": int(variant["lsize_0"])}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         stride, loads = int(kernel.tags["stride"]), int(kernel.tags["loads"])

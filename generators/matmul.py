@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, choice, number, size
+from perfmodel.collection import DTYPE, GROUPS_FIT, KernelGenerator, choice, number, size
 from perfmodel.kernel import Kernel
 
 
@@ -17,16 +18,21 @@ class SquareMatmul(KernelGenerator):
     """One work-item an element of c; with `tiled_prefetch`, tiles of a and b go through local memory."""
 
     name = "matmul_sq"
-    summary = "square matrix multiplication"
+    summary = "square matrix multiplication, with tiles in local memory or without"
+    source = "2018 slides, Matmul model; 2016, section 4.1, naive matrix multiplication"
     tags = (
-        choice("dtype", "element type", "float32", "float64"),
+        DTYPE,
         choice("tiled_prefetch", "tiles of a and b are fetched to local memory", "True", "False"),
         number(
             "lsize_0", "work-items of a work-group along c's columns; also the depth of a tile", 8, 16, 32, default=16
         ),
         number("lsize_1", "work-items of a work-group along c's rows", 8, 16, 32, default=16),
-        choice("groups_fit", "n is a multiple of the work-group's sides", "True", "False"),
+        GROUPS_FIT,
         size("n", "rows and columns", 256, 512, 1024, 2048),
+    )
+    checks = (
+        ("groups_fit:True", "lsize_0:8,16", "lsize_1:8,16", "n:32,48"),
+        ("groups_fit:False", "lsize_0:8,16", "lsize_1:4", "n:7,30,45"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -56,9 +62,8 @@ class SquareMatmul(KernelGenerator):
                 program = lp.add_prefetch(program, array, sweep, fetch_outer_inames=outer, default_tag="l.auto")
         return program
 
-    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        multiple = sizes["n"] % int(variant["lsize_0"]) == 0 and sizes["n"] % int(variant["lsize_1"]) == 0
-        return multiple == (variant["groups_fit"] == "True")
+    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
+        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n = round(arrays["a"].size ** 0.5)

@@ -39,6 +39,7 @@ class TileAccess(KernelGenerator):
         number("lsize", "work-items of a work-group along each side; also the depth of a tile", 8, 16, 32, default=16),
         size("n", "rows and columns", 512, 1024, 2048),
     )
+    checks = (("lsize:8,16", "n:16,48"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])

@@ -9,14 +9,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfmodel import registry
+from perfmodel.device.buffers import random_values
 from perfmodel.errors import TagError, nearest
 from perfmodel.kernel import Kernel
+from perfmodel.size_series import SizeSeries, parse_size
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
+    from perfmodel.device import Device
 
-MOST_DIGITS = 19
+
+# Sets of work-groups (2016, section 4.1), for `lsizes`.
+WORK_GROUP_SETS = {
+    "1-D_Small": ((192,), (224,), (256,)),
+    "1-D_Med": ((128,), (256,), (384,)),
+    "1-D_Large": ((256,), (384,), (512,)),
+    "2-D_Small": ((16, 12), (16, 14), (16, 16)),
+    "2-D_Med": ((16, 12), (16, 16), (32, 16)),
+    "2-D_Large": ((16, 16), (24, 16), (32, 16)),
+}
+LSIZES = "lsizes"
+"""The tag for whole work-groups: ``lsizes:16x12,32x16`` or ``lsizes:2-D_Med``, instead of ``lsize_0`` and ``lsize_1``."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +43,7 @@ class Tag:
         values: all values that ``name:*`` selects.
         is_open: whether a filter may ask for positive whole numbers beyond `values`.
         is_size: whether the tag is a size of the kernel, rather than a variant of its code.
+        step, cases: of the series of powers of two that a size is measured at, see `SizeSeries`.
     """
 
     name: str
@@ -36,6 +52,8 @@ class Tag:
     values: tuple[str, ...]
     is_open: bool = False
     is_size: bool = False
+    step: int = 1
+    cases: int = 4
 
     def select(self, asked: str | None) -> tuple[str, ...]:
         """The values that a filter's ``a,b`` or ``*`` selects.
@@ -49,13 +67,17 @@ class Tag:
             return self.values
         chosen = tuple(dict.fromkeys(value.strip() for value in asked.split(",")))
         for value in chosen:
-            number = value.isdecimal() and len(value) < MOST_DIGITS and int(value) > 0
-            if value not in self.values and not (self.is_open and number):
+            if value not in self.values and not (self.is_open and self._opens(value)):
+                others = ", 2^10, 2^(7+t), auto and other whole numbers" if self.is_size else " and other whole numbers"
                 raise TagError(
                     f"tag {self.name!r} has no value {value[:40]!r}{nearest(value, self.values)} (it has "
-                    f"{', '.join(self.values)}{' and other whole numbers' if self.is_open else ''})"
+                    f"{', '.join(self.values)}{others if self.is_open else ''})"
                 )
         return tuple(str(int(v)) if v.isdecimal() else v for v in chosen)
+
+    def _opens(self, value: str) -> bool:
+        found = parse_size(value, self.step, self.cases)
+        return found is not None and (self.is_size or value.isdecimal())
 
 
 def choice(name: str, summary: str, *values: str, default: str | None = None) -> Tag:
@@ -69,10 +91,29 @@ def number(name: str, summary: str, *values: int, default: int | None = None) ->
     return Tag(name, summary, (str(default if default is not None else values[0]),), texts, is_open=True)
 
 
-def size(name: str, summary: str, *values: int) -> Tag:
-    """A size of the kernel; all listed values are taken unless a filter asks for others."""
+def size(name: str, summary: str, *values: int, step: int = 1, cases: int = 4) -> Tag:
+    """A size of the kernel; all listed values are taken unless a filter asks for others.
+
+    Args:
+        step, cases: ``name:auto`` takes `cases` powers of two, each ``2**step`` times the one before.
+    """
     texts = tuple(str(v) for v in values)
-    return Tag(name, summary, texts, texts, is_open=True, is_size=True)
+    return Tag(name, summary, texts, texts, is_open=True, is_size=True, step=step, cases=cases)
+
+
+def work_group(*sides: int) -> tuple[Tag, ...]:
+    """The tags ``lsize_0`` … of a work-group, with default sides."""
+    listed = (64, 128, 256, 512) if len(sides) == 1 else (8, 16, 32)
+    return tuple(
+        number(f"lsize_{axis}", f"work-items of a work-group along axis {axis}", *listed, default=side)
+        for axis, side in enumerate(sides)
+    )
+
+
+DTYPE = choice("dtype", "element type", "float32", "float64")
+GROUPS_FIT = choice(
+    "groups_fit", "sizes are multiples of the work-group; else the kernel has remainders", "True", "False"
+)
 
 
 class KernelGenerator(ABC):
@@ -80,15 +121,21 @@ class KernelGenerator(ABC):
 
     A subclass names itself, declares its tags, builds one program for one variant, and says in numpy what the
     program computes.
+
+    Attributes:
+        source: where the family was published.
+        checks: filters with small sizes, at each of which all choices of the family are checked against `reference`.
     """
 
     name: str
     summary: str
+    source: str = ""
     tags: tuple[Tag, ...]
+    checks: tuple[tuple[str, ...], ...]
 
     @abstractmethod
     def program(self, variant: Mapping[str, str]) -> Any:
-        """The Loopy program of a variant: a value for each tag that is no size.
+        """The Loopy program, or any `Program`, of a variant: a value for each tag that is no size.
 
         Raises:
             TagError: if these values do not go together.
@@ -98,21 +145,129 @@ class KernelGenerator(ABC):
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         """What the kernel must write, given all its arrays flat as they were before: the oracle of the tests."""
 
+    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
+        """The size tags that must be multiples of a number where work-groups fit, and that number."""
+        return {}
+
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         """Whether this variant can have these sizes; combinations that can't are left out."""
         return True
 
-    def kernels(self, filters: Mapping[str, str]) -> list[Kernel]:
+    def arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
+        """The program's sizes and other scalars, from the size tags."""
+        return sizes
+
+    def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+        """Flat arrays to check the kernel with, as it is measured with: real numbers in [0.5, 1.5), whole ones 1 to 7."""
+        return {array.name: random_values(random, array.dtype, array.size) for array in kernel.launch().arrays()}
+
+    def kernels(self, filters: Mapping[str, str], device: Device | str | None = None) -> list[Kernel]:
         """Every selected variant at every selected size, in the order of the tags' values."""
-        variant_tags = [tag for tag in self.tags if not tag.is_size]
-        size_tags = [tag for tag in self.tags if tag.is_size]
         result = []
-        for variant in _combinations(variant_tags, filters):
-            fitting = [s for s in _sizes(size_tags, filters) if self.fits(variant, s)]
-            if fitting:
-                base = Kernel(self.program(variant), {"generator": self.name, **variant})
-                result += [base.at(**sizes) for sizes in fitting]
+        for variant in self._variants(filters):
+            found = list(self._sizes(variant, filters, device))
+            if found:
+                base = self._base(variant)
+                result += [base.at(**self.arguments(variant, sizes)) for sizes in found]
         return result
+
+    def _base(self, variant: Mapping[str, str]) -> Kernel:
+        return Kernel(self.program(variant), {"generator": self.name, **variant})
+
+    def _variants(self, filters: Mapping[str, str]) -> Iterable[dict[str, str]]:
+        tags = [tag for tag in self.tags if not tag.is_size]
+        sides = [tag.name for tag in tags if tag.name.startswith("lsize_")]
+        groups = _work_groups(filters[LSIZES], len(sides)) if LSIZES in filters and sides else None
+        choices = [tag.select(filters.get(tag.name)) for tag in tags]
+        for values in itertools.product(*choices):
+            variant = {tag.name: value for tag, value in zip(tags, values, strict=True)}
+            for group in groups or [()]:
+                yield variant | dict(zip(sides, map(str, group), strict=False))
+
+    def _sizes(
+        self, variant: Mapping[str, str], filters: Mapping[str, str], device: Device | str | None
+    ) -> Iterable[dict[str, int]]:
+        tags = [tag for tag in self.tags if tag.is_size]
+        choices = [self._size_values(tag, filters.get(tag.name), variant) for tag in tags]
+        seen = []
+        for values in itertools.product(*choices):
+            for sizes in self._resolved({tag.name: v for tag, v in zip(tags, values, strict=True)}, variant, device):
+                if sizes not in seen and self._is_possible(variant, sizes):
+                    seen.append(sizes)
+        return seen
+
+    def _size_values(self, tag: Tag, asked: str | None, variant: Mapping[str, str]) -> list[int | SizeSeries]:
+        """Numbers that a filter names are taken as they are; listed ones and powers are moved to fit the groups."""
+        result: list[int | SizeSeries] = []
+        for text in tag.select(asked):
+            value = parse_size(text, tag.step, tag.cases)
+            assert value is not None
+            if isinstance(value, SizeSeries):
+                result += [value] if value.start is None else [self._moved(tag.name, s, variant) for s in value.sizes()]
+            else:
+                is_listed = asked in (None, "*") or not text.isdecimal()
+                result.append(self._moved(tag.name, value, variant) if is_listed else value)
+        return result
+
+    def _moved(self, name: str, value: int, variant: Mapping[str, str]) -> int:
+        multiple = self.multiples(variant).get(name, 1)
+        if variant.get(GROUPS_FIT.name) == "False":
+            return value - 1 if multiple > 1 and value % multiple == 0 else value
+        return -(-value // multiple) * multiple
+
+    def _is_possible(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        multiples = {name: multiple for name, multiple in self.multiples(variant).items() if multiple > 1}
+        has_remainders = any(sizes[name] % multiple for name, multiple in multiples.items())
+        groups_fit = variant.get(GROUPS_FIT.name) != "False"
+        return (not multiples or has_remainders != groups_fit) and self.fits(variant, sizes)
+
+    def _resolved(
+        self, sizes: Mapping[str, int | SizeSeries], variant: Mapping[str, str], device: Device | str | None
+    ) -> list[dict[str, int]]:
+        """The sizes with a series that is open replaced by what suits the device."""
+        given = {name: value for name, value in sizes.items() if not isinstance(value, SizeSeries)}
+        open_series = {name: value for name, value in sizes.items() if isinstance(value, SizeSeries)}
+        if not open_series:
+            return [given]
+        if len(open_series) > 1:
+            raise TagError(f"{' and '.join(open_series)} of {self.name!r} are both auto; give all but one by number")
+        from perfmodel.auto_size import sizes_for
+        from perfmodel.device import find_device
+
+        ((name, series),) = open_series.items()
+        base = self._base(variant)
+
+        def at(value: int) -> dict[str, int]:
+            return {tag: given.get(tag, self._moved(name, value, variant)) for tag in sizes}
+
+        target = device if not isinstance(device, str | None) else find_device(device)
+        values = sizes_for(
+            target, series.step, series.cases, lambda value: base.at(**self.arguments(variant, at(value)))
+        )
+        return [at(value) for value in values]
+
+
+def _work_groups(asked: str, rank: int) -> list[tuple[int, ...]]:
+    """The work-groups that ``lsizes`` names, each of them once; sets and shapes of another rank are an error."""
+    found: list[tuple[int, ...]] = []
+    for text in asked.split(","):
+        name = text.strip().replace(" ", "_")
+        sets = {key.lower(): groups for key, groups in WORK_GROUP_SETS.items()}
+        if name.lower() in sets:
+            groups: Sequence[tuple[int, ...]] = sets[name.lower()]
+        elif name and all(side.isdecimal() and 0 < int(side) < 2**31 for side in name.split("x")):
+            groups = [tuple(int(side) for side in name.split("x"))]
+        else:
+            raise TagError(
+                f"{LSIZES} has no value {name[:40]!r}{nearest(name, WORK_GROUP_SETS)} (it has "
+                f"{', '.join(WORK_GROUP_SETS)}, and shapes like 256 or 16x12)"
+            )
+        for group in groups:
+            if len(group) != rank:
+                raise TagError(f"{LSIZES}:{name} is for work-groups of {len(group)} axes; these kernels' have {rank}")
+            if group not in found:
+                found.append(group)
+    return found
 
 
 class KernelCollection:
@@ -128,12 +283,15 @@ class KernelCollection:
                 raise TagError(f"two generators are called {generator.name!r}; rename one of them")
             self.generators[generator.name] = generator
 
-    def generate_kernels(self, tags: Sequence[str]) -> list[Kernel]:
+    def generate_kernels(self, tags: Sequence[str], device: Device | str | None = None) -> list[Kernel]:
         """The kernels that the tags select, in a stable order.
 
         A bare name selects a generator; several select several, none selects all generators that have every tag
         mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not mentioned
         has its default. Among several generators, a tag applies to those that have it.
+
+        Args:
+            device: for which ``auto`` sizes are chosen, by measuring there; the best one found if left out.
 
         Raises:
             TagError: for a tag or value that no selected generator has, with the nearest ones.
@@ -142,14 +300,16 @@ class KernelCollection:
             raise TagError(f"tags are a list of strings; write [{tags!r}]")
         names, filters = self._read(tags)
         chosen = [g for g in self.generators.values() if g.name in names] if names else self._all_with(filters)
-        known = {tag.name for generator in chosen for tag in generator.tags}
+        known = {tag for generator in chosen for tag in _tag_names(generator)}
         for tag in filters:
             if tag not in known:
                 raise TagError(
                     f"no tag {tag!r} in {', '.join(g.name for g in chosen)}{nearest(tag, known)} "
                     f"(known: {', '.join(sorted(known))})"
                 )
-        kernels = [kernel for generator in chosen for kernel in generator.kernels(filters)]
+        if LSIZES in filters and (sides := [tag for tag in filters if tag.startswith("lsize_")]):
+            raise TagError(f"{LSIZES} and {sides[0]} both say what a work-group is; leave one out")
+        kernels = [kernel for generator in chosen for kernel in generator.kernels(filters, device)]
         if not kernels:
             raise TagError(f"tags {list(tags)} select no kernel: no variant fits these sizes; ask for other sizes")
         return kernels
@@ -160,7 +320,7 @@ class KernelCollection:
         for tag in tags:
             name, colon, value = tag.strip().partition(":")
             if not colon and name not in self.generators:
-                every = {t.name for g in self.generators.values() for t in g.tags}
+                every = {tag for g in self.generators.values() for tag in _tag_names(g)}
                 hint = f"; {name!r} is a tag, write '{name}:value'" if name in every else nearest(name, self.generators)
                 raise TagError(f"no generator {name!r}{hint} (known: {', '.join(sorted(self.generators))})")
             if not colon:
@@ -172,25 +332,19 @@ class KernelCollection:
         return names, filters
 
     def _all_with(self, filters: Mapping[str, str]) -> list[KernelGenerator]:
-        every = {tag.name for g in self.generators.values() for tag in g.tags}
+        every = {tag for g in self.generators.values() for tag in _tag_names(g)}
         for tag in filters:
             if tag not in every:
                 raise TagError(f"no generator has a tag {tag!r}{nearest(tag, every)}")
-        chosen = [g for g in self.generators.values() if {t.name for t in g.tags} >= set(filters)]
+        chosen = [g for g in self.generators.values() if _tag_names(g) >= set(filters)]
         if not chosen:
             raise TagError(f"no generator has all of the tags {', '.join(filters)}; name the generators to select")
         return chosen
 
 
-def _combinations(tags: Sequence[Tag], filters: Mapping[str, str]) -> Iterable[dict[str, str]]:
-    choices = [tag.select(filters.get(tag.name)) for tag in tags]
-    for values in itertools.product(*choices):
-        yield {tag.name: value for tag, value in zip(tags, values, strict=True)}
-
-
-def _sizes(tags: Sequence[Tag], filters: Mapping[str, str]) -> Iterable[dict[str, int]]:
-    for values in _combinations(tags, filters):
-        yield {name: int(value) for name, value in values.items()}
+def _tag_names(generator: KernelGenerator) -> set[str]:
+    names = {tag.name for tag in generator.tags}
+    return names | {LSIZES} if any(name.startswith("lsize_") for name in names) else names
 
 
 ALL_GENERATORS: tuple[KernelGenerator, ...]

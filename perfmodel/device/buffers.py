@@ -87,14 +87,19 @@ class BufferPool:
 
 
 def _block(dtype: str, size: int) -> Any:
-    """At most `size` bytes of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
+    """At most `size` bytes of random values."""
+    import numpy as np
+
+    return random_values(np.random.default_rng(SEED), dtype, min(size, BLOCK_BYTES) // np.dtype(dtype).itemsize)
+
+
+def random_values(random: Any, dtype: str, count: int) -> Any:
+    """An array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
     import numpy as np
 
     kind = np.dtype(dtype)
-    count = min(size, BLOCK_BYTES) // kind.itemsize
-    generator = np.random.default_rng(SEED)
     if kind.kind == "c":
-        return (generator.uniform(0.5, 1.5, count) + 1j * generator.uniform(0.5, 1.5, count)).astype(kind)
+        return (random.uniform(0.5, 1.5, count) + 1j * random.uniform(0.5, 1.5, count)).astype(kind)
     if kind.kind == "f":
-        return generator.uniform(0.5, 1.5, count).astype(kind)
-    return generator.integers(1, 8, count).astype(kind)
+        return random.uniform(0.5, 1.5, count).astype(kind)
+    return random.integers(1, 8, count).astype(kind)

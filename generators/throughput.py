@@ -9,7 +9,7 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, choice, number, size
+from perfmodel.collection import DTYPE, KernelGenerator, choice, size, work_group
 from perfmodel.kernel import Kernel
 
 UNROLL = 8
@@ -29,24 +29,25 @@ OPERATIONS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
 }
 
 
-class Arithmetic(KernelGenerator):
+class Throughput(KernelGenerator):
     """Every work-item does m rounds of one operation on each of its accumulators."""
 
-    name = "arithmetic"
+    name = "throughput"
     summary = "throughput of one arithmetic operation"
     tags = (
-        choice("dtype", "element type", "float32", "float64"),
+        DTYPE,
         choice("op", "operation", *OPERATIONS),
         choice("accumulators", "independent values a work-item works on", "8", "16", "32"),
-        number("lsize", "work-items of a work-group", 64, 128, 256, 512, default=256),
+        *work_group(256),
         size("n", "work-items", 2**14, 2**16, 2**18),
         size("m", "operations on each accumulator", 64, 256),
     )
+    checks = (("lsize_0:64", "n:128", "m:8,16"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])
         expression, _ = OPERATIONS[variant["op"]]
-        lsize, accumulators = int(variant["lsize"]), int(variant["accumulators"])
+        lsize, accumulators = int(variant["lsize_0"]), int(variant["accumulators"])
         # The compiler must not know `one` and `quarter`, or it folds operations away. x/x might be NaN.
         program = lp.make_kernel(
             f"{{[i, j, j0, j1, k]: 0 <= i < n and 0 <= k < m and 0 <= j, j0, j1 < {accumulators}}}",
@@ -80,8 +81,8 @@ class Arithmetic(KernelGenerator):
         # Unasked, Loopy would make a loop of its own for every unrolled operation.
         return lp.prioritize_loops(program, "k_outer,k_inner,j")
 
-    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        return sizes["n"] % int(variant["lsize"]) == 0 and sizes["m"] % UNROLL == 0
+    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
+        return {"n": int(variant["lsize_0"]), "m": UNROLL}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         x = arrays["a"]

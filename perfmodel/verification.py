@@ -1,0 +1,68 @@
+"""Whether a family's kernels compute on a device what its numpy reference says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.collection import KernelCollection, KernelGenerator
+from perfmodel.errors import KernelError
+from perfmodel.measurement import run_launch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.device import Device
+    from perfmodel.kernel import Kernel
+
+# Relative to the largest value of an output: sums of a few hundred terms in another order than numpy's, and functions
+# that a driver rounds more coarsely.
+TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
+
+
+def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
+    """Every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check."""
+    collection = KernelCollection([generator])
+    for check in generator.checks:
+        given = {tag.partition(":")[0] for tag in check}
+        # "All work-groups" and the like would multiply the rest; a family's checks name those that differ.
+        every = [f"{tag.name}:*" for tag in generator.tags if not tag.is_open and tag.name not in given]
+        yield from collection.generate_kernels([generator.name, *every, *check])
+
+
+def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int = 7) -> None:
+    """Runs a kernel once, on random data, and compares every array that it writes with the reference.
+
+    Raises:
+        KernelError: for the first array that differs, with the place; and as `run_launch`.
+    """
+    launch = kernel.launch()
+    arrays = dict(generator.inputs(kernel, np.random.default_rng(seed)))
+    before = {name: values.copy() for name, values in arrays.items()}
+    expected = generator.reference(kernel, before)
+    found = run_launch(launch, device, arrays)
+    written = {a.name for a in launch.arrays() if a.is_output}
+    if set(expected) != written:
+        raise KernelError(
+            f"{kernel!r} writes {sorted(written)}, and its reference {sorted(expected)}; mend one of them"
+        )
+    for name, values in expected.items():
+        _compare(kernel, name, found[name].ravel(), np.asarray(values).ravel())
+
+
+def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
+    if found.shape != expected.shape:
+        raise KernelError(f"{name!r} of {kernel!r} has {found.size} elements, its reference {expected.size}; mend one")
+    with np.errstate(invalid="ignore"):
+        limit = TOLERANCES.get(found.dtype.name, 0) * np.maximum(
+            np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0)
+        )
+        wrong = ~(np.abs(found.astype(expected.dtype) - expected) <= limit)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise KernelError(
+            f"{kernel!r} computes {name}[{place}] = {found[place]!s}, its reference {expected[place]!s} "
+            f"({int(wrong.sum())} of {wrong.size} elements differ); mend one of them"
+        )
