@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfmodel.model import Model
     from perfmodel.store import Store
     from perfmodel.vocabulary import feature, register
+    from perfmodel.work_removal import isolate_accesses, remove_work
 
 __version__ = "0.1.0"
 
@@ -36,8 +37,10 @@ _EXPORTS = {
     "Store": "store",
     "devices": "device",
     "feature": "vocabulary",
+    "isolate_accesses": "work_removal",
     "measure": "campaign",
     "register": "vocabulary",
+    "remove_work": "work_removal",
 }
 
 __all__ = [
@@ -51,8 +54,10 @@ __all__ = [
     "Store",
     "devices",
     "feature",
+    "isolate_accesses",
     "measure",
     "register",
+    "remove_work",
 ]
 
 # In a checkout that is not installed, the catalogues lie beside this folder and not in it.

@@ -1,4 +1,4 @@
-"""Sizes chosen for a device (2016, section 4.2): the smallest well above launch overhead, the largest that it can bear."""
+"""Sizes chosen for a device (2016, section 4.2): from well above launch overhead to what memory and time allow."""
 
 from __future__ import annotations
 

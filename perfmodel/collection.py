@@ -13,6 +13,7 @@ from perfmodel.device.buffers import random_values
 from perfmodel.errors import TagError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.size_series import SizeSeries, parse_size
+from perfmodel.work_removal import isolate_accesses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ WORK_GROUP_SETS = {
     "2-D_Large": ((16, 16), (24, 16), (32, 16)),
 }
 LSIZES = "lsizes"
-"""The tag for whole work-groups: ``lsizes:16x12,32x16`` or ``lsizes:2-D_Med``, instead of ``lsize_0`` and ``lsize_1``."""
+"""The tag for whole work-groups: ``lsizes:16x12,32x16`` or ``lsizes:2-D_Med``, instead of ``lsize_0`` …"""
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,10 @@ GROUPS_FIT = choice(
 )
 
 
+WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by themselves", "False", "True")
+"""The tag that every family has beside its own: see `isolate_accesses`."""
+
+
 class KernelGenerator(ABC):
     """One family of kernels.
 
@@ -158,7 +163,7 @@ class KernelGenerator(ABC):
         return sizes
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Flat arrays to check the kernel with, as it is measured with: real numbers in [0.5, 1.5), whole ones 1 to 7."""
+        """Flat arrays to check the kernel with, by default such as it is measured with: see `random_values`."""
         return {array.name: random_values(random, array.dtype, array.size) for array in kernel.launch().arrays()}
 
     def kernels(self, filters: Mapping[str, str], device: Device | str | None = None) -> list[Kernel]:
@@ -166,10 +171,15 @@ class KernelGenerator(ABC):
         result = []
         for variant in self._variants(filters):
             found = list(self._sizes(variant, filters, device))
-            if found:
-                base = self._base(variant)
-                result += [base.at(**self.arguments(variant, sizes)) for sizes in found]
+            bases = self._programs(variant, WORK_REMOVED.select(filters.get(WORK_REMOVED.name))) if found else []
+            result += [base.at(**self.arguments(variant, sizes)) for base in bases for sizes in found]
         return result
+
+    def _programs(self, variant: Mapping[str, str], work_removed: Sequence[str]) -> list[Kernel]:
+        """The variant's kernel, and those of its single accesses, with sizes still open."""
+        base = self._base(variant)
+        whole = [base] if "False" in work_removed else []
+        return [*whole, *(isolate_accesses(base) if "True" in work_removed else [])]
 
     def _base(self, variant: Mapping[str, str]) -> Kernel:
         return Kernel(self.program(variant), {"generator": self.name, **variant})
@@ -343,7 +353,7 @@ class KernelCollection:
 
 
 def _tag_names(generator: KernelGenerator) -> set[str]:
-    names = {tag.name for tag in generator.tags}
+    names = {*(tag.name for tag in generator.tags), WORK_REMOVED.name}
     return names | {LSIZES} if any(name.startswith("lsize_") for name in names) else names
 
 

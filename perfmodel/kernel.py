@@ -97,6 +97,11 @@ class Kernel:
     def sizes(self) -> dict[str, int]:
         return {name: int(self._arguments[name]) for name in self.program.sizes if name in self._arguments}
 
+    @property
+    def bound(self) -> dict[str, float]:
+        """The scalar arguments that have a value, sizes and others."""
+        return dict(self._arguments)
+
     def at(self, **arguments: float) -> Kernel:
         """The same kernel with these sizes or arguments instead."""
         return Kernel(self.program, self.tags, None, **{**self._arguments, **arguments})

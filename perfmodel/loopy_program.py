@@ -30,6 +30,8 @@ class LoopyProgram:
     def __init__(self, translation_unit: Any, statistics: Mapping[str, float] | None = None) -> None:
         import loopy as lp
 
+        from perfmodel.opencl_target import OpenCLTarget
+
         if not isinstance(translation_unit, lp.TranslationUnit):
             raise KernelError(
                 f"{type(translation_unit).__name__} is not a kernel; give a Loopy program, as loopy.make_kernel returns"
@@ -39,9 +41,8 @@ class LoopyProgram:
                 f"the Loopy program has {len(translation_unit.entrypoints)} entry points; select one with "
                 "translation_unit.with_entrypoints(name)"
             )
-        target = translation_unit.target
-        if not isinstance(target, lp.OpenCLTarget):
-            translation_unit = translation_unit.copy(target=lp.PyOpenCLTarget())
+        if not isinstance(translation_unit.target, OpenCLTarget):
+            translation_unit = translation_unit.copy(target=OpenCLTarget())
         self.translation_unit = translation_unit
         self.statistics = dict(statistics or {})
         self._counts: dict[int | None, KernelCounts] = {}

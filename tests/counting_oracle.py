@@ -336,7 +336,7 @@ def _body(body: str, arrays: dict[str, tuple[str, str]], sites: list[Site]) -> I
     lines = iter(body.rstrip().removesuffix("}").split("\n"))
     for line in lines:
         stripped = line.strip()
-        if stripped in ("", "{", "}"):
+        if stripped in ("", "{", "}", ";"):
             continue
         pad = len(line) - len(line.lstrip()) + 2
         loops = [(p, name) for p, name in loops if p < pad]

@@ -24,7 +24,7 @@ for catalogue in ("features", "generators", "models"):
 assert version("perfmodel") == perfmodel.__version__
 assert "$title" in (files("perfmodel.report") / "page.html").read_text()
 assert (files("perfmodel") / "py.typed").is_file()
-assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy", "arithmetic", "empty"}
+assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy", "throughput", "empty"}
 assert perfmodel.feature("f_op_float32_madd")
 from perfmodel.recipe import recipes
 assert "demo" in recipes()
