@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfmodel.errors import KernelError, TagError
-from perfmodel.measurement import NEAR_OVERHEAD, PROTOCOLS, Launch, Protocol, time_launch
+from perfmodel.measurement import PROTOCOLS, Launch, Protocol, launch_overhead, time_launch
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -17,48 +17,57 @@ if TYPE_CHECKING:
 BUDGET_S = 1.0
 """Seconds that measuring the kernel of the largest size may take, all its trials together."""
 
-SMALLEST = 4
+# The smallest size takes so many times what a launch takes; that of a kernel that does nothing shows its work-groups.
+CLEARLY, CLEARLY_EMPTY = 10, 2
+LARGEST = 40
 # Arrays may take this part of the device's memory.
 MEMORY_SHARE = 0.5
 LOOK = Protocol("look", trials=4, dropped=1, statistic="min")
 
 
 def sizes_for(
-    device: Device, step: int, cases: int, kernel_at: Callable[[int], Kernel], budget_s: float = BUDGET_S
+    device: Device,
+    step: int,
+    cases: int,
+    kernel_at: Callable[[int], Kernel | None],
+    at_least: int = 1,
+    budget_s: float = BUDGET_S,
 ) -> list[int]:
-    """At most `cases` powers of two, each 2**step times the one before.
+    """At most `cases` powers of two that are not below `at_least`, each 2**step times the one before.
 
     Args:
-        kernel_at: the kernel of a size.
+        kernel_at: the kernel of a size; None where there is none.
         budget_s: seconds for all trials of one kernel.
+
+    Returns:
+        None at all if no kernel has any of these sizes.
 
     Raises:
         TagError: if no size is both long enough and small enough; KernelError: if the kernel can't run at all.
     """
     limit = budget_s / PROTOCOLS["unified"].trials
     found: list[int] = []
-    longest = 0.0
-    exponent = SMALLEST
-    while len(found) < cases and longest < limit and exponent < 63:
-        try:
-            launch = kernel_at(2**exponent).launch()
-            if not _fits_memory(launch, device):
+    tried: Kernel | None = None
+    exponent = max(at_least - 1, 1).bit_length()
+    while len(found) < cases and exponent < LARGEST:
+        if kernel := kernel_at(2**exponent):
+            try:
+                launch = kernel.launch()
+                seconds = time_launch(launch, device, LOOK).seconds if _fits_memory(launch, device) else float("inf")
+            except KernelError:
+                if tried is None:
+                    raise
                 break
-            timing = time_launch(launch, device, LOOK)
-        except KernelError:
-            if longest == 0:
-                raise
-            break
-        longest = timing.seconds
-        if found or NEAR_OVERHEAD not in timing.flags:
-            if longest >= limit and found:
+            tried = kernel
+            if seconds > limit:
                 break
-            found.append(2**exponent)
+            if found or seconds >= (CLEARLY if launch.arrays() else CLEARLY_EMPTY) * launch_overhead(device):
+                found.append(2**exponent)
         exponent += step if found else 1
-    if not found:
+    if tried is not None and not found:
         raise TagError(
-            f"no size of {kernel_at(2**SMALLEST).name!r} takes clearly longer than a launch on {device.key} and fits "
-            "its memory; give sizes by number"
+            f"no size of {tried.name!r} takes clearly longer than a launch on {device.key} and fits its memory and "
+            f"{limit:.3g} s; give sizes by number"
         )
     return found
 

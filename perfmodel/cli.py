@@ -82,6 +82,16 @@ def _parser() -> argparse.ArgumentParser:
         "perfmodel kernels matmul_sq n:512",
     )
     _tags(added, "*")
+    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    added.add_argument("--device", help="for which sizes given as auto are chosen (default: the best one)")
+    added = command(
+        _verify,
+        "verify",
+        "run every variant of families of kernels on small sizes, and compare with their numpy references",
+        "perfmodel verify matmul_sq --device cpu",
+    )
+    added.add_argument("generators", nargs="*", metavar="GENERATOR", help="families to check (default: all)")
+    added.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
     added = command(
         _count,
         "count",
@@ -176,17 +186,34 @@ def _features(parsed: argparse.Namespace) -> None:
 def _kernels(parsed: argparse.Namespace) -> None:
     if _lists_a_file(parsed.tags):
         return
-    if parsed.tags:
-        for kernel in _selected(parsed.tags):
-            print(repr(kernel)[len("Kernel(") : -1])
-        return
     from perfmodel.collection import ALL_GENERATORS
+    from perfmodel.report.kernel_list import as_json, as_text
 
-    for generator in ALL_GENERATORS:
-        print(f"{generator.name}: {generator.summary}")
-        for tag in generator.tags:
-            others = ", or another whole number" if tag.is_open else ""
-            print(f"    {tag.name}: {tag.summary}: {', '.join(tag.values)}{others}; default {','.join(tag.default)}")
+    kernels = _selected(parsed.tags, parsed.device) if parsed.tags else None
+    if parsed.json:
+        names = {kernel.name for kernel in kernels or ()}
+        print(as_json([g for g in ALL_GENERATORS if kernels is None or g.name in names], kernels))
+    elif kernels is None:
+        print(as_text(ALL_GENERATORS))
+    else:
+        for kernel in kernels:
+            print(repr(kernel)[len("Kernel(") : -1])
+
+
+def _verify(parsed: argparse.Namespace) -> None:
+    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.device import find_device
+    from perfmodel.verification import verify_family
+
+    collection = KernelCollection(ALL_GENERATORS)
+    device = find_device(parsed.device)
+    print(f"device {device.key}: {device.name}")
+    total = 0
+    for name in parsed.generators or collection.generators:
+        number = verify_family(collection.generator(name), device)
+        total += number
+        print(f"{name}: {number} kernels equal their reference", flush=True)
+    print(f"{total} kernels in all")
 
 
 def _count(parsed: argparse.Namespace) -> None:
@@ -208,7 +235,7 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     _check_writable(parsed.out)
     # What was measured is kept, also if the command is interrupted or the fit fails.
     parsed.store = parsed.store or os.path.splitext(parsed.out)[0] + ".sqlite"  # noqa: PTH122
-    kernels = [kernel for tags in parsed.tags for kernel in _selected(tags)]
+    kernels = [kernel for tags in parsed.tags for kernel in _selected(tags, parsed.device)]
     conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
     table = measure(kernels, model, **conditions)
     calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)
@@ -285,14 +312,14 @@ def _lists_a_file(tags: Sequence[str]) -> bool:
     return True
 
 
-def _selected(tags: Sequence[str]) -> list[Kernel]:
+def _selected(tags: Sequence[str], device: str | None = None) -> list[Kernel]:
     from perfmodel.kernel_file import is_kernel_file, kernels_from_files
 
     if any(map(is_kernel_file, tags)):
         return kernels_from_files(tags)
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
 
-    return KernelCollection(ALL_GENERATORS).generate_kernels(tags)
+    return KernelCollection(ALL_GENERATORS).generate_kernels(tags, device)
 
 
 def _loaded(parsed: argparse.Namespace) -> Any:

@@ -250,9 +250,17 @@ class KernelGenerator(ABC):
         def at(value: int) -> dict[str, int]:
             return {tag: given.get(tag, self._moved(name, value, variant)) for tag in sizes}
 
+        def kernel_at(value: int) -> Kernel | None:
+            possible = self._is_possible(variant, at(value))
+            return base.at(**self.arguments(variant, at(value))) if possible else None
+
         target = device if not isinstance(device, str | None) else find_device(device)
         values = sizes_for(
-            target, series.step, series.cases, lambda value: base.at(**self.arguments(variant, at(value)))
+            target,
+            series.step,
+            series.cases,
+            kernel_at,
+            at_least=self.multiples(variant).get(name, 1),
         )
         return [at(value) for value in values]
 
@@ -323,6 +331,14 @@ class KernelCollection:
         if not kernels:
             raise TagError(f"tags {list(tags)} select no kernel: no variant fits these sizes; ask for other sizes")
         return kernels
+
+    def generator(self, name: str) -> KernelGenerator:
+        """The generator of this name. Raises TagError with the nearest names."""
+        if name not in self.generators:
+            raise TagError(
+                f"no generator {name!r}{nearest(name, self.generators)} (known: {', '.join(sorted(self.generators))})"
+            )
+        return self.generators[name]
 
     def _read(self, tags: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         names: list[str] = []

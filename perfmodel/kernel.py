@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -179,12 +179,3 @@ def _whole(kernel: str, name: str, value: Any) -> NDArray[Any]:
             f"size {name}={value!r} of kernel {kernel!r} is not a whole number; give an integer below 2**63"
         )
     return array.astype(np.int64)
-
-
-def common_tags(kernels: Iterable[Kernel]) -> set[str]:
-    """Tags with one value throughout, which tell no kernel from another."""
-    seen: dict[str, set[str]] = {}
-    for kernel in kernels:
-        for key, value in kernel.tags.items():
-            seen.setdefault(key, set()).add(value)
-    return {key for key, values in seen.items() if len(values) == 1}

@@ -39,7 +39,10 @@ class Prediction:
 
 def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """See `Calibration.predict`."""
-    features = feature_values(calibration, kernel, sizes)
+    return _predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
+
+
+def _predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
     _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
@@ -58,7 +61,7 @@ def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: 
         warnings.warn(
             f"kernel {kernel.name!r} does nothing that the model counts as work; the prediction holds its launch only",
             PredictionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -122,7 +125,7 @@ def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) 
     features = feature_values(calibration, kernel, sizes)
     if any(f.ndim for f in features.values()):
         raise KernelError("explain takes one number for each size; call it for each size by itself")
-    predicted = predict(calibration, kernel, sizes)
+    predicted = _predicted(calibration, kernel, features)
     string, parameters = calibration.model.string, calibration.parameters
     seconds = float(predicted.seconds)
     parts = attribute(string, parameters, features)

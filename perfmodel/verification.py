@@ -32,6 +32,21 @@ def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
         yield from collection.generate_kernels([generator.name, *every, *check])
 
 
+def verify_family(generator: KernelGenerator, device: Device) -> int:
+    """Verifies every variant of a family that the device can run, and says how many kernels these were.
+
+    Raises:
+        KernelError: for the first kernel that differs from its reference, or does not run.
+    """
+    number = 0
+    for kernel in small_kernels(generator):
+        if kernel.tags.get("dtype") == "float16" and not device.half_precision:
+            continue
+        verify(generator, kernel, device)
+        number += 1
+    return number
+
+
 def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int = 7) -> None:
     """Runs a kernel once, on random data, and compares every array that it writes with the reference.
 

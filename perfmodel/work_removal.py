@@ -19,6 +19,10 @@ STORE = "store_kept"
 ACCESS_TAG = "access"
 
 
+class WorkRemovalWarning(UserWarning):
+    """An access that could not be isolated."""
+
+
 def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
     """A kernel with one global access of `kernel` left, with its loops, launch and addresses.
 
@@ -53,12 +57,19 @@ def isolate_accesses(kernel: Kernel) -> list[Kernel]:
     """One kernel for each distinct global access pattern of `kernel`, as `remove_work` makes it.
 
     Accesses have one pattern if type, direction, all strides, executions and the number of distinct elements are the
-    same functions of the sizes; the first of them, in the order of the program, stands for all.
+    same functions of the sizes; the first of them, in the order of the program, stands for all. One that can't be
+    isolated, because its address or whether it runs depends on data, is left out with a `WorkRemovalWarning`.
     """
     patterns: dict[object, AccessCount] = {}
     for access in _global_accesses(kernel):
         patterns.setdefault(_pattern(access), access)
-    return [remove_work(kernel, access) for access in patterns.values()]
+    isolated = []
+    for access in patterns.values():
+        try:
+            isolated.append(remove_work(kernel, access))
+        except KernelError as error:
+            warnings.warn(f"left out: {error}", WorkRemovalWarning, stacklevel=2)
+    return isolated
 
 
 def _global_accesses(kernel: Kernel) -> list[AccessCount]:

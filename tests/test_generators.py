@@ -6,16 +6,12 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
-from perfmodel.verification import small_kernels, verify
+from perfmodel.verification import verify_family
 
 
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_kernels_compute_their_reference(family: str, collection: pm.KernelCollection, cpu: Device) -> None:
-    generator = collection.generators[family]
-    kernels = list(small_kernels(generator))
-    assert kernels
-    for kernel in kernels:
-        verify(generator, kernel, cpu)
+    assert verify_family(collection.generators[family], cpu) > 0
 
 
 @pytest.mark.parametrize("op", ["madd", "add", "mul", "div", "pow", "sqrt", "rsqrt", "exp", "cos"])

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import perfmodel as pm
 from perfmodel.errors import KernelError
-from perfmodel.kernel import common_tags
 from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
 
 
@@ -279,11 +278,6 @@ def test_kernels_do_not_share_the_callers_tags() -> None:
     knl = pm.Kernel(scale(), tags)
     tags["dtype"] = "float64"
     assert knl.variant == "dtype=float32"
-
-
-def test_common_tags_are_those_with_one_value_everywhere() -> None:
-    kernels = [pm.Kernel(scale(), {"dtype": "float32", "tile": tile}) for tile in ("8", "16")]
-    assert common_tags(kernels) == {"dtype"}
 
 
 # --- launches

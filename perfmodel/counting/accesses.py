@@ -62,13 +62,16 @@ class Accesses:
         stores = list(instruction.assignees)
         loads = subscripts(instruction.expression)
         loads += [load for store in stores for index in index_of(store) for load in subscripts(index)]
-        found = [self._access(e, "load", region, loops) for e in loads]
-        found += [self._access(e, "store", region, loops) for e in stores]
-        return [access for access in found if access is not None]
+        return [*self._all(loads, "load", region, loops), *self._all(stores, "store", region, loops)]
 
     def of_predicate(self, predicate: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
         """The loads with which a predicate is decided."""
-        found = [self._access(e, "load", region, loops) for e in subscripts(predicate)]
+        return self._all(subscripts(predicate), "load", region, loops)
+
+    def _all(
+        self, expressions: Iterable[Any], direction: str, region: Region, loops: tuple[str, ...]
+    ) -> list[AccessCount]:
+        found = [self._access(expression, direction, region, loops) for expression in expressions]
         return [access for access in found if access is not None]
 
     def _access(self, expression: Any, direction: str, region: Region, loops: tuple[str, ...]) -> AccessCount | None:

@@ -79,9 +79,10 @@ class Domains:
                 points = points & condition
         return Region(points.intersect_params(self.assumptions), known, factor, moving)
 
-    def depends_on_data(self, predicate: Any, inames: frozenset[str]) -> bool:
+    def depends_on_data(self, predicate: Any, inames: frozenset[str], instruction: str) -> bool:
         """Whether a predicate is decided only when the kernel runs."""
-        return condition_to_set(self._projected(inames).align_params(self.space).space, predicate) is None
+        points, *_ = self._loops(inames, instruction)
+        return condition_to_set(points.space, predicate) is None
 
     def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction, frozenset[str]]:
         """Points of the loops whose bounds are known, their names, and of the others the expected trips, and which of
@@ -107,14 +108,12 @@ class Domains:
         domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
         domain = isl.Set.from_basic_set(domain) if isinstance(domain, isl.BasicSet) else domain
         # A parameter that no constraint mentions any more bounds nothing.
-        unused = [
+        kept = [
             name
             for name in domain.get_var_names(isl.dim_type.param)
-            if name not in self.sizes and not domain.involves_dims(*_place(domain, name), 1)
+            if name in self.sizes or domain.involves_dims(*_place(domain, name), 1)
         ]
-        return domain.project_out_except(
-            set(domain.get_var_names(isl.dim_type.param)) - set(unused), [isl.dim_type.param]
-        )
+        return domain.project_out_except(kept, [isl.dim_type.param])
 
     def _probability(self, predicate: Any, instruction: str) -> Fraction:
         for key in (str(predicate), instruction):

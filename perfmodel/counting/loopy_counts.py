@@ -108,7 +108,7 @@ class _LoopyCounter:
     def deciding(self, instruction: Any, accesses: Accesses, operations: list[OperationCount]) -> list[AccessCount]:
         """The work of an instruction's predicates that depend on data; one around several instructions counts once."""
         inames, found = instruction.within_inames, []
-        depending = [p for p in instruction.predicates if self.domains.depends_on_data(p, inames)]
+        depending = [p for p in instruction.predicates if self.domains.depends_on_data(p, inames, instruction.id)]
         for predicate in sorted(depending, key=str):
             if (str(predicate), inames) not in self.decided:
                 self.decided.add((str(predicate), inames))

@@ -1,0 +1,76 @@
+"""Families of kernels with their tags, and the kernels that a filter selects: as text, JSON and Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.collection import LSIZES, WORK_GROUP_SETS, WORK_REMOVED, KernelGenerator, Tag
+
+if TYPE_CHECKING:
+    from perfmodel.kernel import Kernel
+
+
+def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:
+    """All that can be listed, as plain lists and dictionaries.
+
+    Args:
+        kernels: those that a filter selected; None leaves them out.
+    """
+    listed = [
+        {"name": g.name, "summary": g.summary, "source": g.source, "tags": [asdict(tag) for tag in g.tags]}
+        for g in generators
+    ]
+    data: dict[str, Any] = {
+        "generators": listed,
+        "common_tags": [asdict(WORK_REMOVED)],
+        "work_group_sets": {name: ["x".join(map(str, g)) for g in groups] for name, groups in WORK_GROUP_SETS.items()},
+    }
+    if kernels is not None:
+        data["kernels"] = [{"generator": k.name, "variant": _variant(k), "sizes": k.sizes} for k in kernels]
+    return data
+
+
+def _variant(kernel: Kernel) -> dict[str, str]:
+    return {tag: value for tag, value in kernel.tags.items() if tag != "generator"}
+
+
+def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> str:
+    return json.dumps(as_data(generators, kernels), indent=1)
+
+
+def as_text(generators: Iterable[KernelGenerator]) -> str:
+    lines = []
+    for generator in generators:
+        lines.append(f"{generator.name}: {generator.summary}" + (f" ({generator.source})" if generator.source else ""))
+        lines += [f"    {_described(tag)}" for tag in generator.tags]
+    lines.append("every family:")
+    lines.append(f"    {_described(WORK_REMOVED)}")
+    lines.append(f"    {LSIZES}: instead of lsize_0 …, whole work-groups: 256, 16x12, {', '.join(WORK_GROUP_SETS)}")
+    lines.append(
+        "    a size: numbers, 2^10, 2^(7+t) for 2^7 … 2^10, 2^(7+2t):3 for 2^7, 2^9, 2^11, auto for the device"
+    )
+    return "\n".join(lines)
+
+
+def _described(tag: Tag) -> str:
+    others = ", or another whole number" if tag.is_open else ""
+    return f"{tag.name}: {tag.summary}: {', '.join(tag.values)}{others}; default {','.join(tag.default)}"
+
+
+def as_markdown(generators: Iterable[KernelGenerator], checked: Mapping[str, int]) -> str:
+    """A table row a family.
+
+    Args:
+        checked: how many kernels of each family were compared with its reference.
+    """
+    lines = ["| generator | kernels | tags | source | checked |", "|---|---|---|---|---|"]
+    for generator in generators:
+        tags = ", ".join(f"`{tag.name}`" for tag in generator.tags)
+        lines.append(
+            f"| `{generator.name}` | {generator.summary} | {tags} | {generator.source or '–'} | "
+            f"{checked[generator.name]} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,312 @@
+"""Kernels given as OpenCL C: what they are launched with, what they refuse, and that they cannot be counted."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.campaign import measure
+from perfmodel.device import Device
+from perfmodel.errors import CountingError, KernelError
+from perfmodel.measurement import PROTOCOLS, ArrayArgument, ScalarArgument, run_launch, time_launch
+from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
+
+# Each group adds up its part of a's rows in local memory.
+ROW_SUMS = """
+__kernel void row_sums(__global const float *a, __global float *sums, const float factor, const int n, const int m)
+{
+    __local float part[WIDTH];
+    const int l = get_local_id(0), row = get_global_id(1);
+    part[l] = 0;
+    for (int column = l; column < m && row < n; column += WIDTH)
+        part[l] += a[row * m + column];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l == 0 && row < n) {
+        float sum = 0;
+        for (int k = 0; k < WIDTH; ++k)
+            sum += part[k];
+        sums[row] = factor * sum;
+    }
+}
+"""
+GIVEN: dict[str, Any] = {
+    "source": ROW_SUMS,
+    "name": "row_sums",
+    "global_size": (4, "(n + 2) // 3 * 1"),
+    "local_size": (4, 1),
+    "arguments": (
+        Array("a", np.float32, "n * m"),
+        Array("sums", "float32", "n", is_output=True),
+        Scalar("factor", np.float32),
+        Scalar("n", "int32"),
+        Scalar("m", np.int32),
+    ),
+    "build_options": ("-DWIDTH=4",),
+    "multiples": {"n": 3, "m": "2"},
+}
+
+
+def program(**changes: Any) -> OpenCLProgram:
+    return OpenCLProgram(**{**GIVEN, **changes})
+
+
+def scaling(**changes: Any) -> OpenCLProgram:
+    """a = 2 a, in groups of four."""
+    source = "__kernel void scale(__global float *a, const int n) { a[get_global_id(0)] *= 2; }"
+    arguments = (Array("a", "float32", "n", is_output=True), Scalar("n", "int32"))
+    given = {"source": source, "name": "scale", "global_size": "n", "local_size": 4, "arguments": arguments}
+    return OpenCLProgram(**{**given, **changes})
+
+
+def test_it_is_bound_like_any_kernel() -> None:
+    knl = pm.Kernel(program(), {"generator": "sums", "width": "4"}, n=6)
+    assert knl.sizes == {"n": 6}
+    assert knl.at(m=8).sizes == {"n": 6, "m": 8}
+    assert repr(knl.at(m=8, factor=0.5)) == "Kernel(sums width=4 factor=0.5 m=8 n=6)"
+    assert pm.Kernel(program()).name == "row_sums"
+    assert program().arguments == ("factor", "n", "m")
+    assert knl.bind({"m": [[2], [4]]})["m"].shape == (2, 1)
+
+
+def test_a_launch_follows_from_the_sizes() -> None:
+    launch = pm.Kernel(program(global_size=(4, "n")), n=6, m=10, factor=3).launch()
+    assert (launch.source, launch.kernel_name, launch.build_options) == (ROW_SUMS, "row_sums", ("-DWIDTH=4",))
+    assert (launch.global_size, launch.local_size) == ((4, 6), (4, 1))
+    assert launch.arguments == (
+        ArrayArgument("a", "float32", 60, False),
+        ArrayArgument("sums", "float32", 6, True),
+        ScalarArgument("factor", "float32", 3),
+        ScalarArgument("n", "int32", 6),
+        ScalarArgument("m", "int32", 10),
+    )
+    assert pm.Kernel(program(), n=6, m=10).launch().arguments[2] == ScalarArgument("factor", "float32", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("n * n // 16", 85),  # from left to right, as Python reads it; pymbolic has 74
+        ("n * n % m", 4),
+        ("(n + 15) // 16 * 16", 48),
+        ("-(-n // m)", 8),
+        ("n - m - 2", 30),
+        (" n*(m - 1)\n", 148),
+        (12, 12),
+        (np.int64(12), 12),
+    ],
+)
+def test_expressions_are_pythons(text: str, value: int) -> None:
+    arguments = (Array("a", "float32", text, is_output=True), Scalar("n", "int32"), Scalar("m", "int32"))
+    launch = pm.Kernel(scaling(arguments=arguments, global_size=4), n=37, m=5).launch()
+    assert launch.arrays()[0].size == value
+
+
+def test_it_computes(cpu: Device) -> None:
+    a = np.random.default_rng(1).uniform(0.5, 1.5, (6, 10)).astype(np.float32)
+    launch = pm.Kernel(program(global_size=(4, "n")), n=6, m=10, factor=3.5).launch()
+    np.testing.assert_allclose(run_launch(launch, cpu, {"a": a})["sums"], 3.5 * a.sum(axis=1), rtol=1e-5)
+
+
+def test_it_is_equal_by_all_that_the_device_is_given() -> None:
+    same = program(
+        global_size=[4, " (n + 2) // 3 * 1"],
+        local_size=["4", np.int64(1)],
+        build_options=["-DWIDTH=4"],
+        arguments=[Array("a", "f4", "n * m"), Array("sums", np.dtype("f4"), "n", True), *GIVEN["arguments"][2:]],
+    )
+    assert same.content == program().content
+    assert pm.Kernel(same, n=6) == pm.Kernel(program(), n=6)
+    assert hash(pm.Kernel(same, n=6)) == hash(pm.Kernel(program(), n=6))
+    changes: list[dict[str, Any]] = [
+        {"source": ROW_SUMS + " "},
+        {"name": "other"},
+        {"global_size": (4, "n")},
+        {"local_size": (2, 1)},
+        {"build_options": ("-DWIDTH=4", "-cl-mad-enable")},
+        {"arguments": (Array("a", "float32", "n * m + 1"), *GIVEN["arguments"][1:])},
+        {"arguments": (*GIVEN["arguments"][:2], Scalar("factor", "float64"), *GIVEN["arguments"][3:])},
+    ]
+    contents = {program(**change).content for change in changes}
+    assert len(contents | {program().content}) == len(changes) + 1
+
+
+def test_it_travels_to_other_processes() -> None:
+    knl = pm.Kernel(program(), n=6, m=10)
+    twin = pickle.loads(pickle.dumps(knl))
+    assert (twin, twin.launch()) == (knl, knl.launch())
+    with pytest.raises(KernelError, match="n mod 3 = 0"):
+        twin.at(n=7)
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).program.content)"
+    run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(knl), capture_output=True, check=True)
+    assert run.stdout.decode().strip() == knl.program.content
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"source": None}, "kernel 'row_sums' has no source; give the text"),
+        ({"name": 3}, "kernel 3 has no source; give the text of its OpenCL C and its name"),
+        ({"build_options": "-DWIDTH=4"}, "build options '-DWIDTH=4' of kernel 'row_sums' are no strings; give a list"),
+        ({"build_options": [4]}, r"build options \[4\] of kernel 'row_sums' are no strings"),
+        ({"local_size": 4}, "kernel 'row_sums' has 2 axes of work-items and 1 of work-groups; give 1 to 3"),
+        ({"global_size": (), "local_size": ()}, "kernel 'row_sums' has 0 axes of work-items and 0 of work-groups"),
+        ({"global_size": [1] * 4, "local_size": [1] * 4}, "has 4 axes of work-items and 4 of work-groups"),
+        ({"multiples": {"k": 4}}, "kernel 'row_sums' has no size 'k' with multiples"),
+        ({"multiples": {"factor": 4}}, "kernel 'row_sums' has no size 'factor' with multiples"),
+        ({"multiples": {"n": "k"}}, "multiple of size 'n' of kernel 'row_sums' needs 'k', which is no size of it"),
+        ({"arguments": [GIVEN["arguments"][3]] * 2}, "kernel 'row_sums' has two arguments 'n'; rename one of them"),
+        ({"arguments": ["n"]}, "argument 'n' of kernel 'row_sums' is no Array or Scalar; give one by name"),
+        ({"arguments": [Scalar(np.int32, "n")]}, "is no Array or Scalar; give one by name"),  # type: ignore[arg-type]
+        (
+            {"arguments": [Scalar("n", "whole")]},
+            "argument 'n' of kernel 'row_sums' has dtype 'whole'; give one of int8",
+        ),
+        ({"arguments": [Scalar("n", None)]}, "argument 'n' of kernel 'row_sums' has dtype None; give one of"),  # type: ignore[arg-type]
+        (
+            {"arguments": [Array("a", "bool", 4)]},
+            "argument 'a' of kernel 'row_sums' has dtype 'bool'; give one of int8",
+        ),
+        (
+            {"arguments": [Array("a", [("x", "f4")], 4)]},
+            "argument 'a' of kernel 'row_sums' has dtype .*; give one of int8",
+        ),
+    ],
+)
+def test_what_cannot_be_a_kernel(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(KernelError, match=words) as caught:
+        program(**changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "(",
+        "n /2",
+        "n ** 2",
+        "n(2)",
+        "n.real",
+        "n[0]",
+        "1.5 * n",
+        "n if n else 1",
+        "n, n",
+        "n < 3",
+        "True",
+        "'n'",
+        "n; n",
+        "n\n+ 1",
+        "n\0",
+        "+n",
+        "~n",
+        "n << 2",
+        "(n := 3)",
+        "__import__('os').getpid()",
+        "[k for k in (1,)]",
+        "(" * 1000 + "n" + ")" * 1000,
+        "n + " * 100_000 + "n",
+        None,
+        1.5,
+        True,
+    ],
+)
+def test_what_is_no_expression(text: Any) -> None:
+    for changes in ({"global_size": text}, {"local_size": [text]}, {"multiples": {"n": text}}):
+        with pytest.raises(
+            KernelError, match=r" of kernel 'scale' cannot be .*; write whole numbers and sizes"
+        ) as caught:
+            scaling(**changes)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 250
+
+
+def test_expressions_have_only_sizes() -> None:
+    with pytest.raises(
+        KernelError, match=r"^extent of array 'a' of kernel 'row_sums' needs 'factor', .*\(it has n, m\)"
+    ):
+        program(arguments=(Array("a", "float32", "factor"), *GIVEN["arguments"][1:]))
+    with pytest.raises(KernelError, match=r"^global size of kernel 'scale' needs 'nn', .*; did you mean 'n'\? "):
+        scaling(global_size="nn")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"n": -3, "m": 2}, "size n=-3 of kernel 'row_sums' is negative"),
+        ({"n": 7, "m": 2}, "^n=7 breaks what kernel 'row_sums' assumes: n mod 3 = 0$"),
+        ({"n": 6, "m": 3}, "^m=3 breaks what kernel 'row_sums' assumes: m mod 2 = 0$"),
+        ({"n": 6, "k": 2}, "kernel 'row_sums' has no size or argument 'k'; it has factor, n, m"),
+        ({"n": 2.5}, "size n=2.5 of kernel 'row_sums' is not a whole number"),
+    ],
+)
+def test_sizes_that_break_an_assumption(sizes: dict[str, Any], words: str) -> None:
+    with pytest.raises(KernelError, match=words):
+        pm.Kernel(program()).at(**sizes)
+
+
+def test_assumptions_hold_for_every_size_of_an_array() -> None:
+    multiples: dict[str, Any] = {"n": "2 * m"}
+    knl = pm.Kernel(program(multiples=multiples))
+    assert knl.bind({"n": [12, 24], "m": [[1], [3]]})
+    with pytest.raises(KernelError, match=r"^n=12, m=4 breaks what kernel 'row_sums' assumes: n mod \(2 \* m\) = 0$"):
+        knl.bind({"n": [24, 12], "m": [3, 4]})
+    with pytest.raises(KernelError, match=r"^n=4, m=0 breaks what kernel 'row_sums' assumes"):
+        knl.at(n=4, m=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes", "words"),
+    [
+        ({}, {"n": 6}, "global size of kernel 'scale' n is 6 at n=6, no multiple of its work-group's 4; choose other"),
+        (
+            {"global_size": "8 // n"},
+            {"n": 0},
+            r"global size of kernel 'scale' \(8 // n\) divides by zero at n=0; choose",
+        ),
+        ({"global_size": "8 % n"}, {"n": 0}, r"global size of kernel 'scale' \(8 % n\) divides by zero at n=0; choose"),
+        ({"global_size": 6}, {"n": 6}, "global size of kernel 'scale' 6 is 6 at n=6"),
+        ({}, {"n": 2**31}, "n=2147483648 of kernel 'scale' does not fit into int32; declare a wider argument"),
+        ({}, {}, "kernel 'scale' needs a value for n; give it as n="),
+    ],
+)
+def test_sizes_that_cannot_be_launched(changes: dict[str, Any], sizes: dict[str, int], words: str) -> None:
+    with pytest.raises(KernelError, match=words):
+        pm.Kernel(scaling(**changes)).at(**sizes).launch()
+
+
+@pytest.mark.parametrize(
+    ("changes", "n", "words"),
+    [
+        ({}, 0, "kernel 'scale' has an empty launch"),
+        ({"global_size": "n - 8"}, 4, "kernel 'scale' has an empty launch"),
+        ({"local_size": "n - 4"}, 4, "kernel 'scale' has an empty launch"),
+        ({"global_size": 4}, 0, "array 'a' of kernel 'scale' has no element"),
+        ({"name": "other"}, 4, "the source has no kernel 'other'; it has scale"),
+        ({"source": "__kernel void scale("}, 4, "kernel 'scale' does not compile on"),
+        ({"arguments": (Scalar("n", "int32"),)}, 4, "kernel 'scale' takes 2 arguments, not 1"),
+    ],
+)
+def test_launches_that_the_device_refuses(changes: dict[str, Any], n: int, words: str, cpu: Device) -> None:
+    launch = pm.Kernel(scaling(**changes), n=n).launch()
+    with pytest.raises(KernelError, match=words):
+        time_launch(launch, cpu, PROTOCOLS["quick"])
+
+
+def test_it_cannot_be_counted(cpu: Device) -> None:
+    knl = pm.Kernel(scaling(), n=8)
+    words = (
+        "^kernel 'scale' is OpenCL C source, which cannot be counted yet; measure it, or give it as a Loopy program$"
+    )
+    with pytest.raises(CountingError, match=words):
+        _ = knl.counts
+    with pytest.raises(CountingError, match=words):
+        pm.feature("f_mem_access_global_float32").eval(knl)
+    model = pm.Model("f_cl_wall_time_cpu", "p_access * f_mem_access_global_float32")
+    with pytest.raises(CountingError, match=words):
+        measure(knl, model, device=cpu)
