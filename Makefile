@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench fuzz lock package clean
+.PHONY: help install demo test check bench fuzz docs lock package clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ bench: install ## benchmarks of parsing, evaluation, fitting and the store
 
 fuzz: install ## 200,000 random and mutated model strings
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
+
+docs: install ## verify every family of kernels, and write the table of docs/kernels.md
+	$(BIN)/python docs/kernel_table.py
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --no-emit-index-url --no-annotate --no-header --quiet --upgrade -o requirements.lock

@@ -16,7 +16,6 @@ from typing import Any
 import loopy as lp
 import numpy as np
 import pytest
-from perfmodel.generators.matmul import SquareMatmul
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import perfmodel as pm
@@ -24,6 +23,7 @@ from perfmodel import vocabulary
 from perfmodel.counting import cache
 from perfmodel.counting.loopy_counts import count_loopy
 from perfmodel.counting.quasipolynomial import from_isl
+from perfmodel.generators.matmul import SquareMatmul
 
 SIZES = 16 * np.arange(1, 1_000_001)
 PROPERTIES = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.operations import DTYPES
 
 from perfmodel.counting.counts import Footprint, KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.features.operations import DTYPES
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from perfmodel.features.operations import DTYPES
 
 from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
+from perfmodel.features.operations import DTYPES
 from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.stride_fraction import StrideFraction, parse_stride_fraction
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,35 +10,42 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, size, work_group
+from perfmodel.collection import GROUPS_FIT, KernelGenerator, size, work_group
 from perfmodel.kernel import Kernel
 
 
 class Empty(KernelGenerator):
-    """n work-items that do nothing."""
+    """n x n work-items that do nothing, launched as if each had an element of a matrix."""
 
     name = "empty"
-    summary = "launches of kernels that do nothing"
+    summary = "launches of kernels that do nothing, in two-dimensional work-groups"
+    source = "2016, section 4.1, empty kernel"
     tags = (
-        *work_group(256),
-        size("n", "work-items", 2**10, 2**14, 2**18, 2**20),
+        *work_group(16, 16),
+        GROUPS_FIT,
+        size("n", "work-items along each side", 256, 512, 1024, 2048, 4096, 8192, cases=6),
     )
-    checks = (("n:1024",),)
+    checks = (
+        ("groups_fit:True", "lsizes:16x12", "n:48"),
+        ("groups_fit:False", "lsizes:16x12", "n:1,50"),
+    )
 
     def program(self, variant: Mapping[str, str]) -> Any:
-        lsize = int(variant["lsize_0"])
+        width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
+        multiples = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
         program = lp.make_kernel(
-            "{[i]: 0 <= i < n}",
-            "... nop {inames=i}",
+            "{[i, j]: 0 <= i, j < n}",
+            "... nop {inames=i:j}",
             [lp.ValueArg("n", np.int32)],
             name=self.name,
-            assumptions=f"n >= 1 and n mod {lsize} = 0",
+            assumptions=f"n >= 1{multiples}",
             lang_version=(2018, 2),
         )
-        return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
+        program = lp.split_iname(program, "i", height, outer_tag="g.1", inner_tag="l.1")
+        return lp.split_iname(program, "j", width, outer_tag="g.0", inner_tag="l.0")
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
+        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         return {}

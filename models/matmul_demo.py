@@ -44,13 +44,14 @@ class MatmulDemo(Recipe):
         large = fitted == LARGE[0]
         elements = "4194304,16777216,67108864" if large else "65536,262144,1048576"
         items = "262144,1048576" if large else "4096,16384"
+        groups = "1024,4096" if large else "16,64"
         tiles = "1024,1536,2048" if large else "256,384,448"
         return [
             [*VARIANTS, _n(fitted)],
-            ["tile_access", "pattern:row_tile,column_tile", f"n:{tiles}"],
+            ["matmul_sq", "tiled_prefetch:True", "work_removed:True", f"n:{tiles}"],
             ["global_copy", "loads:0,1,2", f"n:{elements}"],
-            ["arithmetic", "op:madd", f"n:{items}", "m:1024,4096"],
-            ["empty", f"n:1024,65536,{items}"],
+            ["throughput", "op:madd", f"n:{items}", "m:1024,4096"],
+            ["launch", f"groups:4,256,{groups}"],
         ]
 
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:

@@ -111,7 +111,7 @@ def work_group(*sides: int) -> tuple[Tag, ...]:
     )
 
 
-DTYPE = choice("dtype", "element type", "float32", "float64")
+DTYPE = choice("dtype", "element type", "float32", "float64", "float16")
 GROUPS_FIT = choice(
     "groups_fit", "sizes are multiples of the work-group; else the kernel has remainders", "True", "False"
 )

@@ -268,7 +268,10 @@ def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError
 
 
 def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
-    """What only the compiled kernel tells: its number of arguments, local memory and registers."""
+    """What only the compiled kernel tells: its number of arguments, and local memory.
+
+    How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
+    """
     from pyopencl import kernel_work_group_info as info
 
     if kernel.num_args != len(launch.arguments):
@@ -283,9 +286,6 @@ def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
             f"kernel {launch.kernel_name!r} needs {local_bytes} bytes of local memory to a work-group, more than "
             f"{device.key} has ({device.local_memory}): use smaller tiles"
         )
-    largest = kernel.get_work_group_info(info.WORK_GROUP_SIZE, session.raw)
-    if math.prod(launch.local_size) > largest:
-        raise _group_too_large(launch, device.key, f"{largest} for this kernel")
 
 
 @contextmanager

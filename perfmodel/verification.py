@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perfmodel.collection import KernelCollection, KernelGenerator
 from perfmodel.errors import KernelError
-from perfmodel.measurement import run_launch
+from perfmodel.measurement import ArrayArgument, Launch, run_launch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from perfmodel.device import Device
     from perfmodel.kernel import Kernel
 
+GUARD = 1024
 # Relative to the largest value of an output: sums of a few hundred terms in another order than numpy's, and functions
 # that a driver rounds more coarsely.
 TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
@@ -57,7 +59,7 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
     arrays = dict(generator.inputs(kernel, np.random.default_rng(seed)))
     before = {name: values.copy() for name, values in arrays.items()}
     expected = generator.reference(kernel, before)
-    found = run_launch(launch, device, arrays)
+    found = _run_guarded(launch, device, arrays)
     written = {a.name for a in launch.arrays() if a.is_output}
     if set(expected) != written:
         raise KernelError(
@@ -65,6 +67,17 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
         )
     for name, values in expected.items():
         _compare(kernel, name, found[name].ravel(), np.asarray(values).ravel())
+
+
+def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The kernel's outputs; each array has elements behind its end that no work-item may write."""
+    longer = tuple(replace(a, size=a.size + GUARD) if isinstance(a, ArrayArgument) else a for a in launch.arguments)
+    guarded = {name: np.concatenate([values, np.full(GUARD, 77, values.dtype)]) for name, values in arrays.items()}
+    found = run_launch(replace(launch, arguments=longer), device, guarded)
+    for name, values in found.items():
+        if np.any(values[-GUARD:] != 77):
+            raise KernelError(f"kernel {launch.kernel_name!r} writes beyond the end of {name!r}; check its bounds")
+    return {name: values[:-GUARD] for name, values in found.items()}
 
 
 def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:

@@ -45,9 +45,9 @@ def calibration() -> pm.Calibration:
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
     kernels = [
         *collection.generate_kernels(["matmul_sq", "tiled_prefetch:*", "n:256,512,768"]),
-        *collection.generate_kernels(["arithmetic", "op:madd", "n:65536,262144", "m:2048,4096"]),
+        *collection.generate_kernels(["throughput", "op:madd", "n:65536,262144", "m:2048,4096"]),
         *collection.generate_kernels(["global_copy", "loads:1,2", "n:1048576,4194304"]),
-        *collection.generate_kernels(["empty", "n:1024,65536"]),
+        *collection.generate_kernels(["launch", "groups:4,256"]),
     ]
     model = pm.Model("f_sim", OVERLAP, features={"f_sim": output})
     return model.fit(pm.measure(kernels, model))
@@ -89,11 +89,11 @@ def test_the_deviation_covers_noise_in_the_measurements() -> None:
     noise = iter(random.normal(1, 0.1, 40))
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items") * next(noise))
     kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(
-        ["empty", "n:" + ",".join(str(1024 * i) for i in range(1, 41))]
+        ["launch", "groups:" + ",".join(str(4 * i) for i in range(1, 41))]
     )
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
     calibration = model.fit(pm.measure(kernels, model))
-    seconds, deviation = calibration.predict(kernels[0], return_std=True, n=10**6 // 256 * 256)
+    seconds, deviation = calibration.predict(kernels[0], return_std=True, groups=4000)
     assert 0.05 < float(deviation / seconds) < 0.2
 
 
@@ -222,19 +222,19 @@ def test_a_failed_save_keeps_the_old_file(calibration: pm.Calibration, tmp_path:
 def test_flagged_rows_stay_out_of_the_fit_and_are_listed(tmp_path: Path) -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
-    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"]), model)
     table.loc[table.index[0], "f_sim"] = 1.0
     table["flags"] = [("noisy",), *table["flags"].iloc[1:]]
     calibration = model.fit(table)
     assert calibration.parameters["p_item"] == pytest.approx(1e-9)
     assert [row.flags for row in calibration.rows if row.predicted_s is None] == [("noisy",)]
-    assert "left out: empty" in str(calibration)
+    assert "left out: launch" in str(calibration)
 
 
 def test_where_most_times_are_restless_all_take_part_with_a_warning() -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
-    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"]), model)
     table["flags"] = [("noisy",), ("disturbed",), ("noisy", "near-launch-overhead"), ()]
     with pytest.warns(FitWarning, match="2 of 4 times are noisy or disturbed"):
         calibration = model.fit(table)
@@ -245,7 +245,7 @@ def test_where_most_times_are_restless_all_take_part_with_a_warning() -> None:
 def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
-    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"]), model)
     table.loc[table.index[1], "f_sim"] = value
     with pytest.raises(FitError) as caught:
         model.fit(table)
@@ -255,7 +255,7 @@ def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -
 
 def test_a_table_of_another_model_is_refused() -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
-    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"])
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"])
     table = pm.measure(kernels, pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output}))
     with pytest.raises(FitError, match="no column 'f_thread_groups'"):
         pm.Model("f_sim", "p_group * f_thread_groups", features={"f_sim": output}).fit(table)
@@ -268,7 +268,7 @@ def test_rows_of_one_label_keep_their_own_values() -> None:
     """Two kernels of one name and size, of which the second is left out."""
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
-    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"]), model)
     table.index = ["same"] * len(table)
     table["flags"] = [(), ("noisy",), (), ()]
     calibration = model.fit(table)
@@ -282,7 +282,7 @@ def test_a_table_survives_a_file(tmp_path: Path) -> None:
 
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     model = pm.Model("f_sim", "p_item * f_work_items", features={"f_sim": output})
-    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model)
+    table = pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"]), model)
     table["flags"] = [(), ("noisy", "disturbed"), (), ()]
     table.to_csv(tmp_path / "table.csv")
     again = model.fit(pd.read_csv(tmp_path / "table.csv", index_col=0))
@@ -324,11 +324,11 @@ def test_a_feature_that_gives_no_number_is_named(result: object) -> None:
             return result  # type: ignore[return-value]
 
     model = pm.Model("f_cl_wall_time", "p_a * f_odd", features={"f_odd": Odd()})
-    with pytest.raises(FeatureError, match=r"Odd.* for Kernel\(empty"):
-        pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty"]), model, device="cpu")
+    with pytest.raises(FeatureError, match=r"Odd.* for Kernel\(launch"):
+        pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4"]), model, device="cpu")
 
 
 def test_sizes_that_do_not_broadcast_are_named(calibration: pm.Calibration) -> None:
-    (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["arithmetic", "n:256", "m:8"])
+    (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["throughput", "n:256", "m:64"])
     with pytest.raises(KernelError, match=r"do not go together: n has \(2,\), m has \(3,\)"):
         calibration.predict(kernel, n=[256, 512], m=[8, 16, 24])

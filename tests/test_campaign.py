@@ -102,7 +102,7 @@ def test_unknown_protocols_and_devices_are_named(kernels: list[pm.Kernel]) -> No
 
 
 def test_an_empty_kernel_is_about_the_launch_and_not_too_near_to_it(cpu: Device) -> None:
-    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["empty", "n:1024"])
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4"])
     table = pm.measure(kernels, pm.Model("f_cl_wall_time", "p_l * f_sync_kernel_launch"), device=cpu, protocol=SHORT)
     assert "near-launch-overhead" not in table["flags"].iloc[0]
 

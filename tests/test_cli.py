@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import perfmodel as pm
 from perfmodel.cli import main
 
 MADDS = "p_madd * f_op_float32_madd"
@@ -41,6 +43,32 @@ def test_kernels_lists_families_and_selections(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert lines[0].endswith("n=64")
+
+
+def test_kernels_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "--json"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    families = {family["name"]: family for family in everything["generators"]}
+    assert set(families) == {generator.name for generator in pm.ALL_GENERATORS}
+    size = next(tag for tag in families["matmul_sq"]["tags"] if tag["name"] == "n")
+    assert size["is_size"]
+    assert size["default"] == ["256", "512", "1024", "2048"]
+    assert everything["work_group_sets"]["2-D_Med"] == ["16x12", "16x16", "32x16"]
+    assert "kernels" not in everything
+    assert main(["kernels", "matmul_sq", "n:64", "tiled_prefetch:*", "--json"]) == 0
+    selected = json.loads(capsys.readouterr().out)
+    assert [family["name"] for family in selected["generators"]] == ["matmul_sq"]
+    assert [(k["variant"]["tiled_prefetch"], k["sizes"]) for k in selected["kernels"]] == [
+        ("True", {"n": 64}),
+        ("False", {"n": 64}),
+    ]
+
+
+def test_verify_compares_with_the_references(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "vector_add", "--device", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"vector_add: \d+ kernels equal their reference", lines[1])
+    assert lines[2].endswith("kernels in all")
 
 
 def test_features_lists_the_families(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,6 +113,8 @@ WRONG = {
     "output": (["calibrate", MADDS, "--output", "f_time", "--tags", "matmul_sq"], ["f_time", "f_cl_wall_time"]),
     "tag": (["calibrate", MADDS, "--tags", "matmul_sq", "dtyp:float32"], ["'dtyp'", "'dtype'"]),
     "generator": (["kernels", "matmull_sq"], ["'matmull_sq'", "'matmul_sq'"]),
+    "generator to verify": (["verify", "matmull_sq"], ["'matmull_sq'", "'matmul_sq'"]),
+    "series": (["kernels", "matmul_sq", "n:2^(7+u)"], ["'n' has no value '2^(7+u)'", "2^(7+t)"]),
     "device": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--device", "abacus"], ["abacus"]),
     "protocol": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--protocol", "quik"], ["'quik'", "'quick'"]),
     "model file": (["calibrate", "@nowhere.txt", "--tags", "matmul_sq"], ["nowhere.txt"]),
@@ -134,7 +164,6 @@ def test_damaged_stores_and_calibrations_are_refused_and_kept(
 
 def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second kernel does not fit in memory: the first one's time is in the store all the same."""
-    import perfmodel as pm
 
     store = tmp_path / "times.sqlite"
     arguments = ["calibrate", MADDS, "--tags", "matmul_sq", "n:64,46336", *QUICK, "--store", str(store)]
@@ -162,7 +191,6 @@ def test_poor_surroundings_do_not_end_a_command(environment: dict[str, str], cal
 
 def test_what_calibrate_measures_is_kept_beside_its_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Even where the fit then fails, here for want of measurements."""
-    import perfmodel as pm
 
     model = "p_a * f_op_float32_madd + p_b * f_thread_groups"
     arguments = ["calibrate", model, "--tags", "matmul_sq", "n:64", *QUICK, "--out", str(tmp_path / "two.json")]

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from perfmodel.generators.matmul import SquareMatmul
 
 import perfmodel as pm
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.generators.matmul import SquareMatmul
 from tests import counting_oracle as oracle
 from tests.counting_kernels import counted, make, tagged
 

@@ -7,9 +7,9 @@ from collections import Counter
 import loopy as lp
 import numpy as np
 import pytest
-from perfmodel.generators.matmul import SquareMatmul
 
 import perfmodel as pm
+from perfmodel.generators.matmul import SquareMatmul
 from tests.counting_kernels import counted, make, tagged
 
 # --- one expression at a time

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from perfmodel.generators.matmul import SquareMatmul
 
 import perfmodel as pm
 from perfmodel import vocabulary
@@ -22,6 +21,7 @@ from perfmodel.counting.counts import AccessCount, Executions, Footprint, Kernel
 from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiPolynomial, Term, holds
 from perfmodel.counting.serialization import from_data, to_data
+from perfmodel.generators.matmul import SquareMatmul
 from tests.counting_kernels import make
 
 drawn = settings(

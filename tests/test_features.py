@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 
 import perfmodel as pm
+from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 from perfmodel.vocabulary import CountedFeature, families
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
+from perfmodel.models.unified import MEASUREMENT_CLASSES, TEST_KERNELS
 from perfmodel.verification import verify_family
 
 
@@ -16,15 +19,48 @@ def test_kernels_compute_their_reference(family: str, collection: pm.KernelColle
 
 @pytest.mark.parametrize("op", ["madd", "add", "mul", "div", "pow", "sqrt", "rsqrt", "exp", "cos"])
 def test_throughput_kernels_do_the_operation_they_name(op: str, collection: pm.KernelCollection) -> None:
-    """8 accumulators, m rounds: 8 m operations a work-item; what else there is does not grow with m."""
-    small, large = collection.generate_kernels(["throughput", f"op:{op}", "n:256", "m:8,16"])
+    """32 accumulators, m rounds: 32 m operations a work-item; what else there is does not grow with m."""
+    small, large = collection.generate_kernels(["throughput", f"op:{op}", "n:256", "m:64,128"])
     count = pm.feature(f"f_op_float32_{op}")
-    assert count.eval(large) - count.eval(small) == 256 * 8 * 8
+    assert count.eval(large) - count.eval(small) == 256 * 32 * 64
     everything = pm.feature("f_op_float32")
-    assert everything.eval(large) - everything.eval(small) == 256 * 8 * 8
+    assert everything.eval(large) - everything.eval(small) == 256 * 32 * 64
 
 
 def test_unrolled_operations_stay_in_one_loop(collection: pm.KernelCollection) -> None:
     """Loopy may order loops as it likes: a loop for each operation would measure latency, not throughput."""
-    (kernel,) = collection.generate_kernels(["throughput", "op:madd", "n:256", "m:8"])
+    (kernel,) = collection.generate_kernels(["throughput", "op:madd", "n:256", "m:64"])
     assert kernel.launch().source.count("for (") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    {
+        # Shapes, strides, operations or configurations, times work-groups, times sizes, as 2016, section 4.1 has them.
+        "matrix multiplication": 4 * 3 * 4,
+        "naive matrix multiplication": 3 * 4,
+        "vector scale and add": 3 * 3 * 4,
+        "transpose": 3 * 3 * 4,
+        "stride-1 global access": 3 * 3 * 9,
+        "stride-2 filled global access": 3 * 4,
+        "stride-3 filled global access": 3 * 4,
+        "arithmetic operations": 5 * 3 * 3 * 3,
+        "empty kernel": 3 * 6,
+    }.items(),
+)
+def test_the_unified_measurement_set_is_the_published_one(
+    name: str, number: int, collection: pm.KernelCollection
+) -> None:
+    tags = [tag.replace("2^(p+", "2^(9+") for tag in MEASUREMENT_CLASSES[name]]
+    assert len(collection.generate_kernels(tags)) == number
+
+
+def test_the_unified_test_kernels_are_none_of_the_measurement_set(collection: pm.KernelCollection) -> None:
+    def contents(sets: Mapping[str, tuple[str, ...]]) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
+        filters = [[tag.replace("2^(p+", "2^(9+") for tag in tags] for tags in sets.values()]
+        kernels = [kernel for tags in filters for kernel in collection.generate_kernels(tags)]
+        return {(kernel.program.content, tuple(kernel.sizes.items())) for kernel in kernels}
+
+    tests = contents(TEST_KERNELS)
+    assert len(tests) == 4 * 4
+    assert not tests & contents(MEASUREMENT_CLASSES)
