@@ -15,21 +15,15 @@ import time
 from pathlib import Path
 
 RUN = "--run"
-# What p was on the paper's Titan X, the largest of the ranges that it gives.
-P = {"matmul": 9, "matmul_sq": 9, "scale_add": 21, "transpose": 11, "global_copy": 20, "filled_stride": 17}
-OTHERS = 8
 
 
 def generate() -> None:
     start = time.perf_counter()
     import perfmodel as pm
-    from perfmodel.models.unified import MEASUREMENT_CLASSES
+    from perfmodel.models.unified import LARGE, measurement_classes
 
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
-    filters = [
-        [tag.replace("2^(p+", f"2^({P.get(tags[0], OTHERS)}+") for tag in tags] for tags in MEASUREMENT_CLASSES.values()
-    ]
-    kernels = [kernel for tags in filters for kernel in collection.generate_kernels(tags)]
+    kernels = [kernel for tags in measurement_classes(LARGE).values() for kernel in collection.generate_kernels(tags)]
     built = time.perf_counter()
     programs = {id(kernel.program): kernel for kernel in kernels}
     for kernel in kernels:

@@ -16,6 +16,9 @@ from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import find_device
 from perfmodel.opencl_program import OpenCLProgram
 
+# Tags that change which accesses there are.
+VARIANTS = ("tiled_prefetch", "fetch", "layout", "access", "branch", "prefetch", "direction")
+
 
 def ptx(kernel: pm.Kernel, context: cl.Context) -> str:
     launch = kernel.launch()
@@ -30,13 +33,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     survived, lost = 0, []
     for generator in ALL_GENERATORS:
-        every = [f"{tag.name}:*" for tag in generator.tags if not tag.is_open and tag.name not in ("dtype", "op")]
+        every = [f"{tag.name}:*" for tag in generator.tags if tag.name in VARIANTS]
         smallest = [f"{tag.name}:{tag.default[0]}" for tag in generator.tags if tag.is_size]
         for kernel in KernelCollection([generator]).generate_kernels([generator.name, *every, *smallest]):
             if isinstance(kernel.program, OpenCLProgram):
                 continue
             for kept in pm.isolate_accesses(kernel):
-                direction = "ld" if kept.tags["access"].startswith("load") else "st"
+                direction = "ld" if kept.tags["kept"].startswith("load") else "st"
                 # Beside the kept access there is the store of a sum, which never comes to be executed.
                 if re.search(rf"\b{direction}\.global", ptx(kept, device.session().context)):
                     survived += 1

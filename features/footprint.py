@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import numpy as np
 
 from perfmodel.counting.counts import Footprint, KernelCounts
@@ -15,25 +18,62 @@ ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
 
 
 class FootprintFeature(CountedFeature):
-    """Distinct bytes of the global arrays that a name selects, over all accesses of its direction together."""
+    """Distinct bytes of the global arrays that a name selects, over all accesses of its direction together.
+
+    With ``granularity:workgroup``, what each work-group touches is summed over them: bytes that come from beyond a
+    work-group's own cache. With ``block:64``, memory comes in blocks of 64 bytes, and gaps between the elements of an
+    array, as strides leave them, are paid for up to that size; of accesses that are not affine each counts a block.
+    """
 
     unit = "byte"
 
-    def __init__(self, name: FeatureName, dtype: str | None, direction: str, variable: str | None) -> None:
+    def __init__(
+        self,
+        name: FeatureName,
+        dtype: str | None,
+        direction: str,
+        variable: str | None,
+        by_group: bool = False,
+        block: int | None = None,
+    ) -> None:
         super().__init__(name)
         self.dtype, self.direction, self.variable = dtype, direction, variable
+        self.by_group, self.block = by_group, block
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total = np.asarray(0.0)
         for footprint in counts.footprints:
             if self.selects(footprint):
-                if footprint.elements is None:
-                    raise FeatureError(
-                        f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
-                        "not all affine; choose others by var:…"
-                    )
-                total = total + np.dtype(footprint.dtype).itemsize * footprint.elements(sizes)
+                total = total + self.bytes_of(footprint, counts, sizes)
         return total
+
+    def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
+        elements = footprint.by_group if self.by_group else footprint.elements
+        item = np.dtype(footprint.dtype).itemsize
+        if elements is not None:
+            moved: Floats = elements(sizes) * item / self.used(footprint, counts, sizes, item)
+            return moved
+        if self.block is None:
+            raise FeatureError(
+                f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
+                "not all affine; choose others by var:…, or say block:…"
+            )
+        own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
+        chosen = [a for a in own if self.direction in ("any", a.direction)]
+        made = [np.asarray(a.executions.workitem(sizes)) for a in chosen]
+        return np.asarray(sum(made, np.asarray(0.0)) * max(self.block, item))
+
+    def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
+        """The part of what is moved that is used: all, or by strides down to one element of a block."""
+        whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
+        if self.block is None or whole.elements is None or whole.filled is None:
+            return np.asarray(1.0)
+        elements, filled = whole.elements(sizes), whole.filled(sizes)
+        dense = np.divide(
+            elements, filled, out=np.ones(np.broadcast_shapes(elements.shape, filled.shape)), where=filled > 0
+        )
+        used: Floats = np.clip(dense, min(1.0, item / self.block), 1.0)
+        return used
 
     def selects(self, footprint: Footprint) -> bool:
         return (
@@ -46,7 +86,17 @@ class FootprintFeature(CountedFeature):
 class FootprintFamily(FeatureFamily):
     prefix = ("mem", "footprint")
     summary = "distinct bytes of global memory touched, by type, direction and variable (2016, Algorithm 2)"
-    examples = ("f_mem_footprint_global", "f_mem_footprint_global_float32_load_var:{my_array}")
+    examples = (
+        "f_mem_footprint_global",
+        "f_mem_footprint_global_float32_load_var:{my_array}",
+        "f_mem_footprint_global_load_granularity:workgroup_block:32",
+    )
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        for direction in ("", "_load", "_store"):
+            yield f"{self.name}_global{direction}"
+            yield f"{self.name}_global{direction}_block:64"
+            yield f"{self.name}_global{direction}_granularity:workgroup_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> FootprintFeature:
         found: dict[str, str] = {}
@@ -55,12 +105,24 @@ class FootprintFamily(FeatureFamily):
             if role in found:
                 raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", word.offset)
             found[role] = value
-        return FootprintFeature(name, found.get("dtype"), found.get("direction", "any"), found.get("variable"))
+        return FootprintFeature(
+            name,
+            found.get("dtype"),
+            found.get("direction", "any"),
+            found.get("variable"),
+            "granularity" in found,
+            int(found["block"]) if "block" in found else None,
+        )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
         if word.key == "var" and word.condition and word.condition.strip():
             return "variable", word.condition.strip()
+        if word.key == "granularity" and word.condition == "workgroup":
+            return "granularity", word.condition
+        if word.key == "block" and word.condition and re.fullmatch(r"[1-9]\d{0,3}", word.condition, re.ASCII):
+            return "block", word.condition
         for role, known in ROLES.items():
             if word.condition is None and word.key in known:
                 return role, word.key
-        raise unknown_word(name, word, (*(k for known in ROLES.values() for k in known), "var"))
+        known_words = (*(k for known in ROLES.values() for k in known), "var", "granularity:workgroup", "block:64")
+        raise unknown_word(name, word, known_words)

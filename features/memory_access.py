@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,12 @@ from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 SPACES = ("global", "local", "private")
 DIRECTIONS = ("load", "store")
 WIDTHS = ("8", "16", "32", "64", "128", "256", "512")
+STRIDE_CLASSES = ("<0", "0", "1", "2..8", ">8")
+RATIO_CLASSES = ("<=1", ">1")
+FRACTION_CLASSES = (
+    *("0", "1", "{1/2}", "{2/2}", "{1/3}", "{2/3}", "{3/3}", "{1/4}", "{2/4}", "{3/4}", "{4/4}"),
+    *("{1/>4}", "{2/>4}", "{3/>4}", "{4/>4}"),
+)
 CONDITIONS = ("lstrides", "gstrides", "loopstride", "afr", "ratio", "asf", "bits", "tag", "var", "granularity")
 
 Sizes = Mapping[str, NDArray[Any]]
@@ -118,6 +124,13 @@ class _Search:
             self.result = self.result & fraction.matches(steps, np.asarray(1.0))
 
 
+def matches(
+    name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes, executions: Floats
+) -> NDArray[np.bool_]:
+    """Where an access fulfils all conditions; what it has not got is an error only where it is executed."""
+    return _Search(name, pattern, counts, access, sizes).matches(executions)
+
+
 ZERO = QuasiPolynomial((), "0")
 
 
@@ -152,8 +165,8 @@ class AccessFeature(CountedFeature):
         for access in counts.accesses:
             if pattern.admits(access):
                 executions = pattern.granularity.executions(access.executions, self.name)(sizes)
-                matches = _Search(self.name, pattern, counts, access, sizes).matches(executions)
-                total = total + np.where(matches, self.weight(access) * executions, 0.0)
+                selected = matches(self.name, pattern, counts, access, sizes, executions)
+                total = total + np.where(selected, self.weight(access) * executions, 0.0)
         return total
 
     def weight(self, access: AccessCount) -> int:
@@ -177,6 +190,17 @@ class MinimumFeature(AccessFeature):
         return np.minimum(loads, stores)
 
 
+def _offered_patterns() -> Iterator[str]:
+    yield from (f"_lstrides:{{0:{stride}}}" for stride in STRIDE_CLASSES)
+    yield from (f"_afr:{ratio}" for ratio in RATIO_CLASSES)
+    yield from (f"_lstrides:{{0:{stride}}}_afr:{ratio}" for stride in STRIDE_CLASSES for ratio in RATIO_CLASSES)
+    yield from (f"_asf:{fraction}" for fraction in FRACTION_CLASSES)
+
+
+OFFERED_PATTERNS = tuple(_offered_patterns())
+"""Conditions that divide global accesses, from coarse to fine; a model search tries them."""
+
+
 class AccessFamily(FeatureFamily):
     prefix: tuple[str, ...] = ("mem", "access")
     summary = "memory accesses, by space, type, direction, strides, ratios, variable and tag"
@@ -189,6 +213,22 @@ class AccessFamily(FeatureFamily):
     )
     feature: type[AccessFeature] = AccessFeature
     directions: tuple[str, ...] = DIRECTIONS
+    offered_spaces: tuple[str, ...] = ("global", "local")
+    is_offered_by_type = True
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """By space, type and direction; global accesses also by their patterns."""
+        for access in counts.accesses:
+            if access.space not in self.offered_spaces:
+                continue
+            starts = [f"{self.name}_{access.space}"]
+            if self.is_offered_by_type:
+                starts.append(f"{starts[0]}_{access.dtype}")
+            if self.directions:
+                starts += [f"{start}_{access.direction}" for start in starts]
+            yield from starts
+            if access.space == "global":
+                yield from (start + pattern for start in starts for pattern in OFFERED_PATTERNS)
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> AccessFeature:
         found: dict[str, Any] = {}
@@ -239,6 +279,7 @@ class BytesFamily(AccessFamily):
     summary = "bytes moved by memory accesses; the words of f_mem_access"
     examples = ("f_mem_bytes_global_load", "f_mem_bytes_global_float32_store_lstrides:{0:1}")
     feature = BytesFeature
+    is_offered_by_type = False
 
 
 class MinimumFamily(AccessFamily):
@@ -247,3 +288,4 @@ class MinimumFamily(AccessFamily):
     examples = ("f_mem_min_global_float32", "f_mem_min_global_bits:32_asf:1")
     feature = MinimumFeature
     directions = ()
+    offered_spaces = ("global",)

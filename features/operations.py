@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,14 @@ class OperationFamily(FeatureFamily):
     prefix = ("op",)
     summary = "arithmetic operations, by type and kind (index arithmetic is not counted)"
     examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        yield self.name
+        for operation in counts.operations:
+            typed = f"{self.name}_{operation.dtype}"
+            yield from (typed, f"{typed}_{operation.kind}")
+            if operation.kind not in ARITHMETIC:
+                yield f"{typed}_special"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> OperationFeature:
         found: dict[str, Word] = {}

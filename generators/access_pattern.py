@@ -23,10 +23,15 @@ import numpy as np
 import pymbolic
 from numpy.typing import NDArray
 
-from perfmodel.collection import DTYPE, KernelGenerator, choice, number, size, work_group
+from perfmodel.collection import DTYPE, KernelGenerator, Tag, choice, number, size, work_group
 from perfmodel.kernel import Kernel
 
 STRIDE_TAGS = ("lstride_0", "lstride_1", "gstride_0", "gstride_1", "loopstride")
+
+
+def _stride(name: str, summary: str, *values: str, default: str) -> Tag:
+    pattern = r"[1-9]\d{0,8}|([2-9]|[1-9]\d{1,4})n"
+    return Tag(name, summary, (default,), values, is_open=True, pattern=pattern, others="other k and kn, as 5 and 5n")
 
 
 class AccessPattern(KernelGenerator):
@@ -39,30 +44,32 @@ class AccessPattern(KernelGenerator):
     name = "access_pattern"
     summary = "one global memory access pattern, of any strides"
     source = "2018 slides, Memory access pattern variants; their journal version, measurement kernels"
+    limits = "m:1 with a loop and more turns without one, strides that leave a row of n, loops that stay in place"
     tags = (
         DTYPE,
         choice(
             "direction", "loads (summed, the sum stored), stores, or a load and a store each", "load", "store", "copy"
         ),
         number("arrays", "arrays that are accessed, all at the same place", 1, 2, 4),
-        choice(
+        _stride(
             "lstride_0",
             "elements from one work-item to the next along axis 0; n as in n x n work-items",
             *("0", "1", "2", "3", "4", "8", "16", "32", "64", "n"),
             default="1",
         ),
-        choice("lstride_1", "the same along axis 1", "0", "1", "16", "64", "n", default="n"),
-        choice(
+        _stride("lstride_1", "the same along axis 1", "0", "1", "16", "64", "n", default="n"),
+        _stride(
             "gstride_0",
             "elements from one work-group to the next along axis 0; tile is what a group's local strides come to there",
             *("0", "1", "16", "256", "n", "16n", "tile"),
             default="tile",
         ),
-        choice("gstride_1", "the same along axis 1", "0", "1", "16", "256", "n", "16n", "tile", default="tile"),
-        choice(
+        _stride("gstride_1", "the same along axis 1", "0", "1", "16", "256", "n", "16n", "tile", default="tile"),
+        _stride(
             "loopstride",
             "elements from one turn of the loop to the next; 0 is no loop, tile_0 and tile_1 the tile along an axis",
             *("0", "1", "16", "256", "n", "16n", "tile_0", "tile_1"),
+            default="0",
         ),
         *work_group(16, 16),
         size("n", "work-items along each axis", 2048, 4096, 8192),
@@ -82,6 +89,11 @@ class AccessPattern(KernelGenerator):
             # Each element once, gaps, and a group's elements by all groups.
             ("1,3 n 16 16n 0", "arrays:1,2", "n:16,48", "m:1"),
             ("0,2,16 0 0,tile 0 0,n,256", "dtype:float32", "arrays:2", "lsize_0:32", "lsize_1:1", "n:64", "m:1,3"),
+            # Every other listed stride, and some that are not.
+            ("3,4,9 16 1 256 1", "dtype:float32", "lsizes:2x2", "n:4", "m:2"),
+            ("8,32 1 256 1,16,100 5", "dtype:float32", "lsizes:2x2", "n:4", "m:2"),
+            ("n 0 n,16n n 16n,7n", "dtype:float32", "arrays:4", "lsizes:8x4", "n:16", "m:2"),
+            ("1 n tile tile 0", "dtype:float32", "lsizes:8x32,32x8", "n:32", "m:1"),
         )
     )
 

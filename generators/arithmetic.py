@@ -63,6 +63,7 @@ class Arithmetic(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x12", "n:48", "k:7,100"),
         ("groups_fit:False", "lsizes:16x12", "n:1,37", "k:1,100"),
+        ("groups_fit:*", "dtype:float32", "lsizes:8x16,16x32,32x8", "n:32,33", "k:7"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -27,7 +27,10 @@ class Barrier(KernelGenerator):
         size("n", "work-items", 2**20, 2**22, 2**24),
         size("m", "barriers that a work-item meets", 64, 256),
     )
-    checks = (("lsize_0:64", "n:64,128", "m:8"),)
+    checks = (
+        ("lsize_0:64", "n:64,128", "m:8"),
+        ("lsize_0:128,256,512", "n:1024", "m:8"),
+    )
 
     def program(self, variant: Mapping[str, str]) -> Any:
         lsize = int(variant["lsize_0"])

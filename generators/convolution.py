@@ -40,6 +40,7 @@ class Convolution(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x12", "n:48"),
         ("groups_fit:False", "lsizes:16x12,8x4", "n:1,37"),
+        ("groups_fit:*", "dtype:float32", "lsizes:8x16,16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

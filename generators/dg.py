@@ -30,6 +30,7 @@ class DGDifferentiation(KernelGenerator):
     name = "dg"
     summary = "discontinuous Galerkin differentiation: three matrices times the values of all elements"
     source = "2018 slides, Discontinuous Galerkin accuracy; their journal version for the transposed layout"
+    limits = "tiles of one node or, of vectors, one element, and with fetch:diff lsizes:1x1"
     tags = (
         DTYPE,
         choice("fetch", "tiles fetched to local memory: none, of the matrices, or of the vectors", "none", *FETCHED),
@@ -43,6 +44,7 @@ class DGDifferentiation(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:8", "lsize_1:16", "elements:16,48"),
         ("groups_fit:False", "lsize_0:8", "lsize_1:12", "nodes:20", "elements:5,31"),
+        ("groups_fit:*", "dtype:float32", "lsizes:16x8,32x32", "elements:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -93,6 +95,11 @@ class DGDifferentiation(KernelGenerator):
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
         return {"elements": int(variant["lsize_0"])}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        width, height, nodes = (int(variant[key]) for key in ("lsize_0", "lsize_1", "nodes"))
+        shortest = {"none": 2, "diff": min(max(width, height), nodes), "vec": min(width, nodes)}
+        return shortest[variant["fetch"]] > 1
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         nodes = int(kernel.tags["nodes"])

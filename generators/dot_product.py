@@ -27,6 +27,7 @@ class DotProduct(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:1,12,64", "n:192"),
         ("groups_fit:False", "lsize_0:7,64", "n:1,50,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -28,6 +28,7 @@ class Empty(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x12", "n:48"),
         ("groups_fit:False", "lsizes:16x12", "n:1,50"),
+        ("groups_fit:*", "lsizes:8x16,16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

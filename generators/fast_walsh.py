@@ -39,6 +39,7 @@ class FastWalsh(KernelGenerator):
     name = "fast_walsh"
     summary = "fast Walsh-Hadamard transform: one step on pairs at a distance"
     source = "Panwar et al., Table II, FastWalshTrans."
+    limits = "an n that is no multiple of twice the step or, with groups_fit:False, less than that"
     tags = (
         DTYPE,
         *work_group(256),
@@ -49,6 +50,7 @@ class FastWalsh(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:12,64", "n:768", "step:1,3,32,128,384"),
         ("groups_fit:False", "lsize_0:15,64", "n:256,200,31", "step:1,3,32,128"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024", "step:2"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

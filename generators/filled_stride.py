@@ -24,6 +24,7 @@ class FilledStride(KernelGenerator):
     name = "filled_stride"
     summary = "global loads at a stride that together fill the array, summed from local memory"
     source = "2016, section 4.1, stride-2 and stride-3 filled global access"
+    limits = "work-groups of one work-item, which has no columns to share"
     tags = (
         DTYPE,
         number("stride", "rows of the array, and so elements from one work-item's load to the next", 2, 3, 4, 8, 16),
@@ -34,6 +35,7 @@ class FilledStride(KernelGenerator):
     checks = (
         ("groups_fit:True", "stride:*", "lsize_0:64", "n:64,320"),
         ("groups_fit:False", "stride:*", "lsize_0:64", "n:1,63,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -68,6 +70,9 @@ class FilledStride(KernelGenerator):
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
         return {"n": int(variant["lsize_0"])}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return int(variant["lsize_0"]) > 1
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n, stride, lsize = kernel.sizes["n"], int(kernel.tags["stride"]), int(kernel.tags["lsize_0"])

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection import DTYPE, GROUPS_FIT, KernelGenerator, choice, size, work_group
-from perfmodel.errors import TagError
 from perfmodel.kernel import Kernel
 
 
@@ -26,6 +25,7 @@ class FiniteDifference(KernelGenerator):
     name = "finite_difference"
     summary = "5-point stencil with a quadratic source term, from local memory or not"
     source = "2016, section 5, finite differences; 2018 slides, finite difference accuracy"
+    limits = "fetch:group in work-groups with a side below 3, which have no inner points"
     tags = (
         DTYPE,
         choice("fetch", "tile fetched: none, as large as the work-group, or that and a halo", "none", "group", "halo"),
@@ -37,6 +37,7 @@ class FiniteDifference(KernelGenerator):
         ("groups_fit:True", "lsizes:16x12", "n:48,96"),
         ("groups_fit:True", "fetch:group", "lsizes:16x12,8x8", "n:210"),
         ("groups_fit:False", "lsizes:16x12,8x16", "n:1,15,75"),
+        ("groups_fit:*", "dtype:float32", "lsizes:8x16,16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -78,7 +79,10 @@ class FiniteDifference(KernelGenerator):
         return program if variant["fetch"] == "halo" else lp.tag_inames(program, {"row": "l.1", "column": "l.0"})
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(*_points(variant))}
+        return {"n": math.lcm(*_points(variant))} if min(_points(variant)) > 0 else {}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return min(_points(variant)) > 0
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
         """Values near 2, with which the sum's terms do not cancel and its rounding stays small beside it."""
@@ -96,10 +100,4 @@ class FiniteDifference(KernelGenerator):
 def _points(variant: Mapping[str, str]) -> tuple[int, int]:
     """The points along axis 0 and axis 1 that a work-group computes."""
     width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
-    if variant["fetch"] != "group":
-        return width, height
-    if min(width, height) < 3:
-        raise TagError(
-            f"a work-group of {width}x{height} has no inner points for fetch:group; ask for 3 or more along both axes"
-        )
-    return width - 2, height - 2
+    return (width - 2, height - 2) if variant["fetch"] == "group" else (width, height)

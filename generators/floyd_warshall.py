@@ -35,6 +35,7 @@ class FloydWarshall(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x4,12x8", "n:48"),
         ("groups_fit:False", "lsizes:16x4,5x8", "n:1,30,37"),
+        ("groups_fit:*", "dtype:float32", "lsizes:8x16,16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

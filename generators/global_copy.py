@@ -30,6 +30,8 @@ class GlobalCopy(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:64", "n:64,320"),
         ("groups_fit:False", "stride:1,3", "lsize_0:64", "n:1,63,200"),
+        ("groups_fit:*", "dtype:float32", "stride:*", "loads:1", "lsize_0:64", "n:64,200"),
+        ("groups_fit:*", "dtype:float32", "loads:1", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -23,7 +23,10 @@ class Launch(KernelGenerator):
         *work_group(256),
         size("groups", "work-groups", 1, 2**4, 2**8, 2**12, 2**16, 2**20, step=2, cases=6),
     )
-    checks = (("lsize_0:64", "groups:1,5"),)
+    checks = (
+        ("lsize_0:64", "groups:1,5"),
+        ("lsize_0:128,256,512", "groups:3"),
+    )
 
     def program(self, variant: Mapping[str, str]) -> Any:
         program = lp.make_kernel(

@@ -59,6 +59,7 @@ class LocalAccess(KernelGenerator):
     name = "local_access"
     summary = "local memory accessed at a stride"
     source = "journal version of the 2018 slides, measurement kernels"
+    limits = "arrays in local memory of more than 32 KiB"
     tags = (
         DTYPE,
         choice("direction", "loads (which are summed), stores, or a load and a store each", *BODIES),
@@ -67,7 +68,11 @@ class LocalAccess(KernelGenerator):
         size("n", "work-items", 2**18, 2**20),
         size("m", f"rounds of {ACCESSES} accesses", 64, 256),
     )
-    checks = (("lstride_0:0,1,3,16", "lsize_0:64", "n:64,192", "m:1,5"),)
+    checks = (
+        ("lstride_0:0,1,3,16", "lsize_0:64", "n:64,192", "m:1,5"),
+        ("dtype:float32", "lstride_0:2,4,8,32", "lsize_0:64", "n:128", "m:3"),
+        ("dtype:float32", "lsize_0:128,256,512", "n:1024", "m:3"),
+    )
 
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])

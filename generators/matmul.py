@@ -66,16 +66,26 @@ def multiplication(name: str, variant: Mapping[str, str], rows: str, depth: str,
     return program
 
 
+LIMITS = "tiled_prefetch:True in work-groups of one row or column"
+
+
+def has_tiles(variant: Mapping[str, str]) -> bool:
+    """Whether the tiles of a variant have an element for each axis of the work-group, or there are none."""
+    return variant["tiled_prefetch"] == "False" or min(int(variant["lsize_0"]), int(variant["lsize_1"])) > 1
+
+
 class SquareMatmul(KernelGenerator):
     """The square case, with one size."""
 
     name = "matmul_sq"
     summary = "square matrix multiplication, with tiles in local memory or without"
     source = "2018 slides, Matmul model; 2016, section 4.1, naive matrix multiplication"
+    limits = LIMITS
     tags = (*TAGS, size("n", "rows and columns", 256, 512, 1024, 2048))
     checks = (
         ("groups_fit:True", "lsize_0:8,16", "lsize_1:8,16", "n:32,48"),
         ("groups_fit:False", "lsize_0:8,16", "lsize_1:4", "n:7,30,45"),
+        ("groups_fit:*", "dtype:float32", "lsizes:16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -83,6 +93,9 @@ class SquareMatmul(KernelGenerator):
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
         return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return has_tiles(variant)
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n = kernel.sizes["n"]
@@ -95,6 +108,7 @@ class Matmul(KernelGenerator):
     name = "matmul"
     summary = "matrix multiplication of several shapes, with tiles in local memory or without"
     source = "2016, section 4.1, matrix multiplication; section 5, 'skinny' matrix multiplication"
+    limits = LIMITS
     tags = (
         *TAGS,
         choice("shape", "n x m by m x l: all equal; l, m or n half of the others; m 8 times the others", *SHAPES),
@@ -103,7 +117,7 @@ class Matmul(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x12", "n:96"),
         ("groups_fit:False", "lsizes:16x12", "n:37,72"),
-        ("groups_fit:*", "dtype:float32", "shape:square", "lsizes:8x8,24x16,32x16", "n:45,96"),
+        ("groups_fit:*", "dtype:float32", "shape:square", "lsizes:8x8,24x16,32x16,16x32", "n:45,96"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -115,7 +129,7 @@ class Matmul(KernelGenerator):
         return {"n": math.lcm(*(2 * multiple if halves == 1 else multiple for multiple, halves in sides))}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        return min(self.arguments(variant, sizes).values()) >= 1
+        return has_tiles(variant) and min(self.arguments(variant, sizes).values()) >= 1
 
     def arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
         halves = SHAPES[variant["shape"]]

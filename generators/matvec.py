@@ -27,6 +27,7 @@ class MatrixVector(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:16,12", "n:48"),
         ("groups_fit:False", "lsize_0:16,15", "n:1,10,100"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:64,128,256,512", "n:500,512"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -25,6 +25,7 @@ class NBody(KernelGenerator):
     name = "nbody"
     summary = "sums of inverse distances between all pairs of positions"
     source = "2016, section 5, n-body"
+    limits = "prefetch:True in work-groups of one work-item"
     tags = (
         DTYPE,
         choice("prefetch", "blocks of positions are fetched to local memory", "True", "False"),
@@ -35,6 +36,7 @@ class NBody(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:64,96", "n:192,576"),
         ("groups_fit:False", "lsize_0:64,96", "n:1,63,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -87,6 +89,9 @@ class NBody(KernelGenerator):
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
         return {"n": int(variant["lsize_0"])}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return variant["prefetch"] == "False" or int(variant["lsize_0"]) > 1
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         x = arrays["x"].reshape(-1, 3)

@@ -34,6 +34,7 @@ class Overlap(KernelGenerator):
     name = "overlap"
     summary = "global loads with work on the chip for each"
     source = "2018 slides, Modeling local-global overlap"
+    limits = "an m of more than 64"
     tags = (
         DTYPE,
         choice("onchip", "work on the chip: multiply-adds alone, or with a load from local memory each", *ROUNDS),
@@ -42,7 +43,11 @@ class Overlap(KernelGenerator):
         size("n", "work-items", 2**20, 2**21),
         size("m", f"elements that a work-item loads, at most {MOST_LOADS}", 16, 64),
     )
-    checks = (("ratio:0,1,5", "lsize_0:64", "n:64,192", "m:1,7"),)
+    checks = (
+        ("ratio:0,1,5", "lsize_0:64", "n:64,192", "m:1,7"),
+        ("dtype:float32", "ratio:2,4,8,16,32", "lsize_0:64", "n:64", "m:3"),
+        ("dtype:float32", "lsize_0:128,256,512", "n:1024", "m:3"),
+    )
 
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])

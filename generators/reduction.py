@@ -47,6 +47,7 @@ class Reduction(KernelGenerator):
     name = "reduction"
     summary = "sums of twice a work-group's elements, by a tree in local memory"
     source = "Panwar et al., Table II, Reduction"
+    limits = "an lsize_0 that is no power of two"
     tags = (
         choice("dtype", "element type", "float32", "float64", "int32"),
         *work_group(256),
@@ -56,6 +57,7 @@ class Reduction(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:1,16,64", "n:128,384"),
         ("groups_fit:False", "lsize_0:2,64", "n:1,129,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

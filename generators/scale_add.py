@@ -31,6 +31,7 @@ class ScaleAdd(KernelGenerator):
     checks = (
         ("groups_fit:True", "stride:*", "lsize_0:64,192", "n:192,576"),
         ("groups_fit:False", "stride:*", "lsize_0:64", "n:1,63,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -67,6 +67,7 @@ class TableCipher(KernelGenerator):
     name = "table_cipher"
     summary = "AES-like encryption by table look-ups that depend on data"
     source = "Panwar et al., Table II, AESEncryptDecrypt; FIPS 197"
+    limits = "an lsize_0 that is no multiple of 4"
     tags = (
         choice("table", "memory that the table of bytes lies in", "global", "constant"),
         number("rounds", "rounds of the cipher", 10, 12, 14),
@@ -77,6 +78,8 @@ class TableCipher(KernelGenerator):
     checks = (
         ("groups_fit:True", "rounds:1,2,10", "lsize_0:4,12,64", "n:48"),
         ("groups_fit:False", "rounds:1,2,10", "lsize_0:12,64", "n:1,25"),
+        ("groups_fit:*", "rounds:12,14", "lsize_0:64", "n:25,48"),
+        ("groups_fit:*", "lsize_0:128,256,512", "n:250,256"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

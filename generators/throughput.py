@@ -101,10 +101,16 @@ class Throughput(KernelGenerator):
     name = "throughput"
     summary = "throughput of one arithmetic operation"
     source = "journal version of the 2018 slides, measurement kernels"
+    limits = "operations that a dtype does not have, and with accumulators:1 or unroll:64 those on two accumulators"
     tags = (
         choice("dtype", "type of the operands", "float32", "float64", "int32", "int64"),
         choice("op", "operation (log and log10 come with an addition)", *(REAL | WHOLE)),
-        choice("accumulators", "independent values a work-item works on", "8", "16", "32", default="32"),
+        choice(
+            "accumulators",
+            "independent values a work-item works on; one or few show latency",
+            *("1", "2", "4", "8", "16", "32"),
+            default="32",
+        ),
         choice(
             "unroll",
             "rounds that the device's compiler is asked to unroll; auto is 8 for single instructions, 1 for others",
@@ -117,6 +123,7 @@ class Throughput(KernelGenerator):
     checks = (
         ("accumulators:8", "unroll:auto", "lsize_0:64", "n:64", "m:16"),
         ("dtype:float32,int32", "op:madd,min", "lsize_0:64", "n:128", "m:67"),
+        ("dtype:float32", "op:madd", "accumulators:8", "unroll:64", "lsize_0:128,256,512", "n:512", "m:130"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -172,7 +179,7 @@ class Throughput(KernelGenerator):
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         operation = OPERATIONS[np.dtype(variant["dtype"]).kind].get(variant["op"])
-        if operation is None:
+        if operation is None or (variant["accumulators"] == "1" and "next" in operation.text):
             return False
         # In 64 rounds of sums of each other, compilers look for algebra for minutes.
         return variant["unroll"] != "64" or operation in REAL.values() or "next" not in operation.text

@@ -24,6 +24,7 @@ class Transpose(KernelGenerator):
     name = "transpose"
     summary = "matrix transposition, with a tile in local memory or strided reads or writes"
     source = "2016, section 4.1, transpose"
+    limits = "padding:1 without tiles, and tiles of one row or column"
     tags = (
         DTYPE,
         choice(
@@ -41,6 +42,7 @@ class Transpose(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsizes:16x12,12x16", "n:48,96"),
         ("groups_fit:False", "lsizes:16x12,8x32", "n:1,7,75"),
+        ("groups_fit:*", "dtype:float32", "lsizes:8x16,16x32,32x8", "n:32,33"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
@@ -78,7 +80,9 @@ class Transpose(KernelGenerator):
         return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        return variant["access"] == "tiled" or variant["padding"] == "0"
+        if variant["access"] == "tiled":
+            return min(int(variant["lsize_0"]), int(variant["lsize_1"])) > 1
+        return variant["padding"] == "0"
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n = kernel.sizes["n"]

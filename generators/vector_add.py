@@ -53,6 +53,7 @@ class VectorAdd(KernelGenerator):
     checks = (
         ("groups_fit:True", "lsize_0:64,192", "n:192,576"),
         ("groups_fit:False", "lsize_0:15,64", "n:1,50,200"),
+        ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -38,6 +38,7 @@ class MatmulDemo(Recipe):
     name = "demo"
     summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"
     models: ClassVar = {"one-term": ONE_TERM, "overlap": OVERLAP}
+    baselines = False
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         fitted, _ = self.sizes(seconds_of)

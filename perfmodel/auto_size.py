@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfmodel.errors import KernelError, TagError
-from perfmodel.measurement import PROTOCOLS, Launch, Protocol, launch_overhead, time_launch
+from perfmodel.measurement import PROTOCOLS, Launch, Protocol, time_launch
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -17,12 +20,17 @@ if TYPE_CHECKING:
 BUDGET_S = 1.0
 """Seconds that measuring the kernel of the largest size may take, all its trials together."""
 
-# The smallest size takes so many times what a launch takes; that of a kernel that does nothing shows its work-groups.
-CLEARLY, CLEARLY_EMPTY = 10, 2
+# The smallest size takes about so many times what a launch takes; that of a kernel that does nothing shows its
+# work-groups.
+CLEARLY, CLEARLY_EMPTY = 10, 4
+# These thresholds are powers of so many seconds, which a small change of the overhead leaves where they are.
+THRESHOLD_STEP = 4
 LARGEST = 40
 # Arrays may take this part of the device's memory.
 MEMORY_SHARE = 0.5
-LOOK = Protocol("look", trials=4, dropped=1, statistic="min")
+# Many trials where they take next to no time: the minimum of a few differs from run to run.
+LOOK = Protocol("look", trials=60, dropped=2, statistic="min", budget_s=0.05, min_trials=3)
+EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
 
 
 def sizes_for(
@@ -61,7 +69,7 @@ def sizes_for(
             tried = kernel
             if seconds > limit:
                 break
-            if found or seconds >= (CLEARLY if launch.arrays() else CLEARLY_EMPTY) * launch_overhead(device):
+            if found or seconds >= _threshold(device, CLEARLY if launch.arrays() else CLEARLY_EMPTY):
                 found.append(2**exponent)
         exponent += step if found else 1
     if tried is not None and not found:
@@ -70,6 +78,13 @@ def sizes_for(
             f"{limit:.3g} s; give sizes by number"
         )
     return found
+
+
+@cache
+def _threshold(device: Device, times: float) -> float:
+    """Seconds of about so many launches: from half to twice as many."""
+    minima = [time_launch(EMPTY, device, Protocol("launch", 10, 1, "min")).seconds for _ in range(7)]
+    return float(THRESHOLD_STEP ** round(math.log(times * statistics.median(minima), THRESHOLD_STEP)))
 
 
 def _fits_memory(launch: Launch, device: Device) -> bool:

@@ -59,6 +59,14 @@ class CalibrationRow:
         return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
 
 
+# The catalogue of recipes, in a checkout and where perfmodel is installed.
+_MODELS = next(
+    path
+    for path in (Path(__file__).parent / "models", Path(__file__).parent.parent / "models")
+    if (path / "__init__.py").is_file()
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A fitted model on one device: predicts without any OpenCL driver.
@@ -181,6 +189,32 @@ class Calibration:
                 f"its values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
             )
         return loaded
+
+    @classmethod
+    def shipped(cls, model: str, device: str) -> Calibration:
+        """A calibration that comes with perfmodel or with an installed package of models.
+
+        >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
+
+        Args:
+            model: name of a recipe's model.
+            device: part of the device's name, or its key.
+
+        Raises:
+            CalibrationError: if there is none, or more than one.
+        """
+        found = {path.stem: path for path in sorted(_MODELS.glob("*.json"))}
+        chosen = [
+            stem
+            for stem in found
+            if stem.startswith(f"{model}-") and device.lower().replace(" ", "-") in stem.removeprefix(f"{model}-")
+        ]
+        if len(chosen) != 1:
+            raise CalibrationError(
+                f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
+                f"are {', '.join(found) or 'none'}); calibrate yourself by 'perfmodel reproduce {model}'"
+            )
+        return cls.load(found[chosen[0]])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibration):

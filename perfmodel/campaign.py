@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from perfmodel.model import Model
 
 FAILED = "failed"
+NOT_REACHED = "not reached within the budget"
+"""The flag of a kernel that was neither in the store nor measured before the budget was spent."""
 # A kernel measured while something else slowed the device down is measured again, so often and after waiting so long.
 ATTEMPTS = 4
 WAIT_SECONDS = 5.0
@@ -44,6 +48,7 @@ def measure(
     store: Store | str | os.PathLike[str] | None = None,
     protocol: Protocol | str = "unified",
     progress: bool | None = None,
+    budget_s: float | None = None,
 ) -> pd.DataFrame:
     """The feature table of kernels: one row a kernel, one column a feature.
 
@@ -53,22 +58,27 @@ def measure(
         store: where times are kept; what it already holds is not measured again. None keeps nothing.
         protocol: how often a kernel runs and what its time is: a name of `PROTOCOLS`, or your own.
         progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
+        budget_s: no further kernel is measured once measuring took so many seconds; at least one is, unless this is 0.
+            The kernels' families then take turns, so that what is reached is a part of each. What the store holds
+            costs nothing: calling again goes on.
 
     Returns:
         Columns ``kernel``, ``variant``, ``sizes``, the output feature, every input feature, ``flags`` and ``key``
         (of the store); the index is a label for each row, ``attrs`` hold the device's fingerprint and the protocol.
-        A kernel that can't be measured has the time NaN and the flag ``failed: reason``.
+        A kernel that can't be measured has the time NaN and the flag ``failed: reason``, one that the budget didn't
+        reach NaN and `NOT_REACHED`.
 
     Raises:
         FeatureError, CountingError: for a feature that a kernel can't give; nothing is measured then.
         DeviceError, StoreError: as their names say.
-        MeasurementError: if there is no kernel, or none could be measured.
+        MeasurementError: if there is no kernel, or none could be measured, or the budget is negative.
     """
     import pandas as pd
 
     kernels, models = [kernels] if isinstance(kernels, Kernel) else list(kernels), _models(model)
     if not kernels:
         raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
+    check_budget(budget_s)
     chosen = _protocol(protocol)
     output, output_name = models[0].output, models[0].output_name
     features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
@@ -76,7 +86,7 @@ def measure(
     if isinstance(output, MeasuredFeature):
         target: Device = output.select_device(device)
         with _opened(store) as opened:
-            results = _measured(kernels, target, opened, chosen, progress)
+            results = _measured(kernels, target, opened, chosen, progress, budget_s)
         attrs = {"device": target.fingerprint(), "protocol": asdict(chosen), "output": output_name}
     else:
         results = [(number(output, kernel), (), "") for kernel in kernels]
@@ -97,11 +107,22 @@ def measure(
     return table
 
 
+def check_budget(budget_s: float | None) -> None:
+    """Raises MeasurementError for a budget that is negative or no number."""
+    if budget_s is not None and not budget_s >= 0:
+        raise MeasurementError(f"a budget of {budget_s:g} s is none; give seconds, or 0 to measure nothing new")
+
+
 Result = tuple[float, tuple[str, ...], str]
 
 
 def _measured(
-    kernels: Sequence[Kernel], device: Device, store: Store, protocol: Protocol, progress: bool | None
+    kernels: Sequence[Kernel],
+    device: Device,
+    store: Store,
+    protocol: Protocol,
+    progress: bool | None,
+    budget_s: float | None,
 ) -> list[Result]:
     """Seconds, flags and key for each kernel, from the store where it has them."""
     keys = [measurement_key(k.program.content, k.sizes, device.fingerprint(), protocol) for k in kernels]
@@ -109,18 +130,45 @@ def _measured(
     results: dict[str, Result] = {
         key: (found.seconds, _doubts(by_key[key], found.flags), key) for key, found in store.get_many(by_key).items()
     }
-    missing = {key: kernel for key, kernel in by_key.items() if key not in results}
-    if missing:
-        results |= _new_times(missing, device, store, protocol, progress)
+    order = by_key if budget_s is None else _taking_turns(by_key)
+    missing = {key: kernel for key, kernel in order.items() if key not in results}
+    if missing and budget_s != 0:
+        results |= _new_times(missing, device, store, protocol, progress, budget_s)
+    results |= {key: (np.nan, (NOT_REACHED,), key) for key in missing if key not in results}
     if all(np.isnan(seconds) for seconds, _, _ in results.values()):
         raise MeasurementError(f"no kernel could be measured; the first one {results[keys[0]][1][0]}")
     return [results[key] for key in keys]
 
 
+def _taking_turns(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
+    """First one kernel of each family, then the second of each, and so on; within a family, ordered by key.
+
+    Keys are hashes, so that this order is as good as random, and the same in every process.
+    """
+    families: dict[str, list[str]] = {}
+    for key in sorted(kernels):
+        families.setdefault(kernels[key].name, []).append(key)
+    turns = itertools.zip_longest(*families.values())
+    return {key: kernels[key] for turn in turns for key in turn if key is not None}
+
+
 def _new_times(
-    kernels: Mapping[str, Kernel], device: Device, store: Store, protocol: Protocol, progress: bool | None
+    kernels: Mapping[str, Kernel],
+    device: Device,
+    store: Store,
+    protocol: Protocol,
+    progress: bool | None,
+    budget_s: float | None,
 ) -> dict[str, Result]:
-    """Measures every kernel, and again those that were measured while the device was disturbed."""
+    """Measures every kernel, and again those that were measured while the device was disturbed.
+
+    Kernels that the budget leaves no time for are not in the result.
+    """
+    started = time.monotonic()
+
+    def is_spent() -> bool:
+        return budget_s is not None and time.monotonic() - started > budget_s
+
     reference = Reference(device)
     results: dict[str, Result] = {}
     around: dict[str, float] = {}
@@ -130,6 +178,8 @@ def _new_times(
             reference.wait(WAIT_SECONDS)
         before = reference.seconds()
         for key in _with_progress(todo, progress):
+            if is_spent() and any(np.isfinite(seconds) for seconds, _, _ in results.values()):
+                break
             timing = _timed(kernels[key], device, protocol)
             after = reference.seconds()
             better = key in results and not isinstance(timing, str) and max(before, after) <= around[key]
@@ -137,9 +187,9 @@ def _new_times(
                 results[key] = _kept(timing, kernels[key], key, device, store, protocol)
                 around[key] = max(before, after)
             before = after
+        todo = [key for key in todo if key in results and not np.isnan(results[key][0])]
         todo = [key for key in todo if reference.is_disturbed(around[key]) or NOISY in results[key][1]]
-        todo = [key for key in todo if not np.isnan(results[key][0])]
-        if not todo:
+        if not todo or is_spent():
             break
     for key in (key for key in todo if reference.is_disturbed(around[key])):
         results[key] = (results[key][0], (*results[key][1], DISTURBED), key)
@@ -219,8 +269,6 @@ def _opened(store: Store | str | os.PathLike[str] | None) -> Iterator[Store]:
 
 def _with_progress(keys: Sequence[str], progress: bool | None) -> Iterator[str]:
     """The keys, with a bar and the time left once that has lasted two seconds, on a terminal only."""
-    import time
-
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

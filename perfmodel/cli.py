@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"perfmodel: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        store = getattr(parsed, "store", None) or (getattr(parsed, "out", None) if parsed.run is _demo else None)
+        store = getattr(parsed, "store", None)
         print(f"perfmodel: interrupted{f'; what was measured is kept in {store}' if store else ''}", file=sys.stderr)
         return 130
     except BrokenPipeError:
@@ -63,10 +63,25 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
     print(f"perfmodel: warning: {message}", file=sys.stderr)
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """Options may stand between tags."""
+
+    _is_inside = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._is_inside:
+            return super().parse_known_args(args, namespace)
+        self._is_inside = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inside = False
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="perfmodel", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"perfmodel {perfmodel.__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_CommandParser)
 
     def command(run: Callable[[Any], None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary + ".", epilog=f"example: {example}")
@@ -117,6 +132,17 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
     added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
     added.add_argument("--free", action="store_true", help="let parameters be negative")
+    added = command(
+        _suggest,
+        "suggest",
+        "measure kernels and search the features for a model of their times",
+        "perfmodel suggest --measurements dtype:float32 n:1024 --evaluation matmul n:1536 --out model.txt",
+    )
+    _tags(added, "+", "--measurements", action="append", required=True)
+    _tags(added, "+", "--evaluation", action="append", default=[])
+    _conditions(added)
+    added.add_argument("--out", default="model.txt", help="file to write, for calibrate @FILE (default: %(default)s)")
+    added.add_argument("--terms", type=int, default=12, metavar="N", help="at most so many (default: %(default)s)")
     for run, name, summary in (
         (_predict, "predict", "predict the time of kernels"),
         (_explain, "explain", "say where the predicted time of kernels goes"),
@@ -126,13 +152,21 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("calibration", help="file that calibrate or demo wrote")
         _tags(added, "+")
     added = command(
-        _demo,
+        _reproduce,
+        "reproduce",
+        "calibrate a recipe's models here, predict its evaluation kernels, and write its tables",
+        "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
+    )
+    added.add_argument("recipe", metavar="NAME", help="a recipe's name; a wrong one lists them")
+    _recipe_options(added, None)
+    added = command(
+        _reproduce,
         "demo",
-        "calibrate two models of matrix multiplication here and check them",
+        "calibrate two models of matrix multiplication here and check them; short for: reproduce demo",
         "perfmodel demo --device gpu",
     )
-    _conditions(added)
-    added.add_argument("--out", default="demo-out", help="folder for results (default: %(default)s)")
+    added.set_defaults(recipe="demo")
+    _recipe_options(added, "demo-out")
     return parser
 
 
@@ -144,6 +178,17 @@ def _conditions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
     parser.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
     parser.add_argument("--protocol", help="unified, perflex or quick (default: unified)")
+
+
+def _recipe_options(parser: argparse.ArgumentParser, out: str | None) -> None:
+    _conditions(parser)
+    parser.add_argument("--out", default=out, help=f"folder for results (default: {out or 'NAME-out'})")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="measure new kernels for no longer, all families in turn; the next run goes on (default: measure all)",
+    )
 
 
 def _devices(parsed: argparse.Namespace) -> None:
@@ -189,6 +234,10 @@ def _kernels(parsed: argparse.Namespace) -> None:
     from perfmodel.collection import ALL_GENERATORS
     from perfmodel.report.kernel_list import as_json, as_text
 
+    if parsed.device:
+        from perfmodel.device import find_device
+
+        find_device(parsed.device)
     kernels = _selected(parsed.tags, parsed.device) if parsed.tags else None
     if parsed.json:
         names = {kernel.name for kernel in kernels or ()}
@@ -244,6 +293,35 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     print(f"\nwritten to {parsed.out}")
 
 
+def _suggest(parsed: argparse.Namespace) -> None:
+    import shlex
+    from pathlib import Path
+
+    from perfmodel.campaign import measure
+    from perfmodel.model import Model
+    from perfmodel.suggestion import OUTPUT, suggest
+    from perfmodel.suggestion.report import as_file, as_text
+
+    _check_writable(parsed.out)
+    parsed.store = parsed.store or os.path.splitext(parsed.out)[0] + ".sqlite"  # noqa: PTH122
+    kernels, checks = (
+        [kernel for tags in sets for kernel in _selected(tags, parsed.device)]
+        for sets in (parsed.measurements, parsed.evaluation)
+    )
+    conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
+    table = measure([*kernels, *checks], Model(OUTPUT, "p_time"), **conditions)
+    found = suggest(
+        kernels,
+        table.iloc[: len(kernels)],
+        evaluation=(checks, table.iloc[len(kernels) :]) if checks else None,
+        terms=parsed.terms,
+        tell=lambda message: print(f"{message} …", flush=True),
+    )
+    command = shlex.join(["perfmodel", *sys.argv[1:]])
+    Path(parsed.out).write_text(as_file(found, command), encoding="utf-8")
+    print(f"\n{as_text(found)}\n\nwritten to {parsed.out}")
+
+
 def _predict(parsed: argparse.Namespace) -> None:
     from perfmodel.report.tables import grid, seconds
 
@@ -272,7 +350,7 @@ def _rank(parsed: argparse.Namespace) -> None:
     print(grid(["kernel", "predicted", "times the best"], lines))
 
 
-def _demo(parsed: argparse.Namespace) -> None:
+def _reproduce(parsed: argparse.Namespace) -> None:
     import shlex
     from pathlib import Path
 
@@ -280,23 +358,22 @@ def _demo(parsed: argparse.Namespace) -> None:
     from perfmodel.device import find_device
     from perfmodel.store import Store
 
+    chosen = recipe.recipe(parsed.recipe)
     device = find_device(parsed.device)
     print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
-    folder = Path(parsed.out)
-    with Store(parsed.store or report.prepared(folder) / "perfmodel.sqlite") as store:
+    folder = Path(parsed.out or f"{chosen.name}-out")
+    parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
+    with Store(parsed.store) as store:
         outcome = recipe.run(
-            recipe.recipe("demo"),
+            chosen,
             device=device,
             store=store,
             protocol=parsed.protocol,
+            budget_s=parsed.budget,
             command=shlex.join(["perfmodel", *sys.argv[1:]]),
             tell=lambda message: print(f"{message} …", flush=True),
         )
-    for name, calibration in outcome.calibrations.items():
-        print(f"\nmodel {name}:")
-        for line in (*calibration.model.string.source.strip().splitlines(), "", *calibration.parameter_lines()):
-            print(f"    {line}".rstrip())
-    print(f"\n{report.comparison(outcome)}\n\n{report.verdict(outcome)}\n")
+    print(f"\n{report.weights(outcome)}\n\n{report.text(outcome)}\n")
     for path in report.write(outcome, folder):
         print(f"written: {path}")
 

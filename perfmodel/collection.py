@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel import registry
 from perfmodel.device.buffers import random_values
-from perfmodel.errors import TagError, nearest
+from perfmodel.errors import CountingError, PerfmodelError, TagError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.size_series import SizeSeries, parse_size
 from perfmodel.work_removal import isolate_accesses
@@ -44,6 +46,7 @@ class Tag:
         values: all values that ``name:*`` selects.
         is_open: whether a filter may ask for positive whole numbers beyond `values`.
         is_size: whether the tag is a size of the kernel, rather than a variant of its code.
+        pattern: regular expression of what else may be asked for where the tag is open, `others` in words.
         step, cases: of the series of powers of two that a size is measured at, see `SizeSeries`.
     """
 
@@ -55,6 +58,8 @@ class Tag:
     is_size: bool = False
     step: int = 1
     cases: int = 4
+    pattern: str = ""
+    others: str = "other whole numbers"
 
     def select(self, asked: str | None) -> tuple[str, ...]:
         """The values that a filter's ``a,b`` or ``*`` selects.
@@ -69,7 +74,7 @@ class Tag:
         chosen = tuple(dict.fromkeys(value.strip() for value in asked.split(",")))
         for value in chosen:
             if value not in self.values and not (self.is_open and self._opens(value)):
-                others = ", 2^10, 2^(7+t), auto and other whole numbers" if self.is_size else " and other whole numbers"
+                others = f", 2^10, 2^(7+t), auto and {self.others}" if self.is_size else f" and {self.others}"
                 raise TagError(
                     f"tag {self.name!r} has no value {value[:40]!r}{nearest(value, self.values)} (it has "
                     f"{', '.join(self.values)}{others if self.is_open else ''})"
@@ -77,6 +82,8 @@ class Tag:
         return tuple(str(int(v)) if v.isdecimal() else v for v in chosen)
 
     def _opens(self, value: str) -> bool:
+        if self.pattern and re.fullmatch(self.pattern, value):
+            return True
         found = parse_size(value, self.step, self.cases)
         return found is not None and (self.is_size or value.isdecimal())
 
@@ -117,8 +124,18 @@ GROUPS_FIT = choice(
 )
 
 
+MOST_REASONS = 3
+"""Families of which an error says why none of their kernels is selected."""
 WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by themselves", "False", "True")
 """The tag that every family has beside its own: see `isolate_accesses`."""
+
+
+RESERVED = (WORK_REMOVED.name, LSIZES, "generator", "kept")
+"""What kernels and filters have beside a family's own tags."""
+
+
+class GeneratorError(TagError):
+    """A generator that is wrong in itself, whatever is asked of it."""
 
 
 class KernelGenerator(ABC):
@@ -129,12 +146,14 @@ class KernelGenerator(ABC):
 
     Attributes:
         source: where the family was published.
+        limits: which combinations of tags `fits` leaves out, for the error where nothing else was asked for.
         checks: filters with small sizes, at each of which all choices of the family are checked against `reference`.
     """
 
     name: str
     summary: str
     source: str = ""
+    limits: str = ""
     tags: tuple[Tag, ...]
     checks: tuple[tuple[str, ...], ...]
 
@@ -170,10 +189,104 @@ class KernelGenerator(ABC):
         """Every selected variant at every selected size, in the order of the tags' values."""
         result = []
         for variant in self._variants(filters):
-            found = list(self._sizes(variant, filters, device))
+            found = self._sizes(variant, filters, device)
             bases = self._programs(variant, WORK_REMOVED.select(filters.get(WORK_REMOVED.name))) if found else []
-            result += [base.at(**self.arguments(variant, sizes)) for base in bases for sizes in found]
+            result += [base.at(**self._arguments(variant, sizes)) for base in bases for sizes in found]
         return result
+
+    def check_values(self, filters: Mapping[str, str]) -> None:
+        """Raises TagError for the first value asked for that is none of this family's."""
+        self._choices(filters)
+        for tag in (*self.tags, WORK_REMOVED):
+            tag.select(filters.get(tag.name))
+
+    def why_none(self, filters: Mapping[str, str], device: Device | str | None = None) -> str:
+        """The reason, and what to ask for instead, where `kernels` gives none."""
+        choices = [(v, list(self._asked_sizes(v, filters))) for v in self._variants(filters)]
+        if any(self._sizes(variant, filters, device) for variant, _ in choices):
+            return "they have no global access to keep; leave out work_removed:True"
+        for variant, asked in choices:
+            for sizes in asked:
+                for name, multiple in self._multiples(variant).items():
+                    if reason := self._why_not(variant, sizes, name, multiple):
+                        return reason
+        for variant, _ in choices:
+            for sizes in self._asked_sizes(variant, {}):
+                if self._is_possible(variant, sizes):
+                    example = " ".join(f"{name}:{value}" for name, value in sizes.items())
+                    return f"no variant has these sizes; ask for others, such as {example}" + self._limits
+        return "no size has such a variant; ask for other variants" + self._limits
+
+    @property
+    def _limits(self) -> str:
+        return f" (there are none with {self.limits})" if self.limits else ""
+
+    def _asked_sizes(self, variant: Mapping[str, str], filters: Mapping[str, str]) -> Iterable[dict[str, int]]:
+        """Those that filters name; the listed ones of a size that is left to the device."""
+        tags = [tag for tag in self.tags if tag.is_size]
+        choices = [self._size_values(tag, filters.get(tag.name), variant) for tag in tags]
+        for place, tag in enumerate(tags):
+            if not all(isinstance(value, int) for value in choices[place]):
+                choices[place] = self._size_values(tag, None, variant)
+        for values in itertools.islice(itertools.product(*choices), 1000):
+            yield {tag.name: int(str(value)) for tag, value in zip(tags, values, strict=True)}
+
+    def _why_not(self, variant: Mapping[str, str], sizes: Mapping[str, int], name: str, multiple: int) -> str:
+        """What is wrong with one size, if that is all."""
+        groups_fit = variant.get(GROUPS_FIT.name)
+        moved = {tag: self._moved(tag, value, variant) for tag, value in sizes.items()}
+        if moved[name] == sizes[name] or not self._is_possible(variant, moved):
+            return ""
+        must = "can't be" if groups_fit == "False" else "must be"
+        below = sizes[name] // multiple * multiple
+        better = [below] if below and self._is_possible(variant, {**moved, name: below}) else []
+        other = {"True": "False", "False": "True"}.get(groups_fit or "")
+        return (
+            f"{name} {must} a multiple of {multiple}"
+            + (f" with {GROUPS_FIT.name}:{groups_fit}" if groups_fit else "")
+            + f"; ask for {' or '.join(f'{name}:{value}' for value in [*better, moved[name]])}"
+            + (f", or {GROUPS_FIT.name}:{other}" if other else "")
+        )
+
+    def _called(self, method: str, *arguments: Any) -> Any:
+        """What a method of the subclass gives; what goes wrong in it is said of the generator."""
+        try:
+            return getattr(self, method)(*arguments)
+        except PerfmodelError:
+            raise
+        except Exception as error:
+            raise GeneratorError(
+                f"generator {self.name!r} failed in {method}(…) with {type(error).__name__}: {error}; mend it"
+            ) from error
+
+    def _arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
+        found = self._called("arguments", variant, sizes)
+        if not isinstance(found, Mapping):
+            raise GeneratorError(
+                f"arguments(…) of generator {self.name!r} gives {found!r:.40}; return a dictionary of numbers"
+            )
+        return found
+
+    def _multiples(self, variant: Mapping[str, str]) -> dict[str, int]:
+        """Those beyond 1."""
+        found = self._called("multiples", variant)
+        known = [tag.name for tag in self.tags if tag.is_size]
+        if not isinstance(found, Mapping):
+            raise GeneratorError(
+                f"multiples(…) of generator {self.name!r} gives {found!r:.40}; return a dictionary of whole numbers"
+            )
+        for name, multiple in found.items():
+            if name not in known:
+                raise GeneratorError(
+                    f"multiples(…) of generator {self.name!r} has {name!r}, which is no size; name one of "
+                    f"{', '.join(known) or 'its sizes, of which it has none'}{nearest(str(name), known)}"
+                )
+            if not isinstance(multiple, int) or multiple < 1:
+                raise GeneratorError(
+                    f"multiples(…) of generator {self.name!r} says {name!r} must be a multiple of {multiple!r}; "
+                    "return a whole number of 1 or more"
+                )
+        return {name: multiple for name, multiple in found.items() if multiple > 1}
 
     def _programs(self, variant: Mapping[str, str], work_removed: Sequence[str]) -> list[Kernel]:
         """The variant's kernel, and those of its single accesses, with sizes still open."""
@@ -182,24 +295,33 @@ class KernelGenerator(ABC):
         return [*whole, *(isolate_accesses(base) if "True" in work_removed else [])]
 
     def _base(self, variant: Mapping[str, str]) -> Kernel:
-        return Kernel(self.program(variant), {"generator": self.name, **variant})
+        program = self._called("program", variant)
+        if program is None:
+            raise GeneratorError(f"program(…) of generator {self.name!r} gives None; return the program that it makes")
+        return Kernel(program, {"generator": self.name, **variant})
 
     def _variants(self, filters: Mapping[str, str]) -> Iterable[dict[str, str]]:
-        tags = [tag for tag in self.tags if not tag.is_size]
-        sides = [tag.name for tag in tags if tag.name.startswith("lsize_")]
-        groups = _work_groups(filters[LSIZES], len(sides)) if LSIZES in filters and sides else None
-        choices = [tag.select(filters.get(tag.name)) for tag in tags]
+        names = [tag.name for tag in self.tags if not tag.is_size]
+        sides = [name for name in names if name.startswith("lsize_")]
+        *choices, groups = self._choices(filters)
         for values in itertools.product(*choices):
-            variant = {tag.name: value for tag, value in zip(tags, values, strict=True)}
-            for group in groups or [()]:
-                yield variant | dict(zip(sides, map(str, group), strict=False))
+            variant = dict(zip(names, values, strict=True))
+            for group in groups:
+                yield variant | dict(zip(sides, group, strict=False))
+
+    def _choices(self, filters: Mapping[str, str]) -> list[Sequence[Any]]:
+        """The values of each tag that is no size; last, whole work-groups, none of which has a side if unasked for."""
+        tags = [tag for tag in self.tags if not tag.is_size]
+        rank = sum(tag.name.startswith("lsize_") for tag in tags)
+        groups = _work_groups(filters[LSIZES], rank) if LSIZES in filters and rank else [()]
+        return [*(tag.select(filters.get(tag.name)) for tag in tags), [tuple(map(str, group)) for group in groups]]
 
     def _sizes(
         self, variant: Mapping[str, str], filters: Mapping[str, str], device: Device | str | None
-    ) -> Iterable[dict[str, int]]:
+    ) -> list[dict[str, int]]:
         tags = [tag for tag in self.tags if tag.is_size]
         choices = [self._size_values(tag, filters.get(tag.name), variant) for tag in tags]
-        seen = []
+        seen: list[dict[str, int]] = []
         for values in itertools.product(*choices):
             for sizes in self._resolved({tag.name: v for tag, v in zip(tags, values, strict=True)}, variant, device):
                 if sizes not in seen and self._is_possible(variant, sizes):
@@ -220,16 +342,16 @@ class KernelGenerator(ABC):
         return result
 
     def _moved(self, name: str, value: int, variant: Mapping[str, str]) -> int:
-        multiple = self.multiples(variant).get(name, 1)
+        multiple = self._multiples(variant).get(name, 1)
         if variant.get(GROUPS_FIT.name) == "False":
             return value - 1 if multiple > 1 and value % multiple == 0 else value
         return -(-value // multiple) * multiple
 
     def _is_possible(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        multiples = {name: multiple for name, multiple in self.multiples(variant).items() if multiple > 1}
+        multiples = self._multiples(variant)
         has_remainders = any(sizes[name] % multiple for name, multiple in multiples.items())
         groups_fit = variant.get(GROUPS_FIT.name) != "False"
-        return (not multiples or has_remainders != groups_fit) and self.fits(variant, sizes)
+        return (not multiples or has_remainders != groups_fit) and bool(self._called("fits", variant, sizes))
 
     def _resolved(
         self, sizes: Mapping[str, int | SizeSeries], variant: Mapping[str, str], device: Device | str | None
@@ -245,14 +367,17 @@ class KernelGenerator(ABC):
         from perfmodel.device import find_device
 
         ((name, series),) = open_series.items()
-        base = self._base(variant)
+        bases: list[Kernel] = []
 
         def at(value: int) -> dict[str, int]:
             return {tag: given.get(tag, self._moved(name, value, variant)) for tag in sizes}
 
         def kernel_at(value: int) -> Kernel | None:
-            possible = self._is_possible(variant, at(value))
-            return base.at(**self.arguments(variant, at(value))) if possible else None
+            if not self._is_possible(variant, at(value)):
+                return None
+            # A variant that no size has may have no program either.
+            bases[:] = bases or [self._base(variant)]
+            return bases[0].at(**self._arguments(variant, at(value)))
 
         target = device if not isinstance(device, str | None) else find_device(device)
         values = sizes_for(
@@ -260,7 +385,7 @@ class KernelGenerator(ABC):
             series.step,
             series.cases,
             kernel_at,
-            at_least=self.multiples(variant).get(name, 1),
+            at_least=self._multiples(variant).get(name, 1),
         )
         return [at(value) for value in values]
 
@@ -297,6 +422,7 @@ class KernelCollection:
     def __init__(self, generators: Iterable[KernelGenerator]) -> None:
         self.generators: dict[str, KernelGenerator] = {}
         for generator in generators:
+            _check_generator(generator)
             if generator.name in self.generators:
                 raise TagError(f"two generators are called {generator.name!r}; rename one of them")
             self.generators[generator.name] = generator
@@ -305,8 +431,8 @@ class KernelCollection:
         """The kernels that the tags select, in a stable order.
 
         A bare name selects a generator; several select several, none selects all generators that have every tag
-        mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not mentioned
-        has its default. Among several generators, a tag applies to those that have it.
+        and value mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not
+        mentioned has its default. Among several generators, a tag applies to those that have it.
 
         Args:
             device: for which ``auto`` sizes are chosen, by measuring there; the best one found if left out.
@@ -327,9 +453,21 @@ class KernelCollection:
                 )
         if LSIZES in filters and (sides := [tag for tag in filters if tag.startswith("lsize_")]):
             raise TagError(f"{LSIZES} and {sides[0]} both say what a work-group is; leave one out")
-        kernels = [kernel for generator in chosen for kernel in generator.kernels(filters, device)]
+        kernels: list[Kernel] = []
+        errors: list[PerfmodelError] = []
+        for generator in chosen:
+            try:
+                kernels += generator.kernels(filters, device)
+            except (TagError, CountingError) as error:
+                # Families that were not asked for by name may have no such kernels.
+                if names or isinstance(error, GeneratorError):
+                    raise
+                errors.append(error)
+        if not kernels and errors:
+            raise errors[0]
         if not kernels:
-            raise TagError(f"tags {list(tags)} select no kernel: no variant fits these sizes; ask for other sizes")
+            reasons = [f"of {g.name!r}, {g.why_none(filters, device)}" for g in chosen[:MOST_REASONS]]
+            raise TagError(f"tags {list(tags)} select no kernel: {'; '.join(reasons)}")
         return kernels
 
     def generator(self, name: str) -> KernelGenerator:
@@ -365,7 +503,43 @@ class KernelCollection:
         chosen = [g for g in self.generators.values() if _tag_names(g) >= set(filters)]
         if not chosen:
             raise TagError(f"no generator has all of the tags {', '.join(filters)}; name the generators to select")
-        return chosen
+        fitting, reasons = [], []
+        for generator in chosen:
+            try:
+                generator.check_values(filters)
+            except TagError as error:
+                reasons.append(error)
+            else:
+                fitting.append(generator)
+        if not fitting:
+            raise reasons[0]
+        return fitting
+
+
+def _check_generator(generator: KernelGenerator) -> None:
+    """Refuses what a filter could not select by, or a report not tell apart."""
+    if not isinstance(generator, KernelGenerator):
+        what = f"{generator.__name__}()" if inspect.isclass(generator) else "an instance of a KernelGenerator"
+        raise GeneratorError(f"{generator!r:.60} is no generator; give {what}")
+    place = f"generator {type(generator).__name__} of module {type(generator).__module__}"
+    for attribute in ("name", "summary", "tags", "checks"):
+        if not hasattr(generator, attribute):
+            raise GeneratorError(f"{place} has no {attribute}; give it one as an attribute of the class")
+    if not isinstance(generator.name, str) or not generator.name.isidentifier():
+        raise GeneratorError(f"{place} is called {generator.name!r}; name it with letters, digits and underscores")
+    if not isinstance(generator.tags, tuple) or not all(isinstance(tag, Tag) for tag in generator.tags):
+        raise GeneratorError(
+            f"tags of {place} are no tuple of tags; write tags = (choice(…), size(…)), a comma behind each"
+        )
+    names = [tag.name for tag in generator.tags]
+    for name in names:
+        if not name.isidentifier() or name in RESERVED:
+            raise GeneratorError(
+                f"{place} has a tag {name!r}; name it with letters, digits and underscores, and none of "
+                f"{', '.join(RESERVED)}"
+            )
+        if names.count(name) > 1:
+            raise GeneratorError(f"{place} has two tags {name!r}; rename one of them")
 
 
 def _tag_names(generator: KernelGenerator) -> set[str]:

@@ -119,9 +119,9 @@ class LoopyProgram:
         from loopy.schedule import CallKernel
         from loopy.schedule.tools import get_subkernel_arg_info
 
-        from perfmodel.counting.loopy_counts import one_line
+        from perfmodel.counting.loopy_counts import muted, one_line
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), muted():
             warnings.simplefilter("ignore")
             try:
                 program = lp.preprocess_program(lp.infer_unknown_types(self.translation_unit))
@@ -179,7 +179,7 @@ class LoopyProgram:
             )
 
     def _elements(self, array: Any, context: Mapping[str, float]) -> int:
-        """Elements from the array's first to its last, with the gaps that its strides leave."""
+        """Elements from the buffer's start to the array's last, with the gaps that its offset and strides leave."""
         from pymbolic import evaluate
 
         steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
@@ -192,6 +192,7 @@ class LoopyProgram:
         if 0 in extents:
             return 0
         last = sum((n - 1) * int(evaluate(step, context)) for n, step in zip(extents, steps, strict=True))
+        last += self._offset(array, context)
         limit = np.iinfo(self.translation_unit.default_entrypoint.index_dtype.numpy_dtype).max
         if last >= limit:
             raise KernelError(
@@ -199,3 +200,19 @@ class LoopyProgram:
                 f"{limit.bit_length()}-bit index reaches; make the kernel with index_dtype=numpy.int64"
             )
         return last + 1
+
+    def _offset(self, array: Any, context: Mapping[str, float]) -> int:
+        """Of the array in its buffer: 0 where the generated code leaves it to the caller, see `launch`."""
+        from loopy.symbolic import get_dependencies, parse
+        from pymbolic import evaluate
+
+        offset = parse(array.offset) if isinstance(array.offset, str) else array.offset or 0
+        if not get_dependencies(offset) <= set(context):
+            return 0
+        value = int(evaluate(offset, context))
+        if value < 0:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has offset {value}, which is before its buffer; make it "
+                "0 or more"
+            )
+        return value

@@ -2,81 +2,88 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from perfmodel import registry
-from perfmodel.errors import PerfmodelError, nearest
+from perfmodel.errors import FitError, KernelError, PerfmodelError, nearest
+from perfmodel.outcome import CALIBRATION, EVALUATION, Cost, Outcome, Row
+from perfmodel.predictor import CalibratedModel, Predictor
+from perfmodel.summary import summarize
+from perfmodel.vocabulary import Feature, evaluate_all
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from perfmodel.calibration import Calibration
     from perfmodel.device import Device
     from perfmodel.kernel import Kernel
+    from perfmodel.model import Model
     from perfmodel.store import Store
 
-CALIBRATION, EVALUATION = "calibration", "evaluation"
+__all__ = [
+    "CALIBRATION",
+    "EVALUATION",
+    "Outcome",
+    "Recipe",
+    "Row",
+    "TagFilter",
+    "recipe",
+    "recipes",
+    "run",
+    "summarize",
+]
+
 TagFilter = Sequence[str]
 
 
 class Recipe(ABC):
-    """A catalogue entry: model strings, a measurement set, an evaluation set, and what is compared."""
+    """A catalogue entry: model strings, a measurement set, an evaluation set, and what is compared.
+
+    Attributes:
+        models: model strings by name; the last one is the one that the verdict is about.
+        ranked: whether the variants of an evaluation kernel compete for being the fastest at each size.
+        baselines: whether a roofline and a random forest are fitted to the same measurements and compared.
+        published: relative errors, geometric means as fractions, by the device that they were published for and by
+            the label of a line of the table.
+    """
 
     name: str
     summary: str
     output = "f_cl_wall_time"
     protocol = "unified"
-    # Model strings by name; the last one is the one that the verdict is about.
     models: ClassVar[dict[str, str]]
+    ranked: ClassVar[bool] = True
+    baselines: ClassVar[bool] = True
+    published: ClassVar[Mapping[str, Mapping[str, float]]] = {}
 
     @abstractmethod
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
-        """Filters of the kernels to calibrate with; `seconds_of` times one kernel, to choose sizes for the device."""
+        """Filters of the kernels to calibrate with; `seconds_of` times one kernel, to choose sizes for the device.
+
+        Kernels that several filters select are taken once.
+        """
 
     @abstractmethod
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         """Filters of the kernels to predict, none of which may be in the measurement set."""
 
+    def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
+        """Of `Model.fit` for the model of this name, such as bounds that follow from what the device says of itself."""
+        return {}
 
-@dataclass(frozen=True)
-class Row:
-    """One kernel under one model: what was measured and what was predicted."""
+    def label(self, kernel: Kernel) -> str:
+        """The line of the table that an evaluation kernel belongs to.
 
-    model: str
-    kernel: str
-    variant: str
-    sizes: dict[str, int]
-    role: str
-    measured_s: float | None
-    predicted_s: float | None
-    predicted_std_s: float | None
-    flags: tuple[str, ...] = ()
-
-    @property
-    def error(self) -> float:
-        """|predicted - measured| / measured; NaN where either is missing."""
-        if not self.measured_s or self.predicted_s is None:
-            return float("nan")
-        return abs(self.predicted_s - self.measured_s) / self.measured_s
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """All that running a recipe on one device gave; `report` prints, plots and stores it."""
-
-    recipe: Recipe
-    command: str
-    device: dict[str, Any]
-    protocol: dict[str, Any]
-    calibrations: dict[str, Calibration]
-    rows: tuple[Row, ...]
-    summary: dict[str, Any] = field(default_factory=dict)
-
-    def evaluation(self, model: str) -> list[Row]:
-        return [row for row in self.rows if row.model == model and row.role == EVALUATION]
+        By default its name and all its tags, of which tables show those that differ.
+        """
+        return f"{kernel.name} {kernel.variant}".strip()
 
 
 def recipes() -> dict[str, Recipe]:
@@ -92,12 +99,22 @@ def recipe(name: str) -> Recipe:
     return found[name]
 
 
+@dataclass(frozen=True)
+class _Set:
+    """Kernels of one role with their measurements, a row of the table each."""
+
+    role: str
+    kernels: list[Kernel]
+    table: pd.DataFrame
+
+
 def run(
     chosen: Recipe,
     *,
     device: Device | str | None = None,
     store: Store,
     protocol: str | None = None,
+    budget_s: float | None = None,
     command: str = "",
     tell: Callable[[str], None] = lambda message: None,
 ) -> Outcome:
@@ -108,125 +125,201 @@ def run(
 
     Args:
         store: keeps every time; what it has is not measured again.
+        budget_s: seconds for measuring new kernels of the two sets, see `measure`. Those that it doesn't reach take no
+            part in anything; running again with the same store goes on with them.
         tell: is given a line before each step.
 
     Raises:
-        PerfmodelError: if the evaluation set overlaps the measurement set, and as `measure` and `Model.fit` do.
+        PerfmodelError: if the evaluation set overlaps the measurement set, if one of them is empty, and as `measure`
+            and `Model.fit` do.
     """
-    from perfmodel.campaign import measure
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.campaign import check_budget
+    from perfmodel.device import Device
     from perfmodel.model import Model
+    from perfmodel.vocabulary import MeasuredFeature
 
-    collection = KernelCollection(ALL_GENERATORS)
+    check_budget(budget_s)
     models = {name: Model(chosen.output, expression) for name, expression in chosen.models.items()}
-    conditions: dict[str, Any] = {"device": device, "store": store, "protocol": protocol or chosen.protocol}
-
-    def seconds_of(tags: TagFilter) -> float:
-        return float(measure(collection.generate_kernels(tags), models.values(), **conditions)[chosen.output].iloc[0])
-
-    def generated(filters: Sequence[TagFilter]) -> list[Kernel]:
-        return [kernel for tags in filters for kernel in collection.generate_kernels(tags)]
+    features = {name: f for model in models.values() for name, f in model.features.items()}
+    output = next(iter(models.values())).output
+    target = output.select_device(device) if isinstance(output, MeasuredFeature) else device
+    conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
+    notes: list[str] = []
+    steps: dict[str, float] = {}
 
     tell("choosing sizes for this device")
-    calibration_kernels = generated(chosen.measurement_tags(seconds_of))
-    evaluation_kernels = generated(chosen.evaluation_tags(seconds_of))
-    _check_disjoint(chosen, calibration_kernels, evaluation_kernels)
+    with _timed(steps, "choosing sizes"):
+        kernels = _kernels(chosen, models.values(), conditions, notes)
+    with _timed(steps, "counting"):
+        counting = {kernel: _counting_seconds(features, kernel) for kernel in kernels[EVALUATION]}
     tell(
-        f"measuring {len(calibration_kernels)} kernels to calibrate with, and {len(evaluation_kernels)} others, kept "
+        f"measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and {len(kernels[EVALUATION])} others, kept "
         "from the fit, to check predictions"
     )
-    everything = measure([*calibration_kernels, *evaluation_kernels], models.values(), **conditions)
-    table, checks = everything.iloc[: len(calibration_kernels)], everything.iloc[len(calibration_kernels) :]
+    with _timed(steps, "measuring"):
+        fitted, judged = _measured(kernels, models.values(), conditions, budget_s, notes)
     tell(f"fitting {len(models)} models")
-    calibrations = {name: model.fit(table) for name, model in models.items()}
-    rows = [
-        row
-        for name, calibration in calibrations.items()
-        for row in (
-            *_rows(name, calibration, calibration_kernels, table, CALIBRATION),
-            *_rows(name, calibration, evaluation_kernels, checks, EVALUATION),
-        )
-    ]
-    attrs = everything.attrs
+    with _timed(steps, "fitting"):
+        options = {name: chosen.fit_options(name, target if isinstance(target, Device) else None) for name in models}
+        calibrations = _calibrations(models, options, fitted.table, notes)
+        baselines = _baselines(chosen, fitted, calibrations, features, notes) if chosen.baselines else []
+    rows: list[Row] = []
+    predicting: dict[str, float] = {}
+    for predictor in (*(CalibratedModel(name, found) for name, found in calibrations.items()), *baselines):
+        rows += _rows(chosen, predictor, fitted)
+        with _timed(predicting, predictor.name):
+            rows += _rows(chosen, predictor, judged)
+    measuring = sum(sum(found.trials) for found in store.get_many(judged.table["key"]).values())
+    counted = sum(counting[kernel] for kernel in judged.kernels)
     return Outcome(
-        chosen, command, attrs["device"], attrs["protocol"], calibrations, tuple(rows), summarize(rows, list(models))
+        chosen,
+        command,
+        fitted.table.attrs["device"],
+        fitted.table.attrs["protocol"],
+        calibrations,
+        tuple(rows),
+        summarize(rows, list(predicting), ranked=chosen.ranked),
+        {baseline.name: baseline for baseline in baselines},
+        tuple(notes),
+        Cost(measuring, counted, predicting) if measuring else None,
+        steps,
     )
 
 
-def _check_disjoint(chosen: Recipe, calibration: Sequence[Kernel], evaluation: Sequence[Kernel]) -> None:
-    if both := set(calibration) & set(evaluation):
+@contextmanager
+def _timed(steps: dict[str, float], step: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    steps[step] = time.perf_counter() - started
+
+
+def _kernels(
+    chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str]
+) -> dict[str, list[Kernel]]:
+    """Both sets, by role, each kernel once; what can't run on the device at all is noted and left out."""
+    from perfmodel.campaign import measure
+    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+
+    collection = KernelCollection(ALL_GENERATORS)
+
+    def seconds_of(tags: TagFilter) -> float:
+        kernels = collection.generate_kernels(tags, conditions["device"])
+        return float(measure(kernels, models, **conditions)[chosen.output].iloc[0])
+
+    def generated(filters: Sequence[TagFilter]) -> list[Kernel]:
+        kernels: list[Kernel] = []
+        for tags in filters:
+            try:
+                kernels += collection.generate_kernels(tags, conditions["device"])
+            except KernelError as error:
+                notes.append(f"the kernels of {' '.join(tags)} were left out: {error}")
+        return list(dict.fromkeys(kernels))
+
+    found = {
+        CALIBRATION: generated(chosen.measurement_tags(seconds_of)),
+        EVALUATION: generated(chosen.evaluation_tags(seconds_of)),
+    }
+    _check_sets(chosen, found, notes)
+    return found
+
+
+def _check_sets(chosen: Recipe, kernels: Mapping[str, Sequence[Kernel]], notes: Sequence[str]) -> None:
+    if both := set(kernels[CALIBRATION]) & set(kernels[EVALUATION]):
         raise PerfmodelError(
             f"recipe {chosen.name!r} would judge itself on {min(map(repr, both))}, which it is calibrated with; "
             "take it out of one of the two sets"
         )
+    for role, found in kernels.items():
+        if not found:
+            raise PerfmodelError(
+                f"recipe {chosen.name!r} has no {role} kernels for this device{_in_brackets(notes)}; choose another one"
+            )
 
 
-def _rows(name: str, calibration: Calibration, kernels: Sequence[Kernel], table: Any, role: str) -> list[Row]:
+def _in_brackets(notes: Sequence[str]) -> str:
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _counting_seconds(features: Mapping[str, Feature], kernel: Kernel) -> float:
+    started = time.perf_counter()
+    evaluate_all(features, kernel, kernel.bind({}))
+    return time.perf_counter() - started
+
+
+def _measured(
+    kernels: Mapping[str, list[Kernel]],
+    models: Iterable[Model],
+    conditions: Mapping[str, Any],
+    budget_s: float | None,
+    notes: list[str],
+) -> tuple[_Set, _Set]:
+    """Both sets without the kernels that the budget didn't reach."""
+    from perfmodel.campaign import NOT_REACHED, measure
+
+    everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
+    table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
+    reached = [NOT_REACHED not in flags for flags in table["flags"]]
+    if missing := reached.count(False):
+        notes.append(
+            f"{missing} of {len(reached)} kernels were left out, as the budget of {budget_s:g} s did not reach them; "
+            "run again with the same store to go on"
+        )
+
+    def part(role: str) -> _Set:
+        chosen = [i for i, (of_role, _) in enumerate(everything) if of_role == role and reached[i]]
+        return _Set(role, [everything[i][1] for i in chosen], table.iloc[chosen])
+
+    return part(CALIBRATION), part(EVALUATION)
+
+
+def _calibrations(
+    models: Mapping[str, Model], options: Mapping[str, Mapping[str, Any]], table: pd.DataFrame, notes: Sequence[str]
+) -> dict[str, Calibration]:
+    try:
+        return {name: model.fit(table, **options[name]) for name, model in models.items()}
+    except FitError as error:
+        if not notes:
+            raise
+        raise FitError(f"{error}{_in_brackets(notes)}") from error
+
+
+def _baselines(
+    chosen: Recipe,
+    fitted: _Set,
+    calibrations: Mapping[str, Calibration],
+    features: Mapping[str, Feature],
+    notes: list[str],
+) -> list[Predictor]:
+    """The baselines, given exactly the measurements that took part in the models' fits."""
+    from perfmodel.baselines import fit_baselines
+
+    rows = next(iter(calibrations.values())).rows
+    used = [i for i, row in enumerate(rows) if row.predicted_s is not None]
+    times = fitted.table[chosen.output].to_numpy(dtype=np.float64)[used]
+    found, missing = fit_baselines([fitted.kernels[i] for i in used], times.tolist(), features)
+    notes += missing
+    if taken := {baseline.name for baseline in found} & set(calibrations):
+        raise PerfmodelError(f"recipe {chosen.name!r} has a model called {min(taken)!r}, as a baseline; rename it")
+    return found
+
+
+def _rows(chosen: Recipe, predictor: Predictor, part: _Set) -> list[Row]:
     rows = []
-    for kernel, (_, measured) in zip(kernels, table.iterrows(), strict=True):
-        seconds, std = calibration.predict(kernel, return_std=True)
-        time = float(measured[calibration.model.output_name])
+    estimates = predictor.predict(part.kernels)
+    times = part.table[chosen.output].to_numpy(dtype=np.float64)
+    for kernel, estimate, time_, flags in zip(part.kernels, estimates, times, part.table["flags"], strict=True):
         rows.append(
             Row(
-                name,
+                predictor.name,
                 kernel.name,
                 kernel.variant,
                 kernel.sizes,
-                role,
-                time if np.isfinite(time) else None,
-                float(seconds),
-                float(std) if np.isfinite(std) else None,
-                tuple(measured["flags"]),
+                part.role,
+                float(time_) if np.isfinite(time_) else None,
+                estimate.seconds,
+                estimate.std,
+                tuple(flags),
+                chosen.label(kernel) if part.role == EVALUATION else kernel.name,
             )
         )
     return rows
-
-
-def summarize(rows: Sequence[Row], models: Sequence[str]) -> dict[str, Any]:
-    """Errors and choices of each model on its evaluation rows, computed from the rows alone."""
-    return {
-        model: {
-            "errors": _errors_by_variant([r for r in rows if r.model == model and r.role == EVALUATION]),
-            "fastest": _fastest([r for r in rows if r.model == model and r.role == EVALUATION]),
-        }
-        for model in models
-    }
-
-
-def _errors_by_variant(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    result = {}
-    for variant in dict.fromkeys(f"{row.kernel} {row.variant}" for row in rows):
-        errors = np.array([r.error for r in rows if f"{r.kernel} {r.variant}" == variant and np.isfinite(r.error)])
-        if errors.size:
-            result[variant] = {
-                "geometric_mean": float(np.exp(np.mean(np.log(np.maximum(errors, 1e-12))))),
-                "mean": float(errors.mean()),
-                "maximum": float(errors.max()),
-                "count": int(errors.size),
-            }
-    return result
-
-
-def _fastest(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """For each size that several variants have: which is the fastest, predicted and measured."""
-    by_size: dict[tuple[tuple[str, int], ...], list[Row]] = {}
-    for row in rows:
-        if row.measured_s is not None:
-            by_size.setdefault(tuple(row.sizes.items()), []).append(row)
-    result = []
-    for sizes, group in by_size.items():
-        if len(group) < 2:
-            continue
-        predicted = min(group, key=lambda r: r.predicted_s or 0.0)
-        measured = min(group, key=lambda r: r.measured_s or 0.0)
-        tie = len({r.predicted_s for r in group}) == 1
-        result.append(
-            {
-                "sizes": dict(sizes),
-                "predicted": None if tie else predicted.variant,
-                "measured": measured.variant,
-                "right": not tie and predicted.variant == measured.variant,
-                "cost_of_choice": (predicted.measured_s or 0.0) / (measured.measured_s or 1.0),
-            }
-        )
-    return result

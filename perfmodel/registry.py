@@ -26,30 +26,61 @@ def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
     """One instance of every concrete class of the catalogue, ordered by its `name`.
 
     Raises:
-        PerfmodelError: if two classes have one name, or a package's entry point does not load.
+        PerfmodelError: if two classes have one name, a module does not load, or a class in it can't be used.
     """
     found: dict[str, T] = {}
     for module in _modules(catalogue):
-        for cls in vars(module).values():
-            if not (inspect.isclass(cls) and issubclass(cls, base) and cls.__module__ == module.__name__):
-                continue
-            if inspect.isabstract(cls) or cls.__name__.startswith("_"):
-                continue
-            entry = cls()
+        for cls in _classes(module, base):
+            entry = _entry(cls, catalogue)
             name = str(entry.name)  # type: ignore[attr-defined]
-            if name in found:
+            if name not in found:
+                found[name] = entry
+            elif type(found[name]) is not cls:
                 raise PerfmodelError(
-                    f"{catalogue}: {type(found[name]).__module__} and {module.__name__} both define {name!r}; "
+                    f"{catalogue}: {type(found[name]).__module__} and {cls.__module__} both define {name!r}; "
                     "rename one of them"
                 )
-            found[name] = entry
     return tuple(found[name] for name in sorted(found))
+
+
+def _classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
+    """The module's own classes, and those that a package takes from its modules."""
+    for cls in vars(module).values():
+        if not (inspect.isclass(cls) and issubclass(cls, base)) or cls.__name__.startswith("_"):
+            continue
+        if not f"{cls.__module__}.".startswith(f"{module.__name__}."):
+            continue
+        # An abstract class with a name is an entry that lacks something; without one, it is a base of others.
+        if not inspect.isabstract(cls) or isinstance(getattr(cls, "name", None), str):
+            yield cls
+
+
+def _entry(cls: type[T], catalogue: str) -> T:
+    place = f"{catalogue.removesuffix('s')} {cls.__name__} of module {cls.__module__}"
+    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+        raise PerfmodelError(f"{place} lacks {', '.join(missing)}; define {'it' if len(missing) == 1 else 'them'}")
+    try:
+        entry = cls()
+    except Exception as error:
+        raise PerfmodelError(
+            f"{place} cannot be made without arguments ({type(error).__name__}: {error}); mend it"
+        ) from error
+    if not isinstance(getattr(entry, "name", None), str):
+        raise PerfmodelError(f"{place} has no name; give it one, as text")
+    return entry
 
 
 def _modules(catalogue: str) -> Iterator[ModuleType]:
     package = importlib.import_module(f"perfmodel.{catalogue}")
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
-        yield importlib.import_module(f"{package.__name__}.{info.name}")
+        name = f"{package.__name__}.{info.name}"
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:
+            raise PerfmodelError(
+                f"module {name} does not load ({type(error).__name__}: {error}); install what it imports, or mend it"
+            ) from error
+        yield module
     for point in entry_points(group=f"perfmodel.{catalogue}"):
         try:
             module = point.load()

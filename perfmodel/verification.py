@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.collection import KernelCollection, KernelGenerator
-from perfmodel.errors import KernelError
+from perfmodel.collection import GeneratorError, KernelCollection, KernelGenerator
+from perfmodel.errors import KernelError, PerfmodelError
 from perfmodel.measurement import ArrayArgument, Launch, run_launch
 
 if TYPE_CHECKING:
@@ -19,14 +20,23 @@ if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
 
 GUARD = 1024
-# Relative to the largest value of an output: sums of a few hundred terms in another order than numpy's, and functions
-# that a driver rounds more coarsely.
+# Relative to each element, but to no less than a thousandth of the largest: sums of a few hundred terms in another
+# order than numpy's, and functions that a driver rounds more coarsely.
 TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
 
 
 def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
-    """Every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check."""
+    """Every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check.
+
+    Raises:
+        TagError: for checks that are no filters, or select nothing.
+    """
     collection = KernelCollection([generator])
+    if not generator.checks or isinstance(generator.checks, str) or any(isinstance(c, str) for c in generator.checks):
+        raise GeneratorError(
+            f"checks of generator {generator.name!r} are no filters with small sizes; write a tuple of tuples, such as "
+            'checks = (("n:64",),), a comma behind each filter'
+        )
     for check in generator.checks:
         given = {tag.partition(":")[0] for tag in check}
         # "All work-groups" and the like would multiply the rest; a family's checks name those that differ.
@@ -42,42 +52,81 @@ def verify_family(generator: KernelGenerator, device: Device) -> int:
     """
     number = 0
     for kernel in small_kernels(generator):
-        if kernel.tags.get("dtype") == "float16" and not device.half_precision:
-            continue
-        verify(generator, kernel, device)
-        number += 1
+        if _can_run(kernel, device):
+            verify(generator, kernel, device)
+            number += 1
     return number
+
+
+def _can_run(kernel: Kernel, device: Device) -> bool:
+    """Whether the device has the kernel's types, and groups as large."""
+    launch = kernel.launch()
+    types = {kernel.tags.get("dtype"), *(argument.dtype for argument in launch.arguments)}
+    return (
+        (device.half_precision or "float16" not in types)
+        and (device.double_precision or "float64" not in types)
+        and math.prod(launch.local_size) <= device.max_work_group_size
+    )
 
 
 def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int = 7) -> None:
     """Runs a kernel once, on random data, and compares every array that it writes with the reference.
 
+    All arrays may differ only where the reference says, and not beyond their ends. What a kernel writes before an
+    array's start is not seen.
+
     Raises:
         KernelError: for the first array that differs, with the place; and as `run_launch`.
+        TagError: if the generator fails to give inputs or a reference.
     """
     launch = kernel.launch()
-    arrays = dict(generator.inputs(kernel, np.random.default_rng(seed)))
+    arrays = _arrays(generator, "inputs", kernel, np.random.default_rng(seed))
     before = {name: values.copy() for name, values in arrays.items()}
-    expected = generator.reference(kernel, before)
+    expected = _arrays(generator, "reference", kernel, before)
     found = _run_guarded(launch, device, arrays)
     written = {a.name for a in launch.arrays() if a.is_output}
+    for name, values in found.items():
+        if name not in written and values.tobytes() != arrays[name].tobytes():
+            raise KernelError(f"{kernel!r} writes {name!r}, which is not declared as an output; declare it as one")
     if set(expected) != written:
         raise KernelError(
             f"{kernel!r} writes {sorted(written)}, and its reference {sorted(expected)}; mend one of them"
         )
     for name, values in expected.items():
-        _compare(kernel, name, found[name].ravel(), np.asarray(values).ravel())
+        _compare(kernel, name, found[name], values.ravel())
+
+
+def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:
+    """What a generator's method gives, as arrays of numbers by name."""
+    try:
+        given = getattr(generator, method)(kernel, argument)
+        found = {str(name): np.asarray(values) for name, values in given.items()}
+    except PerfmodelError:
+        raise
+    except Exception as error:
+        raise GeneratorError(
+            f"generator {generator.name!r} failed in {method}(…) of {kernel!r} with {type(error).__name__}: {error}; "
+            "return a dictionary of arrays by name"
+        ) from error
+    for name, values in found.items():
+        if values.dtype.kind not in "biufc":
+            raise GeneratorError(
+                f"{method}(…) of generator {generator.name!r} gives {name!r} as {values.dtype}; return numbers"
+            )
+    return found
 
 
 def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The kernel's outputs; each array has elements behind its end that no work-item may write."""
-    longer = tuple(replace(a, size=a.size + GUARD) if isinstance(a, ArrayArgument) else a for a in launch.arguments)
-    guarded = {name: np.concatenate([values, np.full(GUARD, 77, values.dtype)]) for name, values in arrays.items()}
+    """All arrays after the run; each has elements behind its end that no work-item may write."""
+    longer = tuple(
+        replace(a, size=a.size + GUARD, is_output=True) if isinstance(a, ArrayArgument) else a for a in launch.arguments
+    )
+    guarded = {n: np.concatenate([values.ravel(), np.full(GUARD, 77, values.dtype)]) for n, values in arrays.items()}
     found = run_launch(replace(launch, arguments=longer), device, guarded)
     for name, values in found.items():
         if np.any(values[-GUARD:] != 77):
             raise KernelError(f"kernel {launch.kernel_name!r} writes beyond the end of {name!r}; check its bounds")
-    return {name: values[:-GUARD] for name, values in found.items()}
+    return {name: values.ravel()[:-GUARD] for name, values in found.items()}
 
 
 def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -89,6 +90,10 @@ class FeatureFamily(ABC):
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
         """The feature of this name; `words` are those behind the prefix. Raises FeatureError."""
 
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """Names that may matter for a kernel with these counts, coarse ones first; a search drops what is 0 for all."""
+        return self.examples
+
 
 _registered: dict[str, Feature] = {}
 
@@ -109,6 +114,19 @@ def register(name: str, feature: Feature) -> None:
 def families() -> tuple[FeatureFamily, ...]:
     """Every family of features found, perfmodel's own and those of installed packages."""
     return registry.entries("features", FeatureFamily)
+
+
+def candidates(counts: KernelCounts) -> dict[str, Feature]:
+    """Every feature that may explain the time of a kernel with these counts, by name: of all families, and registered.
+
+    What a family offers but does not understand itself, as a function that is none of its kinds, is left out.
+    """
+    found = dict(_registered)
+    for family in families():
+        for name in family.candidates(counts):
+            with suppress(FeatureError):
+                found[name] = feature(name)
+    return {name: f for name, f in found.items() if not isinstance(f, MeasuredFeature)}
 
 
 def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:

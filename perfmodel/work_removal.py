@@ -7,6 +7,7 @@ chosen access stay (Stevens & Klöckner, the journal version of the 2018 slides,
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from perfmodel.counting.counts import AccessCount
@@ -16,7 +17,7 @@ from perfmodel.kernel import Kernel
 # Names of what is added; Loopy makes them unique in the kernel.
 SUM, RESULT = "kept_sum", "kept_result"
 STORE = "store_kept"
-ACCESS_TAG = "access"
+KEPT_TAG = "kept"
 
 
 class WorkRemovalWarning(UserWarning):
@@ -36,40 +37,45 @@ def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
             name of an array that has one access only; with ``load`` or ``store`` in front if there are both.
 
     Returns:
-        A kernel at the same sizes, with the tag `access` beside its tags. Of the array, its counts have the kept access
+        A kernel at the same sizes, with the tag `kept` beside its tags. Of the array, its counts have the kept access
         and nothing else; the store of the sum has no executions.
 
     Raises:
         KernelError: if there is no such access, it is not unique, or its address or whether it runs depends on data.
     """
     access = _found(kernel, keep)
-    statistics = {name: value for name, value in _statistics(kernel).items() if name != STORE}
     stripped = _stripped(kernel, access)
-    known = {iname for insn in stripped.default_entrypoint.instructions for iname in insn.within_inames}
-    statistics = {name: value for name, value in statistics.items() if name in known}
-    if access.direction == "load":
-        statistics[STORE] = 0.0
-    tags = {**kernel.tags, ACCESS_TAG: f"{access.direction} {access.text}"}
-    return Kernel(stripped, tags, statistics).at(**kernel.bound)
+    statistics = {STORE: 0.0} if access.direction == "load" else {}
+    kept = Kernel(stripped, {**kernel.tags, KEPT_TAG: f"{access.direction} {access.text}"}, statistics)
+    # Loopy makes arguments of the offsets that it finds itself; our arrays begin at their buffers' start.
+    offsets = dict.fromkeys(set(kept.program.arguments) - set(kernel.program.arguments), 0)
+    return kept.at(**kernel.bound, **offsets)
 
 
 def isolate_accesses(kernel: Kernel) -> list[Kernel]:
     """One kernel for each distinct global access pattern of `kernel`, as `remove_work` makes it.
 
     Accesses have one pattern if type, direction, all strides, executions and the number of distinct elements are the
-    same functions of the sizes; the first of them, in the order of the program, stands for all. One that can't be
-    isolated, because its address or whether it runs depends on data, is left out with a `WorkRemovalWarning`.
+    same functions of the sizes; the first of them that can be isolated, in the order of the program, stands for all. If
+    none can, because an address or whether it is made depends on data, a `WorkRemovalWarning` says so.
     """
-    patterns: dict[object, AccessCount] = {}
+    patterns: dict[object, list[AccessCount]] = {}
     for access in _global_accesses(kernel):
-        patterns.setdefault(_pattern(access), access)
-    isolated = []
-    for access in patterns.values():
+        patterns.setdefault(_pattern(access), []).append(access)
+    isolated = (_first_isolated(kernel, accesses) for accesses in patterns.values())
+    return [found for found in isolated if found is not None]
+
+
+def _first_isolated(kernel: Kernel, accesses: Sequence[AccessCount]) -> Kernel | None:
+    """The kernel of the first access that can be isolated."""
+    reasons = []
+    for access in accesses:
         try:
-            isolated.append(remove_work(kernel, access))
+            return remove_work(kernel, access)
         except KernelError as error:
-            warnings.warn(f"left out: {error}", WorkRemovalWarning, stacklevel=2)
-    return isolated
+            reasons.append(str(error))
+    warnings.warn(f"left out: {reasons[0]}", WorkRemovalWarning, stacklevel=4)
+    return None
 
 
 def _global_accesses(kernel: Kernel) -> list[AccessCount]:
@@ -99,7 +105,7 @@ def _found(kernel: Kernel, keep: AccessCount | str) -> AccessCount:
     direction = words[0] if len(words) == 2 and words[0] in ("load", "store") else None
     text = words[1] if direction else keep.strip()
     chosen = {
-        (access.direction, access.text): access
+        (access.text, _pattern(access)): access
         for access in candidates
         if text in (access.text, access.variable) and direction in (None, access.direction)
     }
@@ -111,10 +117,6 @@ def _found(kernel: Kernel, keep: AccessCount | str) -> AccessCount:
             f"{', '.join(names)}"
         )
     return next(iter(chosen.values()))
-
-
-def _statistics(kernel: Kernel) -> dict[str, float]:
-    return dict(getattr(kernel.program, "statistics", {}))
 
 
 def _stripped(kernel: Kernel, access: AccessCount) -> Any:
@@ -161,7 +163,7 @@ class _Stripper:
         domains = [self.domain(name, extent) for name, (_, extent) in self.grid.items()]
         new = self.old.copy(
             instructions=instructions,
-            args=[self.array.copy(is_input=True, is_output=self.access.direction == "store"), *results, *others],
+            args=[self.kept_array(), *results, *others],
             domains=[*self.old.domains, *domains],
             temporary_variables=temporaries,
             linearization=None,
@@ -173,21 +175,28 @@ class _Stripper:
         used = frozenset().union(*(i.within_inames for i in instructions))
         return lp.remove_unused_inames(new, sorted(new.all_inames() - used))
 
+    def kept_array(self) -> Any:
+        import loopy as lp
+
+        if isinstance(self.array, lp.ConstantArg):
+            return self.array
+        return self.array.copy(is_input=True, is_output=self.access.direction == "store")
+
     def located(self) -> tuple[Any, Any]:
         """The instruction that makes the access, and the access as it stands there."""
-        from perfmodel.counting.expressions import index_of, subscripts
+        from perfmodel.counting.expressions import index_of, subscripts, subscripts_in_branches
 
-        for instruction in self.old.instructions:
-            if not hasattr(instruction, "expression"):
-                continue
-            loads = subscripts(instruction.expression)
-            loads += [load for target in instruction.assignees for i in index_of(target) for load in subscripts(i)]
-            chosen = loads if self.access.direction == "load" else list(instruction.assignees)
-            for expression in chosen:
-                if str(expression) == self.access.text:
-                    self.check(instruction, expression)
-                    return instruction, expression
-        raise self.refused("is part of a predicate")
+        instruction = self.old.id_to_insn[self.access.instruction]
+        loads = subscripts(instruction.expression)
+        loads += [load for target in instruction.assignees for i in index_of(target) for load in subscripts(i)]
+        chosen = loads if self.access.direction == "load" else list(instruction.assignees)
+        expression = next((e for e in chosen if str(e) == self.access.text), None)
+        if expression is None:
+            raise self.refused("is part of a predicate")
+        if expression in subscripts_in_branches(instruction.expression):
+            raise self.refused("is part of an if-expression, and may be out of bounds without it")
+        self.check(instruction, expression)
+        return instruction, expression
 
     def check(self, instruction: Any, expression: Any) -> None:
         """Refuses what depends on values that other instructions compute."""
@@ -230,22 +239,26 @@ class _Stripper:
         }
         if self.access.direction == "store":
             # An instruction of all work-items keeps the launch as it was, also where the store has fewer axes.
-            store = lp.Assignment(expression, 1, id="kept", **where)
-            return [store, lp.NoOpInstruction(id="launch", **everywhere)], {}, []
+            store = lp.Assignment(expression, 1, id=self.access.instruction, **where)
+            return [store, lp.NoOpInstruction(id="launch_kept", **everywhere)], {}, []
         dtype = self.array.dtype.numpy_dtype
+        if dtype.kind == "c":
+            raise self.refused("is of complex numbers, which are not negative or positive")
         sum_type = _sum_type(dtype)
         value = expression if sum_type == dtype else lp.TypeCast(sum_type, expression)
         register = var(self.sum_name)
         extents = reversed(self.old.get_grid_size_upper_bounds_as_exprs(self.unit.callables_table))
         place = var(self.result_name)[tuple(map(var, reversed(self.grid)))] if self.grid else var(self.result_name)[0]
         instructions = [
-            lp.Assignment(register, 0, id="start", **everywhere),
-            lp.Assignment(register, register + value, id="kept", depends_on=frozenset({"start"}), **where),
+            lp.Assignment(register, 0, id="start_kept", **everywhere),
+            lp.Assignment(
+                register, register + value, id=self.access.instruction, depends_on=frozenset({"start_kept"}), **where
+            ),
             lp.Assignment(
                 place,
                 register,
                 id=STORE,
-                depends_on=frozenset({"start", "kept"}),
+                depends_on=frozenset({"start_kept", self.access.instruction}),
                 predicates=frozenset({Comparison(register, "<", 0)}),
                 **everywhere,
             ),
@@ -267,7 +280,12 @@ class _Stripper:
 
 
 def _sum_type(dtype: Any) -> Any:
-    """A signed type in which values of another type are summed up, so that the sum can be negative."""
+    """A signed type in which values of another type are summed up, so that the sum can be negative.
+
+    It is wide enough for sums of millions of small numbers, as arrays are measured with, to stay positive.
+    """
     import numpy as np
 
-    return dtype if dtype.kind in "fi" else np.dtype(f"int{8 * min(max(dtype.itemsize, 4), 8)}")
+    if dtype.kind == "f":
+        return dtype
+    return np.dtype("int64" if dtype.itemsize >= 4 else "int32")

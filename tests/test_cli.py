@@ -7,12 +7,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import perfmodel as pm
 from perfmodel.cli import main
+from perfmodel.recipe import Recipe, TagFilter
 
 MADDS = "p_madd * f_op_float32_madd"
 QUICK = ["--device", "cpu", "--protocol", "quick"]
@@ -124,6 +127,9 @@ WRONG = {
         ["calibrate", "p_a * f_op_float32_madd + p_b * f_thread_groups", "--tags", "matmul_sq", "n:64", *QUICK],
         ["2 parameters", "1 measurement"],
     ),
+    "recipe": (["reproduce", "demoo"], ["no recipe 'demoo'", "'demo'", "known: "]),
+    "budget": (["reproduce", "demo", *QUICK, "--budget", "-1"], ["a budget of -1 s is none"]),
+    "folder for results": (["reproduce", "demo", *QUICK, "--out", "/dev/null/x"], ["/dev/null/x", "another one"]),
     "no memory": (["calibrate", MADDS, "--tags", "matmul_sq", "n:46336", *QUICK], ["n=46336"]),
     "no file to write": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--out", ""], ["--out ''"]),
     "no folder to write": (["calibrate", MADDS, "--tags", "matmul_sq", "n:64", "--out", "no/c.json"], ["no/c.json"]),
@@ -147,6 +153,43 @@ def test_wrong_input_gets_a_sentence_and_status_2(
     assert "Traceback" not in message
     for word in words:
         assert word in message
+
+
+class TinyRecipe(Recipe):
+    name = "tiny"
+    summary = "the command line's part of a recipe"
+    models: ClassVar = {"madds": "p_l * f_sync_kernel_launch + p_m * f_op_float32_madd"}
+
+    def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        return [["matmul_sq", "n:64,128"]]
+
+    def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        return [["matmul_sq", "n:96"]]
+
+
+def test_reproduce_writes_tables_and_goes_on_from_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("perfmodel.recipe.recipes", lambda: {"tiny": TinyRecipe()})
+    monkeypatch.chdir(tmp_path)
+    store = ["--store", str(tmp_path / "times.sqlite")]
+    assert main(["reproduce", "tinny", *QUICK]) == 2
+    assert "no recipe 'tinny'; did you mean 'tiny'?" in capsys.readouterr().err
+    assert main(["reproduce", "tiny", *QUICK, *store, "--budget", "1000"]) == 0
+    told = capsys.readouterr().out
+    for shown in (
+        "measuring 2 kernels",
+        "p_m",
+        "baseline roofline:",
+        "part within ±30 %",
+        "written: tiny-out/table.txt",
+    ):
+        assert shown in told
+    files = {path.name for path in (tmp_path / "tiny-out").iterdir()}
+    assert files == {"calibration-madds.json", "results.json", "table.txt", "predicted.png", "report.html"}
+    table = (tmp_path / "tiny-out" / "table.txt").read_text()
+    assert main(["reproduce", "tiny", *QUICK, *store, "--out", "again", "--budget", "0"]) == 0
+    assert (tmp_path / "again" / "table.txt").read_text() == table
 
 
 def test_damaged_stores_and_calibrations_are_refused_and_kept(

@@ -297,14 +297,14 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
         AccessCount,
         *(words, words, st.frozensets(words, max_size=2), words, st.integers(), words),
         *(st.dictionaries(small, strides, max_size=2), st.dictionaries(small, strides, max_size=1)),
-        *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions, strides, words),
+        *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions, strides, words, words),
     )
     return KernelCounts(
         tuple(draw(st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2))),
         tuple(draw(st.lists(access, max_size=2))),
-        tuple(draw(st.lists(st.builds(Footprint, words, words, words, words, strides, strides), max_size=1))),
+        tuple(draw(st.lists(st.builds(Footprint, words, words, words, words, strides, strides, strides), max_size=1))),
         shared,
-        *(shared.workitem, shared.workgroup, draw(counts_of()), draw(small), draw(st.booleans())),
+        *(shared.workitem, shared.workgroup, draw(counts_of()), (draw(counts_of()),), draw(small), draw(st.booleans())),
     )
 
 
@@ -371,7 +371,7 @@ def test_other_data_are_no_counts(data: Any) -> None:
 )
 def test_a_wrong_row_is_named(table: str, row: Any, words: str) -> None:
     zero = QuasiPolynomial((), "0")
-    stored = to_data(KernelCounts((), (), (), Executions(zero, None, zero), zero, zero, zero, 32, True))
+    stored = to_data(KernelCounts((), (), (), Executions(zero, None, zero), zero, zero, zero, (), 32, True))
     assert from_data(stored).barriers == Executions(zero, None, zero)
     stored[table] = [row, *stored[table]]
     with pytest.raises(ValueError, match=words):

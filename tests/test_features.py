@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import loopy as lp
 import numpy as np
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 from perfmodel.vocabulary import CountedFeature, families
+from tests.counting_oracle import Site, tally_of
 
 
 @cache
@@ -156,3 +160,116 @@ def test_features_survive_pickling(name: str) -> None:
     assert hash(again) == hash(found)
     assert again.eval(kernel()) == found.eval(kernel())
     assert found != pm.feature("f_work_items")
+
+
+# --- what sub-groups and work-groups ask of memory, against the addresses that the generated code computes
+
+MEMORY_KERNELS = (
+    "matmul_sq tiled_prefetch:* lsizes:8x8,16x4 n:16",
+    "transpose access:* padding:* lsizes:8x8 n:16",
+    "global_copy stride:1,3,8 loads:2 lsize_0:64 n:128",
+    "filled_stride stride:3 lsize_0:64 n:128",
+    "finite_difference fetch:none lsizes:8x4 n:16",
+)
+
+
+def sites_of(tags: str) -> Iterator[tuple[pm.Kernel, list[Site]]]:
+    for knl in pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags.split()):
+        yield knl, tally_of(knl).sites
+
+
+def served(knl: pm.Kernel, site: Site, cost: Callable[[set[int]], int]) -> int:
+    """Summed over executions by sub-groups; addresses in bytes, from the lowest one of a group at one execution."""
+    local_size, item = knl.launch().local_size, np.dtype(site.dtype).itemsize
+    lowest: dict[Any, int] = {}
+    together: dict[Any, set[int]] = {}
+    for (group, place, loops), address in site.addresses.items():
+        lowest[group, loops] = min(address, lowest.get((group, loops), address))
+        linear = sum(p * int(np.prod(local_size[:axis])) for axis, p in enumerate(place))
+        together.setdefault((group, loops, linear // 32), set()).add(address)
+    return sum(cost({(a - lowest[key[:2]]) * item for a in found}) for key, found in together.items())
+
+
+@pytest.mark.parametrize("tags", MEMORY_KERNELS)
+def test_transactions_are_those_of_the_addresses(tags: str) -> None:
+    for knl, sites in sites_of(tags):
+        for space, name, cost in (
+            ("global", "global_block:32", lambda found: len({a // 32 for a in found})),
+            ("global", "global_block:128", lambda found: len({a // 128 for a in found})),
+            ("global", "global_banks:32", lambda found: max(Counter(w % 32 for w in {a // 4 for a in found}).values())),
+            ("local", "local_banks:32", lambda found: max(Counter(w % 32 for w in {a // 4 for a in found}).values())),
+        ):
+            expected = sum(served(knl, site, cost) for site in sites if site.space == space)
+            assert pm.feature(f"f_mem_transactions_{name}").eval(knl) == pytest.approx(expected), (knl, name)
+
+
+@pytest.mark.parametrize("tags", MEMORY_KERNELS)
+def test_footprints_of_work_groups_are_those_of_the_addresses(tags: str) -> None:
+    for knl, sites in sites_of(tags):
+        for direction in ("load", "store"):
+            touched = {
+                (site.variable, group, address)
+                for site in sites
+                if site.space == "global" and site.direction == direction
+                for (group, _, _), address in site.addresses.items()
+            }
+            found = pm.feature(f"f_mem_footprint_global_{direction}_granularity:workgroup").eval(knl)
+            assert found == 4 * len(touched), (knl, direction)
+
+
+def test_gaps_cost_up_to_a_block() -> None:
+    def moved(stride: int, block: int) -> float:
+        tags = ["global_copy", "loads:0", f"stride:{stride}", "n:1024"]
+        (knl,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags)
+        return pm.feature(f"f_mem_footprint_global_block:{block}").eval(knl)
+
+    assert [moved(stride, 64) for stride in (1, 2, 8, 16, 32)] == [4096, 8192, 32768, 65536, 65536]
+    assert moved(32, 32) == 32768
+
+
+def test_accesses_that_are_not_affine_have_a_block_each() -> None:
+    program = lp.make_kernel(
+        "{[i]: 0 <= i < n}",
+        "o[i] = a[p[i]]",
+        [
+            lp.GlobalArg("a, o", np.float32, shape="n"),
+            lp.GlobalArg("p", np.int32, shape="n"),
+            lp.ValueArg("n", np.int32),
+        ],
+        assumptions="n mod 64 = 0",
+        lang_version=(2018, 2),
+    )
+    knl = pm.Kernel(lp.split_iname(program, "i", 64, outer_tag="g.0", inner_tag="l.0"), n=128)
+    assert pm.feature("f_mem_footprint_global_load_var:a_block:64").eval(knl) == 128 * 64
+    assert pm.feature("f_mem_transactions_global_load_var:a_block:32").eval(knl) == 128
+    with pytest.raises(pm.PerfmodelError, match="or say block"):
+        pm.feature("f_mem_footprint_global_load_var:a").eval(knl)
+
+
+def test_rounds_count_the_loads_of_a_loop_body_once() -> None:
+    (knl,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(
+        ["matmul_sq", "tiled_prefetch:False", "lsizes:8x8", "n:16"]
+    )
+    assert pm.feature("f_mem_access_global_load").eval(knl) == 2 * 16**3
+    assert pm.feature("f_mem_rounds_global").eval(knl) == 16**3
+    assert pm.feature("f_mem_rounds_local").eval(knl) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("f_mem_transactions_global_load", ["needs one of block:BYTES and banks:NUMBER"]),
+        ("f_mem_transactions_global_block:32_banks:32", ["needs one of block:BYTES"]),
+        ("f_mem_transactions_block:32", ["is of global or of local memory"]),
+        ("f_mem_transactions_global_block:many", ["block:many is no whole number"]),
+        ("f_mem_transactions_global_block:32_granularity:subgroup", ["is by sub-groups"]),
+        ("f_mem_rounds", ["of global or of local memory"]),
+        ("f_mem_rounds_globl", ["globl", "global"]),
+        ("f_mem_footprint_global_granularity:subgroup", ["granularity:workgroup"]),
+    ],
+)
+def test_wrong_words_of_the_memory_features_are_named(name: str, words: list[str]) -> None:
+    with pytest.raises(pm.PerfmodelError) as caught:
+        pm.feature(name)
+    for word in words:
+        assert word in str(caught.value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
-from perfmodel.models.unified import MEASUREMENT_CLASSES, TEST_KERNELS
+from perfmodel.models.unified import LARGE, SMALL, evaluation_kernels, measurement_classes
 from perfmodel.verification import verify_family
 
 
@@ -51,16 +51,14 @@ def test_unrolled_operations_stay_in_one_loop(collection: pm.KernelCollection) -
 def test_the_unified_measurement_set_is_the_published_one(
     name: str, number: int, collection: pm.KernelCollection
 ) -> None:
-    tags = [tag.replace("2^(p+", "2^(9+") for tag in MEASUREMENT_CLASSES[name]]
-    assert len(collection.generate_kernels(tags)) == number
+    assert len(collection.generate_kernels(measurement_classes(LARGE)[name])) == number
 
 
 def test_the_unified_test_kernels_are_none_of_the_measurement_set(collection: pm.KernelCollection) -> None:
-    def contents(sets: Mapping[str, tuple[str, ...]]) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
-        filters = [[tag.replace("2^(p+", "2^(9+") for tag in tags] for tags in sets.values()]
-        kernels = [kernel for tags in filters for kernel in collection.generate_kernels(tags)]
-        return {(kernel.program.content, tuple(kernel.sizes.items())) for kernel in kernels}
+    def contents(sets: Mapping[str, Sequence[str]]) -> set[pm.Kernel]:
+        return {kernel for tags in sets.values() for kernel in collection.generate_kernels(tags)}
 
-    tests = contents(TEST_KERNELS)
-    assert len(tests) == 4 * 4
-    assert not tests & contents(MEASUREMENT_CLASSES)
+    for sizes in (LARGE, SMALL):
+        tests = contents(evaluation_kernels(sizes))
+        assert len(tests) == 4 * 4
+        assert not tests & contents(measurement_classes(sizes))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pymbolic import var
 
 import perfmodel as pm
 from perfmodel.errors import KernelError
@@ -231,6 +232,17 @@ def test_programs_that_cannot_be_launched(program: Any, words: str, capfd: pytes
     with pytest.raises(KernelError, match=words) as caught:
         pm.Kernel(program(), n=4).launch()
     assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("offset", "size"), [(3, 19), ("n", 32), (2 * var("n"), 48), (lp.auto, 16)])
+def test_offsets_lengthen_arrays(offset: Any, size: int) -> None:
+    """A number or sizes; what Loopy leaves to the caller is 0."""
+    arrays = [lp.GlobalArg("a", np.float32, shape="n", offset=offset), lp.GlobalArg("out", np.float32, shape="n")]
+    program = lp.make_kernel(
+        "{[i]: 0 <= i < n}", "out[i] = a[i]", [*arrays, lp.ValueArg("n", np.int32)], lang_version=(2018, 2)
+    )
+    assert [array.size for array in pm.Kernel(program, n=16).launch().arrays()] == [size, 16]
 
 
 def test_launches_of_several_device_kernels_are_counted() -> None:

@@ -13,6 +13,7 @@ from perfmodel.counting.counts import AccessCount
 from perfmodel.device import Device
 from perfmodel.errors import KernelError, TagError
 from perfmodel.measurement import run_launch
+from perfmodel.work_removal import WorkRemovalWarning
 from tests.counting_kernels import make, tagged
 from tests.counting_oracle import Site, tally_of
 
@@ -37,7 +38,7 @@ def test_the_kept_access_counts_as_before_and_nothing_else_is_left(collection: p
         before, launch = global_accesses(kernel), kernel.launch()
         for name, access in before.items():
             kept = pm.remove_work(kernel, access)
-            assert kept.tags == {**kernel.tags, "access": name}
+            assert kept.tags == {**kernel.tags, "kept": name}
             assert kept.sizes == kernel.sizes
             assert (kept.launch().global_size, kept.launch().local_size) == (launch.global_size, launch.local_size)
             after = global_accesses(kept)
@@ -90,13 +91,13 @@ def test_values_of_any_type_are_summed_up(dtype: str, cpu: Device) -> None:
     program = make("{[i]: 0 <= i < n}", "out[i] = a[i] + a[n - 1 - i]", arrays, assumptions="n >= 1")
     kernel = pm.Kernel(lp.split_iname(program, "i", 16, outer_tag="g.0", inner_tag="l.0"), n=20)
     for kept in pm.isolate_accesses(kernel):
-        run_launch(kept.launch(), cpu, {"a": np.ones(20, dtype)} if "load" in kept.tags["access"] else {})
+        run_launch(kept.launch(), cpu, {"a": np.ones(20, dtype)} if "load" in kept.tags["kept"] else {})
 
 
 def test_one_kernel_for_each_distinct_pattern(collection: pm.KernelCollection) -> None:
     def isolated(*tags: str) -> list[str]:
         (kernel,) = collection.generate_kernels(list(tags))
-        return [kept.tags["access"].split("[")[0] for kept in pm.isolate_accesses(kernel)]
+        return [kept.tags["kept"].split("[")[0] for kept in pm.isolate_accesses(kernel)]
 
     assert sorted(isolated("matmul_sq", "n:64")) == ["load a", "load b", "store c"]
     # Four arrays read alike are one pattern.
@@ -110,12 +111,12 @@ def test_one_kernel_for_each_distinct_pattern(collection: pm.KernelCollection) -
     )
     stencil = lp.split_iname(stencil, "j", 16, outer_tag="g.0", inner_tag="l.0")
     kept = pm.isolate_accesses(pm.Kernel(tagged(stencil, i="g.1")))
-    assert [k.tags["access"].split("[")[0] for k in kept] == ["load u", "load v", "store o"]
+    assert [k.tags["kept"].split("[")[0] for k in kept] == ["load u", "load v", "store o"]
 
 
 def test_a_filter_asks_for_single_accesses(collection: pm.KernelCollection) -> None:
     kernels = collection.generate_kernels(["matmul_sq", "work_removed:*", "n:64,128"])
-    found = [(k.tags.get("access", "whole").split("[")[0], k.sizes["n"]) for k in kernels]
+    found = [(k.tags.get("kept", "whole").split("[")[0], k.sizes["n"]) for k in kernels]
     assert sorted(set(found)) == sorted(
         (access, n) for access in ("whole", "load a", "load b", "store c") for n in (64, 128)
     )
@@ -183,8 +184,8 @@ def test_a_name_with_several_accesses_is_refused() -> None:
     kernel = pm.Kernel(program, n=8)
     with pytest.raises(KernelError, match="has 3 accesses 'a'; keep one of load a"):
         pm.remove_work(kernel, "a")
-    assert pm.remove_work(kernel, "store a").tags["access"].startswith("store a[i]")
-    assert pm.remove_work(kernel, "a[i + 1]").tags["access"] == "load a[i + 1]"
+    assert pm.remove_work(kernel, "store a").tags["kept"].startswith("store a[i]")
+    assert pm.remove_work(kernel, "a[i + 1]").tags["kept"] == "load a[i + 1]"
 
 
 def test_an_address_from_data_in_a_register_is_refused() -> None:
@@ -200,3 +201,68 @@ def test_an_address_from_data_in_a_register_is_refused() -> None:
     )
     with pytest.raises(KernelError, match=r"load 'a\[place\]' .* has an address that depends on place; keep another"):
         pm.remove_work(pm.Kernel(program, n=8), "a")
+
+
+def test_one_text_in_two_instructions_is_two_accesses() -> None:
+    program = make(
+        "{[i, k]: 0 <= i < n and 0 <= k < 5}",
+        """
+        for i
+            <> t = 0 {id=z}
+            for k
+                t = t + a[i] {id=u, dep=z}
+            end
+            out[i] = t + a[i] {dep=u}
+        end
+        """,
+        {"a, out": "n"},
+    )
+    kernel = pm.Kernel(program, n=20)
+    loads = [a for a in kernel.counts.accesses if a.variable == "a"]
+    found = [pm.feature("f_mem_access_global_load").eval(pm.remove_work(kernel, access)) for access in loads]
+    assert sorted(found) == [20, 100]
+    kept = [k for k in pm.isolate_accesses(kernel) if "load" in k.tags["kept"]]
+    assert sorted(pm.feature("f_mem_access_global_load").eval(k) for k in kept) == [20, 100]
+    with pytest.raises(KernelError, match="has 2 accesses 'a'"):
+        pm.remove_work(kernel, "a")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+def test_sums_of_short_types_do_not_become_negative(dtype: str, cpu: Device) -> None:
+    arrays = {name: {"shape": "n, 64" if name == "a" else "n", "dtype": np.dtype(dtype)} for name in ("a", "out")}
+    kernel = pm.Kernel(make("{[i, k]: 0 <= i < n and 0 <= k < 64}", "out[i] = sum(k, a[i, k])", arrays), n=20)
+    kept = pm.remove_work(kernel, "a")
+    (result,) = [array for array in kept.launch().arrays() if array.is_output]
+    assert not run_launch(kept.launch(), cpu, {"a": np.full(20 * 64, 7, dtype)})[result.name].any()
+
+
+def test_what_cannot_be_isolated_is_left_out_with_a_warning() -> None:
+    program = make(
+        "{[i]: 0 <= i < n}",
+        "o[i] = if(i > 0, a[i - 1], 0) + b[2 * i]",
+        {"a, o": "n", "b": "2 * n"},
+    )
+    with pytest.warns(WorkRemovalWarning, match=r"left out: load 'a\[i \+ -1\]' .* is part of an if-expression"):
+        kept = pm.isolate_accesses(pm.Kernel(program, n=8))
+    assert [k.tags["kept"].split("[")[0] for k in kept] == ["load b", "store o"]
+    numbers = make("{[i]: 0 <= i < n}", "o[i] = 2 * a[i]", {"a, o": {"shape": "n", "dtype": np.dtype(np.complex64)}})
+    with pytest.raises(KernelError, match="is of complex numbers"):
+        pm.remove_work(pm.Kernel(numbers, n=8), "a")
+
+
+def test_arguments_that_loopy_adds_or_keeps_apart(cpu: Device) -> None:
+    """An offset of its own making, and an array in constant memory."""
+    program = lp.make_kernel(
+        "{[i]: 0 <= i < n}",
+        "o[i] = a[i] + c[i]",
+        [
+            lp.GlobalArg("a", np.float32, shape="n", offset=lp.auto),
+            lp.ConstantArg("c", np.float32, shape="n"),
+            lp.GlobalArg("o", np.float32, shape="n"),
+            lp.ValueArg("n", np.int32),
+        ],
+        lang_version=(2018, 2),
+    )
+    for kept in pm.isolate_accesses(pm.Kernel(program, n=16)):
+        arrays = {array.name: np.ones(16, np.float32) for array in kept.launch().arrays() if not array.is_output}
+        run_launch(kept.launch(), cpu, arrays)

@@ -41,12 +41,28 @@ class _Line:
 
 
 @dataclass(frozen=True)
+class _ByGroup:
+    """Pairs of a work-group and an element that it touches.
+
+    Attributes:
+        pairs: isl set; the group's coordinates come first.
+        repeats: extents of the group axes on which the element does not depend.
+        axes: the other group axes.
+    """
+
+    pairs: Any
+    repeats: tuple[Any, ...]
+    axes: frozenset[int]
+
+
+@dataclass(frozen=True)
 class _Touched:
     """What one access touches of a global array; None where it can't be derived."""
 
     direction: str
     elements: Any
     line: _Line | None
+    by_group: _ByGroup | None
 
 
 class Accesses:
@@ -62,19 +78,26 @@ class Accesses:
         stores = list(instruction.assignees)
         loads = subscripts(instruction.expression)
         loads += [load for store in stores for index in index_of(store) for load in subscripts(index)]
-        return [*self._all(loads, "load", region, loops), *self._all(stores, "store", region, loops)]
+        return [
+            *self._all(loads, "load", region, loops, instruction.id),
+            *self._all(stores, "store", region, loops, instruction.id),
+        ]
 
-    def of_predicate(self, predicate: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
+    def of_predicate(
+        self, predicate: Any, region: Region, loops: tuple[str, ...], instruction: str
+    ) -> list[AccessCount]:
         """The loads with which a predicate is decided."""
-        return self._all(subscripts(predicate), "load", region, loops)
+        return self._all(subscripts(predicate), "load", region, loops, instruction)
 
     def _all(
-        self, expressions: Iterable[Any], direction: str, region: Region, loops: tuple[str, ...]
+        self, expressions: Iterable[Any], direction: str, region: Region, loops: tuple[str, ...], instruction: str
     ) -> list[AccessCount]:
-        found = [self._access(expression, direction, region, loops) for expression in expressions]
+        found = [self._access(expression, direction, region, loops, instruction) for expression in expressions]
         return [access for access in found if access is not None]
 
-    def _access(self, expression: Any, direction: str, region: Region, loops: tuple[str, ...]) -> AccessCount | None:
+    def _access(
+        self, expression: Any, direction: str, region: Region, loops: tuple[str, ...], instruction: str
+    ) -> AccessCount | None:
         name = variable_of(expression).name
         array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables.get(name)
         space = SPACES.get(getattr(array, "address_space", None))
@@ -104,6 +127,7 @@ class Accesses:
             self.domains.executions(region),
             self._footprint(space, name, array, expression, direction, whole),
             str(expression),
+            instruction,
         )
 
     def _once_a_vector(self, region: Region) -> Region:
@@ -156,22 +180,46 @@ class Accesses:
         """Distinct elements; each work-group has local elements of its own, and registers have none."""
         if space == "private":
             return None
-        index, repeats = index_of(access), []
+        by_group = self._by_group(access, region)
         if space == "local":
-            index = (*map(var, sorted(self.domains.group_inames(region.inames))), *index)
-            repeats = self.domains.unused(self.domains.group_counts, region.inames, GroupInameTag)
-        try:
-            elements = get_access_map(region.points, index).range()
-        except (UnableToDetermineAccessRangeError, isl.Error):
-            elements = None
-        if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
-            elements = None
-        if space == "global":
-            line = None if elements is None else self._line(array, access, elements, region)
-            self.touched[name].append(_Touched(direction, elements, line))
-        if elements is None:
+            return self._summed_over_groups([by_group])
+        elements = self._elements(index_of(access), region)
+        line = None if elements is None else self._line(array, access, elements, region)
+        self.touched[name].append(_Touched(direction, elements, line, by_group))
+        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
+
+    def _by_group(self, access: Any, region: Region) -> _ByGroup | None:
+        tags = {iname: self.kernel.iname_tags_of_type(iname, GroupInameTag) for iname in region.inames}
+        axes = {tag.axis: iname for iname, found in tags.items() for tag in found}
+        pairs = self._elements((*(var(axes[axis]) for axis in sorted(axes)), *index_of(access)), region)
+        if pairs is None:
             return None
-        return self.domains.finished(self.domains.cardinality(elements) * self.domains.product(repeats))
+        repeats = self.domains.unused(self.domains.group_counts, region.inames, GroupInameTag)
+        return _ByGroup(pairs, tuple(repeats), frozenset(axes))
+
+    def _summed_over_groups(self, parts: list[_ByGroup | None]) -> QuasiPolynomial | None:
+        """Distinct elements of each work-group, summed; what accesses that use other group axes share, counts twice."""
+        total = self.domains.zero()
+        by_axes: dict[frozenset[int], list[_ByGroup]] = defaultdict(list)
+        for part in parts:
+            if part is None:
+                return None
+            by_axes[part.axes].append(part)
+        for same in by_axes.values():
+            union = _union(part.pairs for part in same)
+            if union is None:
+                return None
+            total = total + self.domains.cardinality(union) * self.domains.product(same[0].repeats)
+        return self.domains.finished(total)
+
+    def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
+        """The isl set of places that an index has in a region; None where it can't be derived."""
+        if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
+            return None
+        try:
+            return get_access_map(region.points, index).range()
+        except (UnableToDetermineAccessRangeError, isl.Error):
+            return None
 
     def _line(self, array: Any, access: Any, elements: Any, region: Region) -> _Line | None:
         index = index_of(access)
@@ -218,6 +266,7 @@ class Accesses:
                         direction,
                         None if union is None else self.domains.finished(self.domains.cardinality(union)),
                         filled,
+                        self._summed_over_groups([t.by_group for t in chosen]),
                     )
                 )
         return tuple(found)

@@ -63,6 +63,7 @@ class AccessCount:
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
+        text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
     """
@@ -79,6 +80,7 @@ class AccessCount:
     executions: Executions
     footprint: QuasiPolynomial | None
     text: str
+    instruction: str
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Footprint:
         direction: ``load``, ``store``, or ``any`` for both together.
         elements: None where an access's index or domain is not affine.
         filled: the same with the gaps filled that strides leave along the array's fastest axis; only for ``any``.
+        by_group: distinct elements of each work-group, summed over all work-groups.
     """
 
     space: str
@@ -97,6 +100,7 @@ class Footprint:
     direction: str
     elements: QuasiPolynomial | None
     filled: QuasiPolynomial | None
+    by_group: QuasiPolynomial | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ class KernelCounts:
     Attributes:
         barriers: local barriers, by whom they are met.
         launches: device kernels launched by one call.
+        local_size: work-items of a work-group along each axis.
         subgroup_size: work-items of the sub-groups that `Executions.subgroup` counts; None if it counts none.
         exact: False where the installed isl library can only bound some counts from above.
     """
@@ -117,5 +122,6 @@ class KernelCounts:
     launches: QuasiPolynomial
     work_groups: QuasiPolynomial
     work_items: QuasiPolynomial
+    local_size: tuple[QuasiPolynomial, ...]
     subgroup_size: int | None
     exact: bool

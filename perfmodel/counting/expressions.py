@@ -172,6 +172,23 @@ def subscripts(expression: Any) -> list[Any]:
     return collector.found
 
 
+class _BranchCollector(_Walker):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Any] = []
+
+    def map_if(self, expression: Any) -> None:
+        self.found += [*subscripts(expression.then), *subscripts(expression.else_)]
+        self.rec(expression.condition)
+
+
+def subscripts_in_branches(expression: Any) -> list[Any]:
+    """The array accesses in an expression of which an if-expression decides whether they are made."""
+    collector = _BranchCollector()
+    collector(expression)
+    return collector.found
+
+
 def variable_of(access: Any) -> Any:
     return access.aggregate if isinstance(access, Subscript | LinearSubscript) else access
 

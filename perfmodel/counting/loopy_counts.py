@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import islpy as isl
@@ -38,7 +40,7 @@ def count_loopy(
     Returns:
         Exact counts; bounds from above, and marked so, where the installed isl library cannot count integer points.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), muted():
         warnings.simplefilter("ignore", lp.LoopyWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
@@ -52,6 +54,13 @@ def count_loopy(
             return _LoopyCounter(program, kernel, dict(statistics or {}), subgroup_size).counts()
         except (LoopyError, isl.Error) as error:
             raise CountingError(f"kernel {kernel.name!r} cannot be counted: {one_line(error)}") from error
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Loopy prints a kernel that it fails on, beside raising an error."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
 
 
 def one_line(error: Exception) -> str:
@@ -101,6 +110,7 @@ class _LoopyCounter:
             launches,
             self.domains.finished(self.domains.product(self.domains.group_counts)),
             self.domains.finished(self.domains.product((*self.domains.group_counts, *self.domains.local_sizes))),
+            tuple(self.domains.finished(self.domains.product([size])) for size in self.domains.local_sizes),
             self.domains.subgroup_size,
             self.domains.exact,
         )
@@ -113,7 +123,7 @@ class _LoopyCounter:
             if (str(predicate), inames) not in self.decided:
                 self.decided.add((str(predicate), inames))
                 region = self.domains.region(inames, instruction.predicates - set(depending), instruction.id)
-                found += accesses.of_predicate(predicate, region, self.loops.get(instruction.id, ()))
+                found += accesses.of_predicate(predicate, region, self.loops.get(instruction.id, ()), instruction.id)
                 operations += self.counted(predicate, None, region)
         return found
 

@@ -47,7 +47,9 @@ def fit(
             within [1, 64], the edge of a `smooth_max` or `smooth_step` at least the reciprocal of the median output
             (or of the argument's typical size), so that it is a maximum (a step) for most measurements.
         start: Starting values for a non-linear model; without them they are derived from model and measurements.
-        residuals: "relative", (predicted - measured) / measured, or "absolute", predicted - measured.
+        residuals: "relative", (predicted - measured) / measured; "absolute", predicted - measured; or "logarithmic",
+            ln(predicted / measured) under a soft L1 loss, for models of many different kernels, of which it cannot
+            explain some.
         strict: Raise instead of warn where the measurements leave parameters undetermined.
         labels: Name of each measurement for messages and the report.
 
@@ -66,8 +68,9 @@ def fit(
         model, features, output, bounds=bounds or {}, nonnegative=nonnegative, residuals=residuals, labels=labels
     )
     given = _checked_start(problem, start or {})
-    solution = _solve_directly(problem) if model.is_linear else solve_nonlinear(problem, given)
-    unit = 1.0 if residuals == "relative" else float(1 / problem.weights[0])
+    is_direct = model.is_linear and not problem.is_logarithmic
+    solution = _solve_directly(problem) if is_direct else solve_nonlinear(problem, given)
+    unit = float(1 / problem.weights[0]) if residuals == "absolute" else 1.0
     found = assess(problem, solution.parameters, unit)
     _tell(found.undetermined, strict)
     free = {name: solution.parameters[name] for name in problem.free}
@@ -80,7 +83,7 @@ def fit(
         labels=problem.labels,
         at_bound=found.at_bound,
         undetermined=found.undetermined,
-        method="linear" if model.is_linear else "nonlinear",
+        method="linear" if is_direct else "nonlinear",
         residuals=residuals,
         starts=solution.starts,
         nfev=solution.evaluations,

@@ -20,8 +20,11 @@ from perfmodel.fitting.structure import (
 )
 
 Array = NDArray[np.float64]
-Residuals = Literal["relative", "absolute"]
+Residuals = Literal["relative", "absolute", "logarithmic"]
 Bounds = Mapping[str, tuple[float | None, float | None]]
+
+OUTLYING = 0.1
+"""Logarithmic residuals beyond this count by their root: what a model cannot explain must not bend the rest of it."""
 
 EXPONENT_BOUNDS = (1.0, 64.0)
 """An `overlap` of two equal times is 1.1 % above their maximum at 64: full overlap, for any measurement."""
@@ -40,6 +43,7 @@ class Problem:
 
     Attributes:
         weights: Shape (N,); a residual is weight * (predicted - measured), of order one for a bad prediction.
+        is_logarithmic: residuals are ln(predicted / measured) instead, under a soft L1 loss.
         scales: A natural magnitude for every parameter.
         bounds: Lower and upper bound of every parameter, infinite where there is none.
         fixed: Parameters that are not fitted: pinned by equal bounds, or absent.
@@ -51,6 +55,7 @@ class Problem:
     features: Mapping[str, Array]
     output: Array
     weights: Array
+    is_logarithmic: bool
     labels: tuple[str, ...]
     scales: Mapping[str, float]
     bounds: Mapping[str, tuple[float, float]]
@@ -73,7 +78,10 @@ class Problem:
 
     def residuals(self, values: Mapping[str, float]) -> Array:
         """Weighted residuals, shape (N,)."""
-        return self.weights * (self.predict(values) - self.output)
+        if not self.is_logarithmic:
+            return self.weights * (self.predict(values) - self.output)
+        ratio = np.log(self.predict(values) / self.output) / OUTLYING
+        return np.asarray(OUTLYING * np.sign(ratio) * np.sqrt(2 * (np.hypot(1, ratio) - 1)), dtype=np.float64)
 
     def cost(self, values: Mapping[str, float]) -> float:
         """The sum of squared weighted residuals, infinite where the model has no finite value."""
@@ -84,7 +92,14 @@ class Problem:
         """Derivatives of the weighted residuals by the free parameters, shape (N, free)."""
         rows = self.compiled.jacobian({**values, **self.fixed}, self.features)
         chosen = [self.model.parameters.index(name) for name in self.free]
-        return np.asarray(rows, dtype=np.float64)[chosen].T * self.weights[:, None]
+        slopes = np.asarray(rows, dtype=np.float64)[chosen].T
+        if not self.is_logarithmic:
+            return slopes * self.weights[:, None]
+        predicted = self.predict(values)
+        ratio = np.log(predicted / self.output) / OUTLYING
+        root = np.sqrt(2 * (np.hypot(1, ratio) - 1))
+        flattened = np.divide(np.abs(ratio), np.hypot(1, ratio) * root, out=np.ones_like(root), where=root > 1e-8)
+        return np.asarray(slopes * (flattened / predicted)[:, None], dtype=np.float64)
 
 
 def pose(
@@ -118,8 +133,9 @@ def pose(
     fixed = {name: float(np.clip(0.0, *limits[name])) for name in absent}
     fixed |= {name: lower for name, (lower, upper) in limits.items() if lower == upper}
     _check_counts(model, fixed, output.size)
-    weights = 1 / output if residuals == "relative" else np.full(output.shape, 1 / _root_mean_square(output))
-    return Problem(model, model.compile(), columns, output, weights, names, scales, limits, fixed, absent)
+    weights = np.full(output.shape, 1 / _root_mean_square(output)) if residuals == "absolute" else 1 / output
+    is_log = residuals == "logarithmic"
+    return Problem(model, model.compile(), columns, output, weights, is_log, names, scales, limits, fixed, absent)
 
 
 def _root_mean_square(values: Array) -> float:
@@ -136,11 +152,11 @@ def _row_names(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
 
 def _check_outputs(output: Array, names: tuple[str, ...], residuals: Residuals) -> None:
     wrong = ~np.isfinite(output)
-    if residuals == "relative":
+    if residuals != "absolute":
         wrong |= output <= 0
     if wrong.any():
         row = int(np.argmax(wrong))
-        wanted = "a positive finite time" if residuals == "relative" else "a finite value"
+        wanted = "a finite value" if residuals == "absolute" else "a positive finite time"
         raise FitError(
             f"the output of measurement {names[row]!r} is {output[row]:g} where {residuals} residuals need {wanted};"
             " measure it again or leave it out"

@@ -55,7 +55,7 @@ class FitResult:
         at_bound: Parameters whose value is one of their bounds.
         undetermined: Parameters that the measurements do not fix, with reasons.
         method: "linear" (solved directly) or "nonlinear" (the best of several starts).
-        residuals: "relative" ((predicted - measured) / measured) or "absolute" (seconds).
+        residuals: "relative" ((predicted - measured) / measured), "absolute" (seconds) or "logarithmic".
         starts: Starting points tried, 0 for a linear model.
         nfev: Evaluations of the model, 0 for a linear model.
         chi_square: Sum of squared residuals.
@@ -72,7 +72,7 @@ class FitResult:
     at_bound: tuple[str, ...]
     undetermined: tuple[Undetermined, ...]
     method: Method
-    residuals: Literal["relative", "absolute"]
+    residuals: Literal["relative", "absolute", "logarithmic"]
     starts: int
     nfev: int
     chi_square: float

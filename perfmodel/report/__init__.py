@@ -10,12 +10,12 @@ from typing import Any
 
 import perfmodel
 from perfmodel.errors import PerfmodelError
-from perfmodel.recipe import Outcome
+from perfmodel.outcome import Outcome
 from perfmodel.report.page import page
 from perfmodel.report.plots import measured_against_predicted
-from perfmodel.report.tables import comparison, verdict
+from perfmodel.report.tables import comparison, text, verdict, weights
 
-__all__ = ["comparison", "prepared", "verdict", "write"]
+__all__ = ["comparison", "prepared", "text", "verdict", "weights", "write"]
 
 
 def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
@@ -36,7 +36,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
         plot = measured_against_predicted(outcome)
         for name, content in (
             ("results.json", json.dumps(results(outcome), indent=1, allow_nan=False).encode() + b"\n"),
-            ("table.txt", (comparison(outcome) + "\n\n" + verdict(outcome) + "\n").encode()),
+            ("table.txt", f"{text(outcome)}\n\n{weights(outcome)}\n".encode()),
             ("predicted.png", plot),
             ("report.html", page(outcome, plot).encode()),
         ):
@@ -72,6 +72,10 @@ def results(outcome: Outcome) -> dict[str, Any]:
             for name, c in outcome.calibrations.items()
         },
         "summary": outcome.summary,
+        "published": outcome.recipe.published,
+        "notes": outcome.notes,
+        "cost_s": asdict(outcome.cost) if outcome.cost else None,
+        "steps_s": outcome.steps,
     }
 
 

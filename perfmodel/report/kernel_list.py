@@ -20,7 +20,13 @@ def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | N
         kernels: those that a filter selected; None leaves them out.
     """
     listed = [
-        {"name": g.name, "summary": g.summary, "source": g.source, "tags": [asdict(tag) for tag in g.tags]}
+        {
+            "name": g.name,
+            "summary": g.summary,
+            "source": g.source,
+            "limits": g.limits,
+            "tags": [asdict(tag) for tag in g.tags],
+        }
         for g in generators
     ]
     data: dict[str, Any] = {
@@ -46,6 +52,7 @@ def as_text(generators: Iterable[KernelGenerator]) -> str:
     for generator in generators:
         lines.append(f"{generator.name}: {generator.summary}" + (f" ({generator.source})" if generator.source else ""))
         lines += [f"    {_described(tag)}" for tag in generator.tags]
+        lines += [f"    none with {generator.limits}"] if generator.limits else []
     lines.append("every family:")
     lines.append(f"    {_described(WORK_REMOVED)}")
     lines.append(f"    {LSIZES}: instead of lsize_0 …, whole work-groups: 256, 16x12, {', '.join(WORK_GROUP_SETS)}")
@@ -56,7 +63,7 @@ def as_text(generators: Iterable[KernelGenerator]) -> str:
 
 
 def _described(tag: Tag) -> str:
-    others = ", or another whole number" if tag.is_open else ""
+    others = f", and {tag.others}" if tag.is_open else ""
     return f"{tag.name}: {tag.summary}: {', '.join(tag.values)}{others}; default {','.join(tag.default)}"
 
 

@@ -9,8 +9,18 @@ from importlib.resources import files
 from string import Template
 
 from perfmodel.calibration import Calibration
-from perfmodel.recipe import Outcome
-from perfmodel.report.tables import comparison, verdict
+from perfmodel.outcome import Outcome
+from perfmodel.predictor import Predictor
+from perfmodel.report.tables import (
+    PUBLISHED_NOTE,
+    comparison,
+    contest_table,
+    is_compared,
+    label_table,
+    ranking_table,
+    seconds,
+    verdict,
+)
 
 
 def page(outcome: Outcome, plot: bytes) -> str:
@@ -19,12 +29,36 @@ def page(outcome: Outcome, plot: bytes) -> str:
     return template.substitute(
         title=escape(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}"),
         summary=escape(outcome.recipe.summary),
+        notes="".join(f"<p>Note: {escape(note)}.</p>" for note in outcome.notes),
+        labels=_labels(outcome),
         verdict=escape(verdict(outcome)),
         plot=base64.b64encode(plot).decode(),
+        ranking=_ranking(outcome),
         comparison=escape(comparison(outcome)),
         models="\n".join(_model(name, calibration) for name, calibration in outcome.calibrations.items()),
+        baselines="\n".join(_baseline(baseline) for baseline in outcome.baselines.values()),
         conditions=_table(["", ""], [[k, str(v)] for k, v in _conditions(outcome).items()]),
     )
+
+
+def _labels(outcome: Outcome) -> str:
+    if not is_compared(outcome):
+        return ""
+    header, lines = label_table(outcome)
+    table = _table(header, lines, "figures with-total")
+    return f"{table}<p class=foot>{PUBLISHED_NOTE}</p>" if outcome.recipe.published else table
+
+
+def _ranking(outcome: Outcome) -> str:
+    contests = contest_table(outcome)
+    if not contests:
+        return ""
+    over_all = _table(*ranking_table(outcome), "figures")
+    return f"<h2>Which variant is the fastest</h2>{over_all}{_table(*contests, 'figures')}"
+
+
+def _baseline(baseline: Predictor) -> str:
+    return f"<h3>{escape(baseline.name)}</h3><pre>{escape(chr(10).join(baseline.parameter_lines()))}</pre>"
 
 
 def _model(name: str, calibration: Calibration) -> str:
@@ -49,10 +83,11 @@ def _conditions(outcome: Outcome) -> dict[str, object]:
         "protocol": ", ".join(f"{k} {v}" for k, v in outcome.protocol.items() if v is not None),
         "versions": ", ".join(f"{k} {v}" for k, v in first.versions.items()),
         "calibrated": first.created,
+        "this run took": ", ".join(f"{seconds(s)} for {step}" for step, s in outcome.steps.items()),
     }
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
+    return f"<div class=wide><table class='{kind}'><tr>{head}</tr>{body}</table></div>"

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import io
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from perfmodel.recipe import CALIBRATION, Outcome
-from perfmodel.report.tables import short_variants
+from perfmodel.outcome import CALIBRATION, Outcome, Row
+from perfmodel.report.tables import short_labels
 
 BANDS = (0.1, 0.3)
+PANELS_A_LINE, PANEL_INCHES = 3, 4.6
+LETTERS_AN_INCH = 13
+"""Of the legend."""
+COLOURS, MARKS = 10, "sDv^o"
 
 
 def measured_against_predicted(outcome: Outcome) -> bytes:
@@ -20,38 +28,53 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
     """
     from matplotlib.figure import Figure
 
-    models = list(outcome.calibrations)
-    figure = Figure(figsize=(4.6 * len(models), 4.6), layout="constrained")
-    axes = figure.subplots(1, len(models), squeeze=False)[0]
-    for axis, model in zip(axes, models, strict=True):
-        _panel(axis, outcome, model)
+    models = outcome.models
+    columns = 2 if len(models) == 4 else min(len(models), PANELS_A_LINE)
+    lines = math.ceil(len(models) / columns)
+    names = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(models[0])))
+    width = PANEL_INCHES * columns
+    entries_a_line = max(1, int(width * LETTERS_AN_INCH / (8 + max(map(len, names.values()), default=0))))
+    legend_lines = math.ceil((len(names) + 1) / entries_a_line)
+    figure = Figure(figsize=(width, 4.4 * lines + 0.3 + 0.2 * legend_lines), layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    limits = _limits(outcome.rows)
+    for axis, model in itertools.zip_longest(axes, models):
+        if model is None:
+            axis.set_axis_off()
+        else:
+            _panel(axis, [row for row in outcome.rows if row.model == model], names, limits)
+            axis.set_title(model)
+    marks, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        marks, labels, loc="outside lower center", ncols=min(entries_a_line, len(labels)), fontsize=8, frameon=False
+    )
     figure.suptitle(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}", fontsize=11)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     return buffer.getvalue()
 
 
-def _panel(axis: object, outcome: Outcome, model: str) -> None:
-    rows = [r for r in outcome.rows if r.model == model and r.measured_s and r.predicted_s]
-    fitted = [r for r in rows if r.role == CALIBRATION]
-    axis.plot(  # type: ignore[attr-defined]
-        [r.measured_s for r in fitted],
-        [r.predicted_s for r in fitted],
-        "o",
-        mfc="none",
-        mec="0.55",
-        ms=5,
-        label="in the fit",
-    )
-    held_out = outcome.evaluation(model)
-    names = short_variants(held_out)
-    for marker, (variant, name) in zip("sDv^", names.items(), strict=False):
-        chosen = [r for r in held_out if r.variant == variant and r.measured_s]
-        axis.plot([r.measured_s for r in chosen], [r.predicted_s for r in chosen], marker, ms=6, label=name)  # type: ignore[attr-defined]
-    times = [t for r in rows for t in (r.measured_s, r.predicted_s) if t]
-    line = np.array([min(times) / 1.5, max(times) * 1.5]) if times else np.array([1e-6, 1.0])
-    axis.plot(line, line, "-", color="0.4", lw=0.8)  # type: ignore[attr-defined]
+def _limits(rows: Sequence[Row]) -> tuple[float, float]:
+    """The same for all panels and both axes."""
+    times = [t for row in rows if row.measured_s for t in (row.measured_s, row.predicted_s) if t]
+    return (min(times) / 1.5, max(times) * 1.5) if times else (1e-6, 1.0)
+
+
+def _panel(axis: Any, rows: Sequence[Row], names: Mapping[str, str], limits: tuple[float, float]) -> None:
+    line = np.array(limits)
     for band in BANDS:
-        axis.fill_between(line, line * (1 - band), line * (1 + band), color="C0", alpha=0.08, lw=0)  # type: ignore[attr-defined]
-    axis.set(xscale="log", yscale="log", xlabel="measured (s)", ylabel="predicted (s)", title=model)  # type: ignore[attr-defined]
-    axis.legend(fontsize=8, frameon=False)  # type: ignore[attr-defined]
+        axis.fill_between(line, line * (1 - band), line * (1 + band), color="0.5", alpha=0.12, lw=0)
+    axis.plot(line, line, "-", color="0.4", lw=0.8)
+    fitted = [row for row in rows if row.role == CALIBRATION]
+    _points(axis, fitted, "in the fit", marker="o", mfc="none", mec="0.6", ms=4)
+    for i, (label, name) in enumerate(names.items()):
+        judged = [row for row in rows if row.role != CALIBRATION and row.label == label]
+        # From the eleventh on, colours return with other marks.
+        mark = MARKS[(i + i // COLOURS) % len(MARKS)]
+        _points(axis, judged, name, marker=mark, color=f"C{i % COLOURS}", ms=5.5, mec="white", mew=0.4)
+    axis.set(xscale="log", yscale="log", xlabel="measured (s)", ylabel="predicted (s)", xlim=limits, ylim=limits)
+
+
+def _points(axis: Any, rows: Sequence[Row], label: str, **style: Any) -> None:
+    both = [row for row in rows if row.measured_s and row.predicted_s]
+    axis.plot([r.measured_s for r in both], [r.predicted_s for r in both], linestyle="none", label=label, **style)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from perfmodel.recipe import Outcome, Row
+from perfmodel.outcome import Cost, Outcome, Row
+from perfmodel.summary import geometric_mean
 
 Line = Sequence[str]
 
@@ -33,63 +35,193 @@ def seconds(value: float | None) -> str:
     return f"{value / 1e-9:.4g} ns"
 
 
-def short_variants(rows: Sequence[Row]) -> dict[str, str]:
-    """Each variant by the tags in which the variants differ, or by its kernel's name if they don't."""
-    split = {row.variant: row.variant.split() for row in rows}
-    common = set.intersection(*(set(tags) for tags in split.values())) if split else set()
-    kernels = {row.variant: row.kernel for row in rows}
-    return {v: " ".join(t for t in tags if t not in common) or kernels[v] for v, tags in split.items()}
+def short_labels(labels: Iterable[str]) -> dict[str, str]:
+    """Labels that are a name and tags by what differs: the tags, and names where there are several; others as is."""
+    split = {label: label.split() for label in labels}
+    if not all("=" in word for words in split.values() for word in words[1:]):
+        return {label: label for label in split}
+    common = set.intersection(*map(set, split.values())) if split else set()
+    return {label: " ".join(w for w in words if w not in common) or words[0] for label, words in split.items()}
+
+
+Names = Mapping[tuple[str, str], str]
+
+
+def kernel_names(rows: Sequence[Row]) -> Names:
+    """Each kernel and variant by its label, and where a label has several, by the tags in which these differ."""
+    by_label: dict[str, dict[str, tuple[str, str]]] = {}
+    for row in rows:
+        by_label.setdefault(row.label, {})[f"{row.kernel} {row.variant}".strip()] = (row.kernel, row.variant)
+    names = {}
+    for label, short in short_labels(by_label).items():
+        variants = short_labels(by_label[label])
+        for text, key in by_label[label].items():
+            names[key] = short if len(variants) == 1 else f"{short}: {variants[text]}"
+    return names
+
+
+def text(outcome: Outcome) -> str:
+    """All tables, the notes last."""
+    parts = [comparison(outcome), verdict(outcome)]
+    if is_compared(outcome):
+        parts.append(grid(*label_table(outcome)))
+        if outcome.recipe.published:
+            parts[-1] += f"\n{PUBLISHED_NOTE}"
+        if contests := contest_table(outcome):
+            parts += [grid(*contests), grid(*ranking_table(outcome))]
+    if outcome.notes:
+        parts.append("\n".join(f"note: {note}" for note in outcome.notes))
+    return "\n\n".join(parts)
+
+
+def weights(outcome: Outcome) -> str:
+    """Each model with its fitted parameters, and what the baselines are made of."""
+    parts: dict[str, list[str]] = {}
+    for name, calibration in outcome.calibrations.items():
+        source = calibration.model.string.source.strip().splitlines()
+        parts[f"model {name}:"] = [*source, "", *calibration.parameter_lines()]
+    for name, baseline in outcome.baselines.items():
+        parts[f"baseline {name}:"] = baseline.parameter_lines()
+    return "\n\n".join(
+        "\n".join([title, *(f"    {line}".rstrip() for line in lines)]) for title, lines in parts.items()
+    )
+
+
+def is_compared(outcome: Outcome) -> bool:
+    """Whether there is something that the recipe's own models are compared with."""
+    return bool(outcome.baselines or outcome.recipe.published)
 
 
 def comparison(outcome: Outcome) -> str:
     """Measured and predicted times side by side, a line for each kernel that no fit has seen."""
-    models = list(outcome.calibrations)
-    by_model = {name: outcome.evaluation(name) for name in models}
-    names = short_variants(by_model[models[0]])
+    by_model = {name: outcome.evaluation(name) for name in outcome.models}
+    names = kernel_names(by_model[outcome.models[0]])
     header = ["kernel", "size", "measured"]
-    for name in models:
+    for name in outcome.models:
         header += [f"{name}", "error"]
     lines = []
     for rows in zip(*by_model.values(), strict=True):
         first = rows[0]
-        line = [names[first.variant], _sizes(first), seconds(first.measured_s)]
+        line = [names[first.kernel, first.variant], sizes_text(first.sizes), seconds(first.measured_s)]
         for row in rows:
-            line += [seconds(row.predicted_s), _percent(row.error)]
+            line += [seconds(row.predicted_s), percent(row.error)]
         lines.append(line)
     return grid(header, lines)
 
 
 def error_table(outcome: Outcome) -> str:
-    """Geometric mean, mean and maximum error of each model on each variant."""
+    """Geometric mean, mean and maximum error of each model on each line of the recipe's table."""
     lines = []
-    for model in outcome.calibrations:
-        names = short_variants(outcome.evaluation(model))
-        for variant, errors in outcome.summary[model]["errors"].items():
-            label = next(short for full, short in names.items() if variant.endswith(full))
-            shown = [_percent(errors[key]) for key in ("geometric_mean", "mean", "maximum")]
-            lines.append([f"{model}: {label}", *shown, str(errors["count"])])
+    for model in outcome.models:
+        names = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(model)))
+        for label, errors in outcome.summary[model]["errors"].items():
+            shown = [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum")]
+            lines.append([f"{model}: {names[label]}", *shown, str(errors["count"])])
     return grid(["error on held-out sizes", "geometric mean", "mean", "maximum", "sizes"], lines)
 
 
 def verdict(outcome: Outcome) -> str:
     """The errors, and for each model how often it named the fastest variant."""
-    names = short_variants(outcome.evaluation(next(iter(outcome.calibrations))))
+    names = kernel_names(outcome.evaluation(outcome.models[0]))
     lines = [error_table(outcome), ""]
-    for model in outcome.calibrations:
+    for model in outcome.models:
         choices = outcome.summary[model]["fastest"]
         if not choices:
             continue
-        measured = _tally([names[c["measured"]] for c in choices])
-        if all(c["predicted"] is None for c in choices):
+        measured = _tally([names[c["kernel"], c["measured"]] for c in choices])
+        if all(c["tied"] == c["variants"] for c in choices):
             lines.append(f"{model}: predicts the same time for all variants; measured fastest: {measured}")
             continue
-        predicted = _tally([names.get(c["predicted"], "a tie") for c in choices])
+        predicted = _tally([_predicted(c, names) for c in choices])
         right = sum(c["right"] for c in choices)
         lines.append(
             f"{model}: predicted fastest: {predicted}; measured fastest: {measured}; "
             f"right at {right} of {len(choices)} sizes"
         )
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
+
+
+PUBLISHED_NOTE = "in brackets: geometric means published for these devices"
+
+
+def label_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
+    """Geometric mean errors, a line a label: published ones, those of the models, those of the baselines."""
+    published = outcome.recipe.published
+    measured = (row.label for row in outcome.evaluation(outcome.models[0]))
+    labels = dict.fromkeys([*measured, *(label for column in published.values() for label in column)])
+    summaries = [outcome.summary[model] for model in outcome.models]
+
+    def line(name: str, values: Iterable[float | None]) -> Line:
+        return [name, *("-" if value is None else percent(value) for value in values)]
+
+    def over_all(key: str) -> list[float | None]:
+        return [(summary["over_all"] or {}).get(key) for summary in summaries]
+
+    lines = [
+        line(
+            name,
+            [column.get(label) for column in published.values()]
+            + [summary["errors"].get(label, {}).get("geometric_mean") for summary in summaries],
+        )
+        for label, name in short_labels(labels).items()
+    ]
+    none = [None] * len(published)
+    lines.append(line("maximum", none + over_all("maximum")))
+    lines.append(line("part within ±30 %", none + over_all("within_30_percent")))
+    theirs = [geometric_mean(list(column.values())) if column else None for column in published.values()]
+    lines.append(line("all, geometric mean", theirs + over_all("geometric_mean")))
+    return ["error", *(f"[{device}]" for device in published), *outcome.models], lines
+
+
+def contest_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
+    """At each size, the fastest variant measured, the one each model names, and what its choice costs."""
+    names = kernel_names(outcome.evaluation(outcome.models[0]))
+    choices: dict[tuple[str, str], dict[str, Any]] = {}
+    for model in outcome.models:
+        for choice in outcome.summary[model]["fastest"]:
+            choices.setdefault((choice["kernel"], sizes_text(choice["sizes"])), {})[model] = choice
+    if not choices:
+        return None
+    lines: list[Line] = []
+    for (_, size), by_model in choices.items():
+        first = next(iter(by_model.values()))
+        line = [size, str(first["variants"]), names[first["kernel"], first["measured"]]]
+        for model in outcome.models:
+            choice = by_model.get(model)
+            line += [_predicted(choice, names), f"{choice['cost_of_choice']:.3f}"] if choice else ["-", "-"]
+        lines.append(line)
+    header = ["size", "variants", "measured fastest"]
+    for model in outcome.models:
+        header += [model, "÷ best"]
+    return header, lines
+
+
+def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
+    """How well each model ranks variants, over all sizes, and what that takes against measuring them."""
+    lines: list[Line] = []
+    for model in outcome.models:
+        found = outcome.summary[model]["ranking"]
+        if not found:
+            continue
+        correlation = found["rank_correlation"]
+        lines.append(
+            [
+                model,
+                f"{percent(found['right'])} of {found['contests']}",
+                f"{found['worst_cost']:.3f}",
+                "-" if correlation is None else f"{correlation:.3f}",
+                *_costs(outcome.cost, model),
+            ]
+        )
+    return ["ranking", "named rightly", "worst ÷ best", "rank correlation", "predicting took", "measuring took"], lines
+
+
+def _costs(cost: Cost | None, model: str) -> Line:
+    return [seconds(cost.counting + cost.predicting[model]), seconds(cost.measuring)] if cost else ["-", "-"]
+
+
+def _predicted(choice: Mapping[str, Any], names: Names) -> str:
+    return names[choice["kernel"], choice["predicted"]] if choice["predicted"] is not None else "a tie"
 
 
 def _tally(names: Sequence[str]) -> str:
@@ -99,9 +231,9 @@ def _tally(names: Sequence[str]) -> str:
     return ", ".join(f"{name} ({count} of {len(names)})" for name, count in counts.items())
 
 
-def _sizes(row: Row) -> str:
-    return " ".join(f"{name}={value}" for name, value in row.sizes.items())
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def _percent(error: float) -> str:
+def percent(error: float) -> str:
     return f"{error:.1%}" if error == error else "-"

@@ -1,0 +1,60 @@
+"""The figures of a recipe's tables, computed from the rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from perfmodel import ranking
+from perfmodel.outcome import EVALUATION, Row
+
+SMALLEST_ERROR = 1e-6
+"""Smaller errors count as this in a geometric mean, which a single exact prediction would make zero."""
+
+BAND = 0.3
+"""A prediction that is off by no more than this is one to rely on."""
+
+
+def summarize(rows: Sequence[Row], models: Sequence[str], *, ranked: bool = True) -> dict[str, Any]:
+    """Errors of each model on its evaluation rows, and its choices among variants.
+
+    Args:
+        ranked: whether the variants of a kernel compete.
+    """
+    return {
+        model: _of_model([r for r in rows if r.model == model and r.role == EVALUATION], ranked) for model in models
+    }
+
+
+def _of_model(rows: Sequence[Row], ranked: bool) -> dict[str, Any]:
+    by_label: dict[str, list[Row]] = {}
+    for row in rows:
+        by_label.setdefault(row.label, []).append(row)
+    errors = {label: found for label, group in by_label.items() if (found := _errors(group))}
+    return {
+        "errors": errors,
+        "over_all": _errors(rows),
+        "fastest": ranking.fastest(rows) if ranked else [],
+        "ranking": ranking.over_all(rows) if ranked else None,
+    }
+
+
+def _errors(rows: Sequence[Row]) -> dict[str, float] | None:
+    """None where no row has both times."""
+    errors = np.array([row.error for row in rows if np.isfinite(row.error)])
+    if not errors.size:
+        return None
+    return {
+        "geometric_mean": geometric_mean(errors.tolist()),
+        "mean": float(errors.mean()),
+        "maximum": float(errors.max()),
+        "count": int(errors.size),
+        "within_30_percent": float(np.mean(errors <= BAND)),
+    }
+
+
+def geometric_mean(errors: Sequence[float]) -> float:
+    """Of at least one error; see `SMALLEST_ERROR`."""
+    return float(np.exp(np.mean(np.log(np.maximum(errors, SMALLEST_ERROR)))))
