@@ -19,9 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.collection import ALL_GENERATORS, GROUPS_FIT, KernelCollection, KernelGenerator
+from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import find_device
 from perfmodel.errors import CountingError
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.tags import GROUPS_FIT
 
 MEMORY, LOCAL, BARRIER, GROUPS = "global memory", "local memory", "barriers", "work-groups"
 PEAKS = {MEMORY: "global_copy", LOCAL: "local_access", BARRIER: "barrier", GROUPS: "launch"}

@@ -9,8 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import DTYPE, GROUPS_FIT, KernelGenerator, choice, number, size
 from perfmodel.kernel import Kernel
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.tags import DTYPE, GROUPS_FIT, choice, number, size
 
 AXES = 3
 # Arrays, and the loops whose part of them is a tile.

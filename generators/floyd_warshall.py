@@ -10,9 +10,10 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import GROUPS_FIT, KernelGenerator, choice, size, work_group
 from perfmodel.kernel import Kernel
+from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.loopy_program import LoopyProgram
+from perfmodel.tags import GROUPS_FIT, choice, size, work_group
 
 
 class FloydWarshall(KernelGenerator):

@@ -9,8 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import KernelGenerator, size, work_group
 from perfmodel.kernel import Kernel
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.tags import size, work_group
 
 
 class Launch(KernelGenerator):

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.collection import GROUPS_FIT, KernelGenerator, choice, size, work_group
 from perfmodel.kernel import Kernel
+from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
+from perfmodel.tags import GROUPS_FIT, choice, size, work_group
 
 SOURCE = """
 #ifdef REMAINDERS

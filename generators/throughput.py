@@ -12,8 +12,9 @@ import pymbolic
 from numpy.typing import NDArray
 from scipy import special
 
-from perfmodel.collection import KernelGenerator, choice, size, work_group
 from perfmodel.kernel import Kernel
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.tags import choice, size, work_group
 
 Values = NDArray[Any]
 

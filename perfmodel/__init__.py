@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
     from perfmodel.campaign import measure
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection, KernelGenerator
+    from perfmodel.collection import ALL_GENERATORS, KernelCollection
     from perfmodel.device import devices
     from perfmodel.errors import PerfmodelError
     from perfmodel.kernel import Kernel
+    from perfmodel.kernel_generator import KernelGenerator
     from perfmodel.model import Model
     from perfmodel.store import Store
     from perfmodel.vocabulary import feature, register
@@ -31,7 +32,7 @@ _EXPORTS = {
     "Calibration": "calibration",
     "Kernel": "kernel",
     "KernelCollection": "collection",
-    "KernelGenerator": "collection",
+    "KernelGenerator": "kernel_generator",
     "Model": "model",
     "PerfmodelError": "errors",
     "Store": "store",

@@ -18,10 +18,10 @@ import perfmodel as pm
 from perfmodel import registry
 from perfmodel.auto_size import sizes_for
 from perfmodel.cli import main
-from perfmodel.collection import Tag, choice, number, size, work_group
 from perfmodel.device import Device
 from perfmodel.errors import KernelError, PerfmodelError, TagError
 from perfmodel.measurement import PROTOCOLS, launch_overhead, time_launch
+from perfmodel.tags import Tag, choice, number, size, work_group
 from perfmodel.verification import small_kernels, verify, verify_family
 
 
@@ -430,7 +430,7 @@ def test_every_listed_value_is_checked(family: str, collection: pm.KernelCollect
 
 USERS = """
 import perfmodel as pm
-from perfmodel.collection import size
+from perfmodel.tags import size
 
 
 class VectorMean(pm.KernelGenerator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +38,8 @@ def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollect
             with pytest.raises(CountingError):
                 _ = kernel.counts
             continue
-        counts = kernel.program.counts_for(32)
+        # Sub-groups of large work-groups with remainders take isl some ten seconds.
+        counts = kernel.program.counts_for(32 if math.prod(kernel.launch().local_size) <= 256 else None)
         assert counts.exact
         assert whole(counts, kernel.bind({})), kernel
 

@@ -186,7 +186,7 @@ class Accesses:
         elements = self._elements(index_of(access), region)
         line = None if elements is None else self._line(array, access, elements, region)
         self.touched[name].append(_Touched(direction, elements, line, by_group))
-        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
+        return self._number(elements)
 
     def _by_group(self, access: Any, region: Region) -> _ByGroup | None:
         tags = {iname: self.kernel.iname_tags_of_type(iname, GroupInameTag) for iname in region.inames}
@@ -209,7 +209,10 @@ class Accesses:
             union = _union(part.pairs for part in same)
             if union is None:
                 return None
-            total = total + self.domains.cardinality(union) * self.domains.product(same[0].repeats)
+            number = self.domains.distinct(union)
+            if number is None:
+                return None
+            total = total + number * self.domains.product(same[0].repeats)
         return self.domains.finished(total)
 
     def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
@@ -264,7 +267,7 @@ class Accesses:
                         name,
                         array.dtype.numpy_dtype.name,
                         direction,
-                        None if union is None else self.domains.finished(self.domains.cardinality(union)),
+                        self._number(union),
                         filled,
                         self._summed_over_groups([t.by_group for t in chosen]),
                     )
@@ -285,7 +288,12 @@ class Accesses:
         axis = known[0].axis
         reach = f"{max(gaps)} - 1" if gaps else f"({array.shape[axis]}) - 1"
         filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
-        return self.domains.finished(self.domains.cardinality(filled.coalesce()))
+        return self._number(filled.coalesce())
+
+    def _number(self, elements: Any) -> QuasiPolynomial | None:
+        """How many elements an isl set has; None where there is none, or it can't be found."""
+        number = None if elements is None else self.domains.distinct(elements)
+        return None if number is None else self.domains.finished(number)
 
 
 def _addresses(elements: Any, strides: list[int]) -> Any:

@@ -19,6 +19,9 @@ from perfmodel.counting.counts import Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import CountingError
 
+# Of isl, for one footprint: about a second.
+MOST_OPERATIONS = 300_000
+
 
 @dataclass(frozen=True)
 class Region:
@@ -240,6 +243,24 @@ class Domains:
         if key not in self._cardinalities:
             self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
         return self._cardinalities[key]
+
+    def distinct(self, elements: Any) -> Any:
+        """The number of elements, as `cardinality`; None where irregular strides keep isl busy for longer than seconds.
+
+        Operations are counted, not time, so that the same kernel always has the same counts.
+        """
+        context = isl.DEFAULT_CONTEXT
+        context.reset_operations()
+        context.set_max_operations(MOST_OPERATIONS)
+        try:
+            return self.cardinality(elements)
+        except isl.Error as error:
+            if "maximal number of operations" not in str(error):
+                raise
+            return None
+        finally:
+            context.set_max_operations(0)
+            context.reset_operations()
 
     def _boxes(self, points: Any) -> Any:
         """Points of the boxes around the set's disjoint parts: exact where a part is a box."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.collection import LSIZES, WORK_GROUP_SETS, WORK_REMOVED, KernelGenerator, Tag
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.tags import LSIZES, WORK_GROUP_SETS, WORK_REMOVED, Tag
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
