@@ -17,7 +17,7 @@ from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map
 from pymbolic import flatten, var
 
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import Domains, Region
+from perfmodel.counting.domains import Domains, Region, has_barvinok
 from perfmodel.counting.expressions import access_tags, index_of, subscripts, variable_of
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.strides import polynomial
@@ -269,7 +269,8 @@ class Accesses:
                         direction,
                         self._number(union),
                         filled,
-                        self._summed_over_groups([t.by_group for t in chosen]),
+                        # A group and its elements are no box, which is all that can be counted without barvinok.
+                        self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
                     )
                 )
         return tuple(found)
