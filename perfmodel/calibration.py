@@ -203,18 +203,16 @@ class Calibration:
         Raises:
             CalibrationError: if there is none, or more than one.
         """
-        found = {path.stem: path for path in sorted(_MODELS.glob("*.json"))}
-        chosen = [
-            stem
-            for stem in found
-            if stem.startswith(f"{model}-") and device.lower().replace(" ", "-") in stem.removeprefix(f"{model}-")
-        ]
+        found = sorted(_MODELS.glob("*@*.json"))
+        wanted = device.lower().replace(" ", "-")
+        chosen = [path for path in found if (at := path.stem.partition("@"))[0] == model and wanted in at[2]]
         if len(chosen) != 1:
             raise CalibrationError(
                 f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
-                f"are {', '.join(found) or 'none'}); calibrate yourself by 'perfmodel reproduce {model}'"
+                f"are {', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
+                f"{model}'"
             )
-        return cls.load(found[chosen[0]])
+        return cls.load(chosen[0])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibration):

@@ -332,3 +332,23 @@ def test_sizes_that_do_not_broadcast_are_named(calibration: pm.Calibration) -> N
     (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["throughput", "n:256", "m:64"])
     with pytest.raises(KernelError, match=r"do not go together: n has \(2,\), m has \(3,\)"):
         calibration.predict(kernel, n=[256, 512], m=[8, 16, 24])
+
+
+def test_shipped_calibrations_predict_at_once(collection: pm.KernelCollection) -> None:
+    shipped = pm.Calibration.shipped("unified-plus", device="NVIDIA H200")
+    (kernel,) = collection.generate_kernels(["matmul_sq", "n:1024"])
+    seconds = shipped.predict(kernel, n=[1024, 2048])
+    assert seconds.shape == (2,)
+    assert 6 < seconds[1] / seconds[0] < 9
+    assert shipped.explain(kernel).bottleneck == "l1"
+
+
+@pytest.mark.parametrize(("model", "device"), [("unified-pluss", "H200"), ("unified-plus", "MI300")])
+def test_what_is_not_shipped_is_said(model: str, device: str) -> None:
+    with pytest.raises(CalibrationError, match=f"no calibration of '{model}' for '{device}' is shipped") as caught:
+        pm.Calibration.shipped(model, device=device)
+    assert "unified-plus@nvidia-h200-e38dd1" in str(caught.value)
+
+
+def test_a_model_whose_name_begins_like_anothers_is_told_apart() -> None:
+    assert len(pm.Calibration.shipped("unified", device="H200").parameters) > 50

@@ -28,6 +28,7 @@ assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy"
 assert perfmodel.feature("f_op_float32_madd")
 from perfmodel.recipe import recipes
 assert "demo" in recipes()
+assert perfmodel.Calibration.shipped("unified-plus", device="H200").parameters
 print("complete")
 """
 
