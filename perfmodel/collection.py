@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfmodel import registry
-from perfmodel.errors import CountingError, PerfmodelError, TagError, nearest
+from perfmodel.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import GeneratorError, KernelGenerator, check_generator
+from perfmodel.kernel_generator import KernelGenerator, check_generator
 from perfmodel.tags import LSIZES, WORK_REMOVED
 
 if TYPE_CHECKING:

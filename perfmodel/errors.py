@@ -51,6 +51,10 @@ class TagError(PerfmodelError):
     """A tag that no generator knows, or one whose value selects nothing."""
 
 
+class GeneratorError(TagError):
+    """A generator that is wrong in itself, whatever is asked of it."""
+
+
 class KernelError(PerfmodelError):
     """A kernel that cannot be bound, counted, built or run as asked."""
 

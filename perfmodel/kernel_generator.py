@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.device.buffers import random_values
-from perfmodel.errors import PerfmodelError, TagError, nearest
+from perfmodel.errors import GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.size_series import SizeSeries, parse_size
 from perfmodel.tags import GROUPS_FIT, LSIZES, RESERVED, WORK_REMOVED, Tag, work_groups
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfmodel.device import Device
-
-
-class GeneratorError(TagError):
-    """A generator that is wrong in itself, whatever is asked of it."""
 
 
 class KernelGenerator(ABC):

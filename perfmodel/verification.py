@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.collection import KernelCollection
-from perfmodel.errors import KernelError, PerfmodelError
-from perfmodel.kernel_generator import GeneratorError, KernelGenerator
+from perfmodel.errors import GeneratorError, KernelError, PerfmodelError
+from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.measurement import ArrayArgument, Launch, run_launch
 
 if TYPE_CHECKING:
