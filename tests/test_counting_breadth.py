@@ -30,8 +30,13 @@ def whole(counts: KernelCounts, sizes: Any) -> bool:
 
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollection) -> None:
-    """One of each program; those of other types count alike."""
-    small = small_kernels(collection.generators[family])
+    """One of each program; those of other types count alike. Footprints of irregular strides keep isl busy for long."""
+    strides = {tag.name: tag.values for tag in collection.generators[family].tags if tag.pattern}
+    small = [
+        kernel
+        for kernel in small_kernels(collection.generators[family])
+        if all(kernel.tags[name] in listed for name, listed in strides.items())
+    ]
     programs = {k.program.content: k for k in small if k.tags.get("dtype", "float32") in ("float32", "int32")}
     for kernel in programs.values():
         if isinstance(kernel.program, OpenCLProgram):

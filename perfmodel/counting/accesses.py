@@ -25,6 +25,10 @@ from perfmodel.counting.strides import polynomial
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 
 
+# Of isl, for what work-groups touch: about a tenth of a second.
+MOST_OPERATIONS = 30_000
+
+
 @dataclass(frozen=True)
 class _Line:
     """Elements along the direction in which they lie next to each other, to see what of it is used.
@@ -182,7 +186,11 @@ class Accesses:
             return None
         by_group = self._by_group(access, region)
         if space == "local":
-            return self._summed_over_groups([by_group])
+            if by_group is None:
+                return None
+            return self.domains.finished(
+                self.domains.cardinality(by_group.pairs) * self.domains.product(by_group.repeats)
+            )
         elements = self._elements(index_of(access), region)
         line = None if elements is None else self._line(array, access, elements, region)
         self.touched[name].append(_Touched(direction, elements, line, by_group))
@@ -198,7 +206,10 @@ class Accesses:
         return _ByGroup(pairs, tuple(repeats), frozenset(axes))
 
     def _summed_over_groups(self, parts: list[_ByGroup | None]) -> QuasiPolynomial | None:
-        """Distinct elements of each work-group, summed; what accesses that use other group axes share, counts twice."""
+        """Distinct elements of each work-group, summed.
+
+        What accesses share, counts twice where they use different group axes, or where isl would be busy for long.
+        """
         total = self.domains.zero()
         by_axes: dict[frozenset[int], list[_ByGroup]] = defaultdict(list)
         for part in parts:
@@ -209,10 +220,13 @@ class Accesses:
             union = _union(part.pairs for part in same)
             if union is None:
                 return None
-            number = self.domains.distinct(union)
-            if number is None:
-                return None
-            total = total + number * self.domains.product(same[0].repeats)
+            numbers = [self.domains.distinct(union, MOST_OPERATIONS)]
+            if None in numbers and len(same) > 1:
+                numbers = [self.domains.distinct(part.pairs, MOST_OPERATIONS) for part in same]
+            for number in numbers:
+                if number is None:
+                    return None
+                total = total + number * self.domains.product(same[0].repeats)
         return self.domains.finished(total)
 
     def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
@@ -292,9 +306,8 @@ class Accesses:
         return self._number(filled.coalesce())
 
     def _number(self, elements: Any) -> QuasiPolynomial | None:
-        """How many elements an isl set has; None where there is none, or it can't be found."""
-        number = None if elements is None else self.domains.distinct(elements)
-        return None if number is None else self.domains.finished(number)
+        """How many elements an isl set has; None where there is none."""
+        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
 
 
 def _addresses(elements: Any, strides: list[int]) -> Any:

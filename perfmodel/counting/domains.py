@@ -19,9 +19,6 @@ from perfmodel.counting.counts import Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import CountingError
 
-# Of isl, for one footprint: about a second.
-MOST_OPERATIONS = 300_000
-
 
 @dataclass(frozen=True)
 class Region:
@@ -63,6 +60,7 @@ class Domains:
         assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
+        self._too_hard: dict[str, int] = {}
         self._executions: dict[tuple[str, Fraction, frozenset[str]], Executions] = {}
 
     # --- regions
@@ -244,19 +242,23 @@ class Domains:
             self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
         return self._cardinalities[key]
 
-    def distinct(self, elements: Any) -> Any:
-        """The number of elements, as `cardinality`; None where irregular strides keep isl busy for longer than seconds.
+    def distinct(self, elements: Any, operations: int) -> Any:
+        """The number of elements, as `cardinality`; None where irregular strides need more of isl's operations.
 
         Operations are counted, not time, so that the same kernel always has the same counts.
         """
+        key = str(elements)
+        if self._too_hard.get(key, 0) >= operations:
+            return None
         context = isl.DEFAULT_CONTEXT
         context.reset_operations()
-        context.set_max_operations(MOST_OPERATIONS)
+        context.set_max_operations(operations)
         try:
             return self.cardinality(elements)
         except isl.Error as error:
             if "maximal number of operations" not in str(error):
                 raise
+            self._too_hard[key] = operations
             return None
         finally:
             context.set_max_operations(0)
