@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -160,17 +160,22 @@ class Simulated(Recipe):
         return "prefetch" if kernel.tags["tiled_prefetch"] == "True" else "no prefetch"
 
 
-vocabulary.register(
-    Simulated.output,
-    SimulatedTime(
-        lambda count: (
-            2e-6
-            + 3e-12 * count("f_op_float32_madd")
-            + 5e-11 * count("f_mem_access_global")
-            + 1e-12 * count("f_mem_access_local")
-        )
-    ),
-)
+@pytest.fixture(scope="module", autouse=True)
+def simulated_seconds() -> Iterator[None]:
+    """Registered for these tests only: elsewhere it would be a candidate of model searches."""
+    vocabulary.register(
+        Simulated.output,
+        SimulatedTime(
+            lambda count: (
+                2e-6
+                + 3e-12 * count("f_op_float32_madd")
+                + 5e-11 * count("f_mem_access_global")
+                + 1e-12 * count("f_mem_access_local")
+            )
+        ),
+    )
+    yield
+    del vocabulary._registered["f_simulated_recipe_seconds"]
 
 
 @pytest.fixture(scope="module")
