@@ -19,13 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.baselines import DEMANDS, Work
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import find_device
-from perfmodel.errors import CountingError
 from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.tags import GROUPS_FIT
 
-MEMORY, LOCAL, BARRIER, GROUPS = "global memory", "local memory", "barriers", "work-groups"
+MEMORY, LOCAL, GROUPS = DEMANDS
+BARRIER = "barriers"
 PEAKS = {MEMORY: "global_copy", LOCAL: "local_access", BARRIER: "barrier", GROUPS: "launch"}
 MOST_VARIANTS = 24
 
@@ -62,22 +63,11 @@ def kernels_of(generator: KernelGenerator) -> list[pm.Kernel]:
 
 def demands(kernel: pm.Kernel) -> dict[str, float]:
     """What a kernel asks of each resource; of source that can't be counted, memory alone, each array once."""
-    try:
-        counts = kernel.counts
-    except CountingError:
+    work = Work.of(kernel)
+    if work is None:
         return {MEMORY: float(sum(a.size * np.dtype(a.dtype).itemsize for a in kernel.launch().arrays()))}
-    found: dict[str, float] = defaultdict(float)
-    for operation in counts.operations:
-        done = operation.per_execution * float(operation.executions.workitem(kernel.sizes))
-        found[f"{operation.dtype} {operation.kind}"] += done
-    for name, feature in {
-        MEMORY: "f_mem_footprint_global",
-        LOCAL: "f_mem_access_local",
-        BARRIER: "f_sync_barrier_local",
-        GROUPS: "f_thread_groups",
-    }.items():
-        found[name] = pm.feature(feature).eval(kernel)
-    return found
+    barriers = pm.feature("f_sync_barrier_local").eval(kernel)
+    return {**work.demands, **work.operations, BARRIER: barriers}
 
 
 def peaks(runs: Mapping[str, list[Run]]) -> dict[str, float]:

@@ -22,6 +22,7 @@ from perfmodel.models.unified import LARGE, measurement_classes
 from perfmodel.models.unified_plus import FILTERS, MODEL, SIZES
 from perfmodel.report.tables import grid
 from perfmodel.store import Store
+from perfmodel.summary import BAND, geometric_mean
 from perfmodel.vocabulary import number
 
 warnings.simplefilter("ignore")
@@ -67,13 +68,13 @@ def main() -> None:
         )
         predicted = model.string.compile()(fitted.parameters, {n: c[inside] for n, c in columns.items()})
         errors = everything[inside] = np.abs(predicted / seconds[inside] - 1)
-        lines.append([family, str(inside.sum()), f"{_mean(errors):.1%}", f"{np.mean(errors < 0.3):.0%}"])
-    lines.append(["all", str(len(rows)), f"{_mean(everything):.1%}", f"{np.mean(everything < 0.3):.0%}"])
+        lines.append(
+            [family, str(inside.sum()), f"{geometric_mean(errors.tolist()):.1%}", f"{np.mean(errors <= BAND):.0%}"]
+        )
+    lines.append(
+        ["all", str(len(rows)), f"{geometric_mean(everything.tolist()):.1%}", f"{np.mean(everything <= BAND):.0%}"]
+    )
     print(grid(["family left out", "kernels", "geometric mean error", "within 30 %"], lines))
-
-
-def _mean(errors: np.ndarray) -> float:
-    return float(np.exp(np.mean(np.log(np.maximum(errors, 1e-6)))))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import numpy as np
 import perfmodel as pm
 from perfmodel.device import find_device
 from perfmodel.report.tables import grid, seconds
+from perfmodel.summary import BAND, geometric_mean
 
 warnings.simplefilter("ignore")
 
@@ -192,8 +193,8 @@ def main() -> None:
         errors.append(abs(predicted / time - 1))
         rows.append([name, str(kernel.sizes["n"]), seconds(time), seconds(predicted), f"{predicted / time - 1:+.0%}"])
     print(grid(["kernel", "n", "measured", "predicted", "error"], rows))
-    mean = np.exp(np.mean(np.log(np.maximum(errors, 1e-6))))
-    within = np.mean(np.asarray(errors) < 0.3)
+    mean = geometric_mean(errors)
+    within = np.mean(np.asarray(errors) <= BAND)
     names = len({name for name, _ in named})
     print(f"\n{len(errors)} times of {names} kernels on {device.name}: geometric mean error {mean:.1%}, median")
     print(f"{np.median(errors):.1%}, mean {np.mean(errors):.1%}; {within:.0%} of them within 30 %")

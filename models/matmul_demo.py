@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from perfmodel.models.probe import needs_small_sizes
 from perfmodel.recipe import Recipe, TagFilter
 
 # The slides' demonstration: time is proportional to the multiply-adds.
@@ -60,8 +61,7 @@ class MatmulDemo(Recipe):
         return [[*VARIANTS, _n(predicted)]]
 
     def sizes(self, seconds_of: Callable[[TagFilter], float]) -> tuple[Sequence[int], Sequence[int]]:
-        probe = seconds_of(["matmul_sq", "tiled_prefetch:True", "n:512"])
-        return SMALL if probe > 0.5e-3 else LARGE
+        return SMALL if needs_small_sizes(seconds_of) else LARGE
 
 
 def _n(sizes: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from perfmodel.device import Device
 from perfmodel.kernel import Kernel
+from perfmodel.models.probe import needs_small_sizes
 from perfmodel.recipe import Recipe, TagFilter
 
 # Section 2.1: categories of the amortized stride fraction.
@@ -115,7 +116,7 @@ LABELS = {
 
 
 def sizes_for(seconds_of: Callable[[TagFilter], float]) -> Sizes:
-    return SMALL if seconds_of(["matmul_sq", "tiled_prefetch:True", "n:512"]) > 0.5e-3 else LARGE
+    return SMALL if needs_small_sizes(seconds_of) else LARGE
 
 
 class Unified(Recipe):

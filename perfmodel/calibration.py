@@ -59,14 +59,6 @@ class CalibrationRow:
         return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
 
 
-# The catalogue of recipes, in a checkout and where perfmodel is installed.
-_MODELS = next(
-    path
-    for path in (Path(__file__).parent / "models", Path(__file__).parent.parent / "models")
-    if (path / "__init__.py").is_file()
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A fitted model on one device: predicts without any OpenCL driver.
@@ -192,7 +184,7 @@ class Calibration:
 
     @classmethod
     def shipped(cls, model: str, device: str) -> Calibration:
-        """A calibration that comes with perfmodel or with an installed package of models.
+        """A calibration that comes with perfmodel.
 
         >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
 
@@ -203,7 +195,9 @@ class Calibration:
         Raises:
             CalibrationError: if there is none, or more than one.
         """
-        found = sorted(_MODELS.glob("*@*.json"))
+        from perfmodel import models
+
+        found = sorted(file for folder in models.__path__ for file in Path(folder).glob("*@*.json"))
         wanted = device.lower().replace(" ", "-")
         chosen = [path for path in found if (at := path.stem.partition("@"))[0] == model and wanted in at[2]]
         if len(chosen) != 1:

@@ -182,6 +182,13 @@ def test_rows_with_flags_take_no_part(kernels: list[pm.Kernel], sums: Suggestion
     assert len(found.calibration.left_out) == 2
 
 
+def test_too_few_kernels_beside_flagged_ones_are_told(kernels: list[pm.Kernel]) -> None:
+    flags = [()] * 3 + [("near-launch-overhead",)] * (len(kernels) - 3)
+    table = pd.DataFrame({"f_cl_wall_time": simulated(kernels, total), "flags": flags})
+    with pytest.raises(FitError, match=f"beside {len(kernels) - 3} whose times are flagged, cannot show"):
+        suggest(kernels, table)
+
+
 def test_few_families_are_told_apart_by_their_variants(kernels: list[pm.Kernel]) -> None:
     few = [kernel for kernel in kernels if kernel.name in ("matmul_sq", "global_copy", "throughput")]
     found = suggest(few, simulated(few, total), terms=2)
@@ -346,7 +353,11 @@ SMALL = ["global_copy", "loads:1,2", "n:4096,65536"]
 OTHERS = ["throughput n:4096 m:256", "matmul_sq tiled_prefetch:* n:64,128", "launch groups:4,64", "nbody n:256,512"]
 
 
-def test_the_command_writes_a_model_that_calibrate_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_model_that_calibrate_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Which of these few kernels a busy machine flags is chance, and would leave too few of them.
+    monkeypatch.setattr("perfmodel.measurement._flags", lambda *timing: ())
     out, store = tmp_path / "model.txt", ["--store", str(tmp_path / "times.sqlite"), "--device", "cpu"]
     measurements = [part for tags in OTHERS for part in ("--measurements", *tags.split())]
     common = [*store, "--protocol", "quick"]

@@ -25,10 +25,6 @@ from perfmodel.counting.strides import polynomial
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 
 
-# Of isl, for what work-groups touch: about a tenth of a second.
-MOST_OPERATIONS = 30_000
-
-
 @dataclass(frozen=True)
 class _Line:
     """Elements along the direction in which they lie next to each other, to see what of it is used.
@@ -220,9 +216,9 @@ class Accesses:
             union = _union(part.pairs for part in same)
             if union is None:
                 return None
-            numbers = [self.domains.distinct(union, MOST_OPERATIONS)]
+            numbers = [self.domains.distinct(union)]
             if None in numbers and len(same) > 1:
-                numbers = [self.domains.distinct(part.pairs, MOST_OPERATIONS) for part in same]
+                numbers = [self.domains.distinct(part.pairs) for part in same]
             for number in numbers:
                 if number is None:
                     return None

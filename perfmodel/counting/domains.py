@@ -19,6 +19,9 @@ from perfmodel.counting.counts import Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import CountingError
 
+# Of isl, for what work-groups touch: about a tenth of a second.
+MOST_OPERATIONS = 30_000
+
 
 @dataclass(frozen=True)
 class Region:
@@ -60,7 +63,7 @@ class Domains:
         assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
-        self._too_hard: dict[str, int] = {}
+        self._too_hard: set[str] = set()
         self._executions: dict[tuple[str, Fraction, frozenset[str]], Executions] = {}
 
     # --- regions
@@ -242,23 +245,23 @@ class Domains:
             self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
         return self._cardinalities[key]
 
-    def distinct(self, elements: Any, operations: int) -> Any:
-        """The number of elements, as `cardinality`; None where irregular strides need more of isl's operations.
+    def distinct(self, elements: Any) -> Any:
+        """The number of elements, as `cardinality`; None where irregular strides need more than `MOST_OPERATIONS`.
 
         Operations are counted, not time, so that the same kernel always has the same counts.
         """
         key = str(elements)
-        if self._too_hard.get(key, 0) >= operations:
+        if key in self._too_hard:
             return None
         context = isl.DEFAULT_CONTEXT
         context.reset_operations()
-        context.set_max_operations(operations)
+        context.set_max_operations(MOST_OPERATIONS)
         try:
             return self.cardinality(elements)
         except isl.Error as error:
             if "maximal number of operations" not in str(error):
                 raise
-            self._too_hard[key] = operations
+            self._too_hard.add(key)
             return None
         finally:
             context.set_max_operations(0)

@@ -122,7 +122,7 @@ def suggest(
     taking_part = _used(everything)
     used = [kernel for kernel, takes_part in zip(kernels, taking_part, strict=True) if takes_part]
     measured = everything[OUTPUT].to_numpy(dtype=np.float64)[taking_part]
-    groups = _groups(used)
+    groups = _groups(used, len(kernels) - len(used))
 
     tell(f"counting {len(used)} kernels")
     features = offered(used)
@@ -191,17 +191,22 @@ def _used(table: pd.DataFrame) -> Any:
     return np.array([row.predicted_s is not None for row in rows])
 
 
-def _groups(kernels: Sequence[Kernel]) -> list[str]:
-    """What is held out together: families, or where there are few, their variants."""
+def _groups(kernels: Sequence[Kernel], left_out: int) -> list[str]:
+    """What is held out together: families, or where there are few, their variants.
+
+    Args:
+        left_out: how many kernels beside these have doubtful times.
+    """
     families = [kernel.name for kernel in kernels]
     groups = families
     if len(set(families)) < FEWEST_GROUPS:
         groups = [f"{kernel.name} {kernel.variant}".rstrip() for kernel in kernels]
     if len(kernels) < FEWEST_ROWS or len(set(groups)) < FEWEST_GROUPS:
         of = f"family {families[0]!r} only" if len(set(families)) == 1 else f"{len(set(families))} families"
+        beside = f", beside {left_out} whose times are flagged," if left_out else ""
         raise FitError(
-            f"{len(kernels)} kernels of {of} in {len(set(groups))} variants cannot show which terms hold for others; "
-            f"give at least {FEWEST_ROWS}, of at least {FEWEST_GROUPS} families or variants"
+            f"{len(kernels)} kernels of {of} in {len(set(groups))} variants{beside} cannot show which terms hold for "
+            f"others; give at least {FEWEST_ROWS}, of at least {FEWEST_GROUPS} families or variants"
         )
     return groups
 
