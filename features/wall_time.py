@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from perfmodel.device import Device, find_device
 from perfmodel.errors import DeviceError
 from perfmodel.feature_name import FeatureName, Word
@@ -18,11 +20,12 @@ class WallTime(MeasuredFeature):
         self.name = name.text
         self.device_words = device_words
 
-    def select_device(self, default: Device | str | None = None) -> Device:
+    def select_device(self, default: Device | str | None = None, stored: Iterable[Device] = ()) -> Device:
+        known = list(stored)
         if not self.device_words:
-            return find_device(default)
-        wanted = find_device(" ".join(self.device_words))
-        asked = wanted if default is None else find_device(default)
+            return find_device(default, known)
+        wanted = find_device(" ".join(self.device_words), known)
+        asked = wanted if default is None else find_device(default, known)
         if asked != wanted:
             raise DeviceError(f"{self.name!r} is the time on {wanted.key}, not on {asked.key}; ask for one of the two")
         return wanted

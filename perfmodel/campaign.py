@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FAILED = "failed"
 NOT_REACHED = "not reached within the budget"
 """The flag of a kernel that was neither in the store nor measured before the budget was spent."""
+NOT_HERE = "not in the store, and its device is not on this machine"
+"""The flag of a kernel whose time only the store could have had."""
 # A kernel measured while something else slowed the device down is measured again, so often and after waiting so long.
 ATTEMPTS = 4
 WAIT_SECONDS = 5.0
@@ -54,7 +56,8 @@ def measure(
 
     Args:
         model: whose features are wanted; several models share one output feature and the measurements.
-        device: a device, its key, or part of its name; the best device found if left out.
+        device: a device, its key, or part of its name; the best device found if left out. One that is not on this
+            machine, but that the store has times of, gives those.
         store: where times are kept; what it already holds is not measured again. None keeps nothing.
         protocol: how often a kernel runs and what its time is: a name of `PROTOCOLS`, or your own.
         progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
@@ -66,7 +69,7 @@ def measure(
         Columns ``kernel``, ``variant``, ``sizes``, the output feature, every input feature, ``flags`` and ``key``
         (of the store); the index is a label for each row, ``attrs`` hold the device's fingerprint and the protocol.
         A kernel that can't be measured has the time NaN and the flag ``failed: reason``, one that the budget didn't
-        reach NaN and `NOT_REACHED`.
+        reach NaN and `NOT_REACHED`, one that neither the store nor this machine has a time of NaN and `NOT_HERE`.
 
     Raises:
         FeatureError, CountingError: for a feature that a kernel can't give; nothing is measured then.
@@ -84,8 +87,8 @@ def measure(
     features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
     columns = {name: [number(f, kernel) for kernel in kernels] for name, f in features.items()}
     if isinstance(output, MeasuredFeature):
-        target: Device = output.select_device(device)
         with _opened(store) as opened:
+            target: Device = output.select_device(device, opened.devices())
             results = _measured(kernels, target, opened, chosen, progress, budget_s)
         attrs = {"device": target.fingerprint(), "protocol": asdict(chosen), "output": output_name}
     else:
@@ -132,9 +135,11 @@ def _measured(
     }
     order = by_key if budget_s is None else _taking_turns(by_key)
     missing = {key: kernel for key, kernel in order.items() if key not in results}
-    if missing and budget_s != 0:
+    is_here = not missing or device.is_here
+    if missing and budget_s != 0 and is_here:
         results |= _new_times(missing, device, store, protocol, progress, budget_s)
-    results |= {key: (np.nan, (NOT_REACHED,), key) for key in missing if key not in results}
+    without = NOT_REACHED if is_here else NOT_HERE
+    results |= {key: (np.nan, (without,), key) for key in missing if key not in results}
     if all(np.isnan(seconds) for seconds, _, _ in results.values()):
         raise MeasurementError(f"no kernel could be measured; the first one {results[keys[0]][1][0]}")
     return [results[key] for key in keys]

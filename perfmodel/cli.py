@@ -359,11 +359,13 @@ def _reproduce(parsed: argparse.Namespace) -> None:
     from perfmodel.store import Store
 
     chosen = recipe.recipe(parsed.recipe)
-    device = find_device(parsed.device)
-    print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
     folder = Path(parsed.out or f"{chosen.name}-out")
     parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
     with Store(parsed.store) as store:
+        device = find_device(parsed.device, store.devices())
+        print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
+        if not device.is_here:
+            print(f"it is not on this machine; all times are those of {parsed.store}")
         outcome = recipe.run(
             chosen,
             device=device,

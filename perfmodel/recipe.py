@@ -142,7 +142,7 @@ def run(
     models = {name: Model(chosen.output, expression) for name, expression in chosen.models.items()}
     features = {name: f for model in models.values() for name, f in model.features.items()}
     output = next(iter(models.values())).output
-    target = output.select_device(device) if isinstance(output, MeasuredFeature) else device
+    target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
     conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
     notes: list[str] = []
     steps: dict[str, float] = {}
@@ -253,17 +253,20 @@ def _measured(
     budget_s: float | None,
     notes: list[str],
 ) -> tuple[_Set, _Set]:
-    """Both sets without the kernels that the budget didn't reach."""
-    from perfmodel.campaign import NOT_REACHED, measure
+    """Both sets without the kernels that the budget didn't reach, or that only the store could have had."""
+    from perfmodel.campaign import NOT_HERE, NOT_REACHED, measure
 
     everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
     table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
-    reached = [NOT_REACHED not in flags for flags in table["flags"]]
+    reached = [not {NOT_REACHED, NOT_HERE} & set(flags) for flags in table["flags"]]
     if missing := reached.count(False):
-        notes.append(
-            f"{missing} of {len(reached)} kernels were left out, as the budget of {budget_s:g} s did not reach them; "
-            "run again with the same store to go on"
+        is_here = any(NOT_REACHED in flags for flags in table["flags"])
+        why = (
+            f"as the budget of {budget_s:g} s did not reach them; run again with the same store to go on"
+            if is_here
+            else f"as the store has no times of them on {conditions['device'].key}, which is not on this machine"
         )
+        notes.append(f"{missing} of {len(reached)} kernels were left out, {why}")
 
     def part(role: str) -> _Set:
         chosen = [i for i, (of_role, _) in enumerate(everything) if of_role == role and reached[i]]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import math
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from perfmodel.errors import PerfmodelError, StoreError
+from perfmodel.device import Device
+from perfmodel.errors import DeviceError, PerfmodelError, StoreError
 from perfmodel.measurement import Protocol, reduced
 
 APPLICATION_ID = 0x706D6F64  # "pmod": tells a store from other programs' SQLite files
@@ -112,7 +116,8 @@ class Store:
     """A store of measurements; `path` None keeps it in memory.
 
     A file is made where there is none, but never its folder, and a file that is no sound store is left as it is.
-    A file or folder without write permission is opened for reading. Each `put` is on disk when it returns.
+    A file or folder without write permission is opened for reading, as is one that xz has compressed, ``….xz``. Each
+    `put` is on disk when it returns.
 
     Raises:
         StoreError: from every method, in one sentence with the path and what to do.
@@ -122,6 +127,7 @@ class Store:
         self.path = None if path is None else Path(path)
         self._name = "the store in memory" if path is None else f"store {self.path}"
         self._read_only = False
+        self._unpacked: Any = None
         with self._explained():
             self._connection = self._connected()
             # A damaged byte must not hide which row it is in.
@@ -144,6 +150,8 @@ class Store:
         """Close the file; the last process to do so leaves a single file that can be copied or committed."""
         with self._explained():
             self._connection.close()
+        if self._unpacked is not None:
+            self._unpacked.close()
 
     def get(self, key: str) -> Measurement | None:
         return self.get_many([key]).get(key)
@@ -185,6 +193,19 @@ class Store:
         for row in self._rows("ORDER BY number"):
             yield self._decoded(row)
 
+    def devices(self) -> list[Device]:
+        """The devices that measurements are of, each once, with the driver of its last one."""
+        with self._explained():
+            rows = self._connection.execute(
+                "SELECT device FROM measurement GROUP BY device ORDER BY max(number)"
+            ).fetchall()
+        found: dict[str, Device] = {}
+        for (text,) in rows:
+            with suppress(ValueError, TypeError, DeviceError):  # what is damaged or too little to go by: see `check`
+                device = Device.from_fingerprint(json.loads(text))
+                found[device.key] = device
+        return list(found.values())
+
     def check(self) -> list[str]:
         """What is wrong with the file or with single rows, a sentence each; empty when all is well."""
         problems: list[str] = []
@@ -208,6 +229,8 @@ class Store:
             raise StoreError(f"{self._name} is a folder: give the path of a file in it")
         if not self.path.parent.is_dir():
             raise StoreError(f"{self._name} cannot be made, its folder is not there: make the folder first")
+        if self.path.suffix == ".xz":
+            return self._decompressed(self.path)
         mode = "mode=rwc"
         has_log = Path(f"{self.path}-wal").exists()
         if self.path.exists():
@@ -218,6 +241,19 @@ class Store:
                 mode = "mode=ro" if has_log else "immutable=1"
         address = f"file:{quote(str(self.path.absolute()))}?{mode}"
         return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+
+    def _decompressed(self, path: Path) -> sqlite3.Connection:
+        """A copy that is only read, and gone when the store is closed."""
+        self._read_only = True
+        self._unpacked = tempfile.NamedTemporaryFile(suffix=".sqlite")  # noqa: SIM115, closed with the store
+        try:
+            with lzma.open(path) as packed:
+                shutil.copyfileobj(packed, self._unpacked)
+        except (lzma.LZMAError, EOFError) as error:
+            raise StoreError(f"{self._name} {_explanation(f'malformed, {error}')}") from error
+        self._unpacked.flush()
+        self._check_whole(Path(self._unpacked.name))
+        return sqlite3.connect(f"file:{quote(self._unpacked.name)}?immutable=1", uri=True, isolation_level=None)
 
     def _check_whole(self, path: Path) -> None:
         """Refuse what SQLite would take for sound and write to: a single byte, or a last page that was cut off."""

@@ -68,8 +68,12 @@ class MeasuredFeature(ABC):
     name: str
 
     @abstractmethod
-    def select_device(self, default: Any = None) -> Any:
-        """The device that the name asks for, or the default (a device, a selector, or None for the best)."""
+    def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
+        """The device that the name asks for, or the default (a device, a selector, or None for the best).
+
+        Args:
+            stored: devices known from measurements, for a name or selector that means none of this machine.
+        """
 
     @abstractmethod
     def eval(self, knl: Kernel) -> float: ...

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import MeasurementWarning
+from perfmodel.campaign import NOT_HERE, MeasurementWarning
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, MeasurementError
 from perfmodel.measurement import PROTOCOLS, Protocol
+from perfmodel.store import measurement_key
 
 SHORT = Protocol("short", trials=4, dropped=1, statistic="min")
 MADDS = "p_madd * f_op_float32_madd"
@@ -99,6 +101,29 @@ def test_unknown_protocols_and_devices_are_named(kernels: list[pm.Kernel]) -> No
         pm.measure(kernels, model, device="quantum")
     with pytest.raises(DeviceError, match="no such brand"):
         pm.measure(kernels, pm.Model("f_cl_wall_time_no_such_brand", MADDS))
+
+
+def test_a_device_that_is_elsewhere_has_the_times_of_the_store(
+    kernels: list[pm.Kernel], cpu: Device, tmp_path: Path
+) -> None:
+    path, model = tmp_path / "times.sqlite", pm.Model("f_cl_wall_time", MADDS)
+    elsewhere = replace(cpu, key="far-gpu-123456", name="Far GPU", kind="gpu")
+    with pm.Store(path) as store:
+        pm.measure(kernels[:2], model, device=cpu, protocol=SHORT, store=store)
+        for row in list(store):
+            key = measurement_key(row.content, row.sizes, elsewhere.fingerprint(), SHORT)
+            store.put(replace(row, key=key, device=elsewhere.fingerprint(), trials=(1.0, 2.0, 3.0, 4.0), flags=()))
+        assert store.devices() == [cpu, elsewhere]
+    table = pm.measure(kernels, model, device="far gpu", protocol=SHORT, store=path)
+    assert table.attrs["device"]["key"] == elsewhere.key
+    assert list(table["f_cl_wall_time"][:2]) == [2.0, 2.0]
+    assert table["f_cl_wall_time"][2:].isna().all()
+    assert list(table["flags"]) == [(), (), (NOT_HERE,), (NOT_HERE,)]
+    assert pm.measure(kernels[:1], model, device="cpu", protocol=SHORT, store=path).attrs["device"]["key"] == cpu.key
+    with pytest.raises(MeasurementError, match="no kernel could be measured; the first one not in the store"):
+        pm.measure(kernels[2:], model, device=elsewhere, protocol=SHORT, store=path)
+    with pytest.raises(DeviceError, match=f"no device is called 'abacus'; there are .*{elsewhere.key}"):
+        pm.measure(kernels, model, device="abacus", store=path)
 
 
 def test_an_empty_kernel_is_about_the_launch_and_not_too_near_to_it(cpu: Device) -> None:

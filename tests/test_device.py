@@ -328,3 +328,32 @@ def test_a_device_passes_through() -> None:
     device = find_device("cpu")
     assert isinstance(device, Device)
     assert find_device(device) is device
+
+
+# --- devices that are elsewhere
+
+
+def test_a_device_is_what_its_fingerprint_says(machine: Machine) -> None:
+    machine(MACHINE)
+    for device in devices():
+        assert Device.from_fingerprint(json.loads(json.dumps(device.fingerprint()))) == device
+        assert device.is_here
+    with pytest.raises(DeviceError, match=r"without name, platform.* give all of its fingerprint"):
+        Device.from_fingerprint({"key": "far-gpu"})
+
+
+def test_a_stored_device_is_found_where_none_of_this_machine_is_meant(machine: Machine) -> None:
+    machine([fake("Far GPU", GPU, 132), fake("Far CPU", CPU, 4)])
+    far_gpu, far_cpu = find_device("far gpu"), find_device("far cpu")
+    machine([fake("Near CPU", CPU, 2)])
+    near = find_device("near")
+    stored = [far_gpu, far_cpu]
+    assert find_device("cpu", stored) == find_device(None, stored) == near
+    assert find_device("gpu", stored) == find_device(far_gpu.key, stored) == far_gpu
+    assert not far_gpu.is_here
+    with pytest.raises(DeviceError, match="'far' names several devices"):
+        find_device("far", stored)
+    machine([])
+    assert find_device("cpu", stored) == far_cpu
+    with pytest.raises(DeviceError, match="no OpenCL device was found"):
+        find_device(None, stored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import multiprocessing
 import os
@@ -12,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,42 @@ def filled(path: Path, count: int = 40) -> Path:
         for index in range(count):
             store.put(measurement(f"k{index}", 1e-3 + index * 1e-6))
     return path
+
+
+# --- compressed files
+
+
+def test_a_compressed_store_is_read_and_not_written(path: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "measurements.sqlite.xz"
+    packed.write_bytes(lzma.compress(filled(path).read_bytes()))
+    before = packed.read_bytes()
+    with Store(path) as plain, Store(packed) as store:
+        assert list(store) == list(plain)
+        assert store.check() == []
+        with pytest.raises(StoreError, match=r"measurements\.sqlite\.xz may not be written: copy it"):
+            store.put(measurement())
+    assert packed.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, packed.name]
+
+
+@pytest.mark.parametrize(
+    "spoilt", [lambda data: data[:-20], lambda data: b"nothing packed", lambda data: lzma.compress(b"no database")]
+)
+def test_a_damaged_compressed_store_is_one_sentence(
+    spoilt: Callable[[bytes], bytes], path: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "measurements.sqlite.xz"
+    packed.write_bytes(spoilt(lzma.compress(filled(path).read_bytes())))
+    with pytest.raises(StoreError, match=r"measurements\.sqlite\.xz is (damaged|no SQLite file)") as raised:
+        Store(packed)
+    assert "\n" not in str(raised.value)
+    with pytest.raises(StoreError, match="nowhere"):
+        Store(tmp_path / "nowhere.sqlite.xz")
+
+
+def test_devices_without_a_whole_fingerprint_are_passed_over(path: Path) -> None:
+    with Store(filled(path, 3)) as store:
+        assert store.devices() == []
 
 
 # --- what is put is what is got

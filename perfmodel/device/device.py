@@ -7,8 +7,8 @@ import os
 import platform as host
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.device.drivers import driver_faults, opencl, platforms
@@ -57,6 +57,23 @@ class Device:
         """Everything known of the device, as values that JSON can hold."""
         return asdict(self) | {"max_work_item_sizes": list(self.max_work_item_sizes)}
 
+    @classmethod
+    def from_fingerprint(cls, fingerprint: Mapping[str, Any]) -> Device:
+        """The device that a stored measurement was taken on, wherever that is.
+
+        Raises:
+            DeviceError: if the mapping lacks anything that `fingerprint` gives.
+        """
+        if missing := [field.name for field in fields(cls) if field.name not in fingerprint]:
+            raise DeviceError(f"a device without {', '.join(missing)} can't be described; give all of its fingerprint")
+        values = {field.name: fingerprint[field.name] for field in fields(cls)}
+        return cls(**values | {"max_work_item_sizes": tuple(values["max_work_item_sizes"])})
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is on this machine; one that is known from a store's measurements may be elsewhere."""
+        return self.key in _sessions or self.key in {device.key for device in _of_this_machine()}
+
     def context(self) -> Any:
         """This process's pyopencl context on the device.
 
@@ -97,41 +114,53 @@ def devices() -> list[Device]:
     return [device for device, _ in _listed()]
 
 
-def find_device(selector: str | Device | None = None) -> Device:
+def find_device(selector: str | Device | None = None, stored: Iterable[Device] = ()) -> Device:
     """The one device that `selector` names.
 
     Args:
         selector: a key, the beginning of a key, a part of the device's or platform's name in any case, or ``gpu``,
             ``cpu``, ``accelerator`` for the one of that kind with the most compute units. None takes the environment
             variable PERFMODEL_DEVICE, or else a GPU if there is one, or else a CPU. A Device is returned as it is.
+        stored: devices known from measurements, such as `Store.devices` gives, for a selector that names none here.
 
     Raises:
         DeviceError: there is no device, or `selector` names none or several.
     """
     if isinstance(selector, Device):
         return selector
-    found = devices()
-    if not found:
-        raise DeviceError(_no_device())
     selector = selector or os.environ.get(DEVICE_VARIABLE) or None
+    elsewhere = list(stored) if selector else []
+    found = _of_this_machine() if elsewhere else devices()
+    if not found and not elsewhere:
+        raise DeviceError(_no_device())
     if selector is None:
         return _largest(next(group for kind in KINDS if (group := [d for d in found if d.kind == kind])))
-    if matching := [device for device in found if device.key == selector]:
-        return matching[0]
-    wanted = selector.lower()
-    if wanted in KINDS:
-        matching = [device for device in found if device.kind == wanted]
-        if matching:
-            return _largest(matching)
-    matching = [device for device in found if device.key.startswith(wanted)] or [
-        device for device in found if wanted in device.name.lower() or wanted in device.platform.lower()
-    ]
+    matching = _matching(selector, found) or _matching(selector, elsewhere)
     if len(matching) == 1:
         return matching[0]
-    keys = [device.key for device in matching or found]
+    keys = [device.key for device in matching or found + elsewhere]
     if matching:
         raise DeviceError(f"{selector!r} names several devices; choose one by its key: {', '.join(keys)}")
     raise DeviceError(f"no device is called {selector!r}; {_candidates(keys)}{nearest(selector, keys)}")
+
+
+def _matching(selector: str, found: list[Device]) -> list[Device]:
+    if exact := [device for device in found if device.key == selector]:
+        return exact
+    wanted = selector.lower()
+    if of_kind := [device for device in found if device.kind == wanted]:
+        return [_largest(of_kind)]
+    return [device for device in found if device.key.startswith(wanted)] or [
+        device for device in found if wanted in device.name.lower() or wanted in device.platform.lower()
+    ]
+
+
+def _of_this_machine() -> list[Device]:
+    """As `devices`, empty where pyopencl is missing too."""
+    try:
+        return devices()
+    except DeviceError:
+        return []
 
 
 def _largest(group: list[Device]) -> Device:

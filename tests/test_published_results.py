@@ -1,0 +1,33 @@
+"""Tables of docs/results follow from the measurements beside them, on a machine without their device."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import perfmodel
+from perfmodel.cli import main
+
+RESULTS = Path(perfmodel.__file__).parents[1] / "docs" / "results"
+H200 = RESULTS / "unified-plus-nvidia-h200-e38dd1" / "measurements.sqlite.xz"
+
+
+def errors(file: Path) -> dict[str, Any]:
+    """Every model's geometric mean for each line of the table."""
+    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    summary = json.loads(text)["summary"]
+    return {f"{model} {line}": e["geometric_mean"] for model, s in summary.items() for line, e in s["errors"].items()}
+
+
+def test_the_unified_models_table_on_an_h200(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--device", "h200", "--store", str(H200), "--out", str(tmp_path)]
+    assert main(["reproduce", "unified", *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "nvidia-h200-e38dd1" in shown
+    assert f"not on this machine; all times are those of {H200}" in shown
+    committed = errors(RESULTS / "unified-nvidia-h200-e38dd1" / "results.json.gz")
+    assert errors(tmp_path / "results.json") == pytest.approx(committed, rel=1e-3)
