@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.counting.counts import KernelCounts, OperationCount
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
@@ -33,12 +33,20 @@ class OperationFeature(CountedFeature):
 
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
+    ``carried`` counts only operations on an instruction's own result of a loop's turn before, which wait for each
+    other; of several such instructions in one loop body, which don't, those of the one that has most.
     """
 
     unit = "operation"
 
     def __init__(
-        self, name: FeatureName, dtype: str | None, kind: str | None, contract: bool, granularity: Granularity
+        self,
+        name: FeatureName,
+        dtype: str | None,
+        kind: str | None,
+        contract: bool,
+        granularity: Granularity,
+        carried: bool,
     ) -> None:
         super().__init__(name)
         self.granularity = granularity
@@ -46,18 +54,32 @@ class OperationFeature(CountedFeature):
         self.dtype = dtype
         self.kind = kind
         self.contract = contract
+        self.carried = carried
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        if self.carried:
+            return self.of_chains(counts, sizes)
         total = np.asarray(0.0)
         for operation in counts.operations:
-            if self.dtype in (None, operation.dtype) and (weight := self.weight(operation)):
+            if weight := self.weight(operation.kind, operation.dtype, operation.per_execution):
                 total = total + weight * self.granularity.executions(operation.executions, self.name)(sizes)
         return total
 
-    def weight(self, operation: OperationCount) -> int:
-        kinds = {operation.kind: operation.per_execution}
-        if operation.kind == "madd" and not self.contract:
-            kinds = {"add": operation.per_execution, "mul": operation.per_execution}
+    def of_chains(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
+        for chain in counts.chains:
+            if weight := sum(self.weight(*operation) for operation in chain.operations):
+                longest = bodies.get(chain.loops, np.asarray(0.0))
+                bodies[chain.loops] = np.maximum(longest, weight * chain.turns(sizes))
+        return np.asarray(sum(bodies.values(), np.asarray(0.0)))
+
+    def weight(self, kind: str, dtype: str, times: int) -> int:
+        """How many of these operations the name selects."""
+        if self.dtype not in (None, dtype):
+            return 0
+        kinds = {kind: times}
+        if kind == "madd" and not self.contract:
+            kinds = {"add": times, "mul": times}
         if self.kind is None:
             return sum(kinds.values())
         if self.kind == "special":
@@ -68,7 +90,7 @@ class OperationFeature(CountedFeature):
 class OperationFamily(FeatureFamily):
     prefix = ("op",)
     summary = "arithmetic operations, by type and kind (index arithmetic is not counted)"
-    examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off")
+    examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off", "f_op_float32_carried")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         yield self.name
@@ -77,6 +99,8 @@ class OperationFamily(FeatureFamily):
             yield from (typed, f"{typed}_{operation.kind}")
             if operation.kind not in ARITHMETIC:
                 yield f"{typed}_special"
+        if counts.chains:
+            yield f"{self.name}_carried"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> OperationFeature:
         found: dict[str, Word] = {}
@@ -93,7 +117,13 @@ class OperationFamily(FeatureFamily):
                 found["contract"].offset,
             )
         granularity = parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM
-        return OperationFeature(name, dtype, kind, contract, granularity)
+        for role in ("granularity", "contract"):
+            if "carried" in found and role in found:
+                raise FeatureError(
+                    f"carried operations of {name.text!r} are contracted, and those of work-items; leave {role} out",
+                    found[role].offset,
+                )
+        return OperationFeature(name, dtype, kind, contract, granularity, "carried" in found)
 
     def role(self, name: FeatureName, word: Word) -> str:
         if word.key == "contract" and word.condition is not None:
@@ -102,8 +132,10 @@ class OperationFamily(FeatureFamily):
             return "contract"
         if word.key == "granularity" and word.condition is not None:
             return "granularity"
+        if word.condition is None and word.key == "carried":
+            return "carried"
         if word.condition is None and word.key in DTYPES:
             return "dtype"
         if word.condition is None and word.key in KINDS:
             return "kind"
-        raise unknown_word(name, word, (*DTYPES, "contract", "granularity", *KINDS))
+        raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", *KINDS))

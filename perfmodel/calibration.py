@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -190,7 +190,7 @@ class Calibration:
 
         Args:
             model: name of a recipe's model.
-            device: part of the device's name, or its key.
+            device: part of the device's name or key, or its kind, such as ``"cpu"``.
 
         Raises:
             CalibrationError: if there is none, or more than one.
@@ -198,15 +198,25 @@ class Calibration:
         from perfmodel import models
 
         found = sorted(file for folder in models.__path__ for file in Path(folder).glob("*@*.json"))
-        wanted = device.lower().replace(" ", "-")
-        chosen = [path for path in found if (at := path.stem.partition("@"))[0] == model and wanted in at[2]]
+        of_model = [cls.load(path) for path in found if path.stem.partition("@")[0] == model]
+        wanted = device.lower()
+        chosen = [
+            each
+            for each in of_model
+            if wanted in each.device["name"].lower() or wanted in each.device["key"] or wanted == each.device["kind"]
+        ]
         if len(chosen) != 1:
             raise CalibrationError(
                 f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
                 f"are {', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
                 f"{model}'"
             )
-        return cls.load(chosen[0])
+        return chosen[0]
+
+    def to_ship(self) -> Calibration:
+        """The same without the measurements that it was fitted to, which predictions don't need."""
+        report = f"fitted to {len(self.rows) - len(self.left_out)} measurements, which are not in this file"
+        return replace(self, rows=(), report=report)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibration):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel import vocabulary
 from perfmodel.counting import evaluation
-from perfmodel.counting.counts import AccessCount, Executions, Footprint, KernelCounts, OperationCount
+from perfmodel.counting.counts import AccessCount, ChainCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiPolynomial, Term, holds
 from perfmodel.counting.serialization import from_data, to_data
@@ -293,6 +293,8 @@ strides = st.none() | counts_of()
 def kernel_counts(draw: st.DrawFn) -> KernelCounts:
     shared = draw(executions)
     words = st.text(max_size=5)
+    operations = st.lists(st.tuples(words, words, small), max_size=2).map(tuple)
+    chains = st.builds(ChainCount, operations, counts_of(), st.lists(words, max_size=2).map(tuple))
     access = st.builds(
         AccessCount,
         *(words, words, st.frozensets(words, max_size=2), words, st.integers(), words),
@@ -301,6 +303,7 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
     )
     return KernelCounts(
         tuple(draw(st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2))),
+        tuple(draw(st.lists(chains, max_size=2))),
         tuple(draw(st.lists(access, max_size=2))),
         tuple(draw(st.lists(st.builds(Footprint, words, words, words, words, strides, strides, strides), max_size=1))),
         shared,
@@ -371,7 +374,7 @@ def test_other_data_are_no_counts(data: Any) -> None:
 )
 def test_a_wrong_row_is_named(table: str, row: Any, words: str) -> None:
     zero = QuasiPolynomial((), "0")
-    stored = to_data(KernelCounts((), (), (), Executions(zero, None, zero), zero, zero, zero, (), 32, True))
+    stored = to_data(KernelCounts((), (), (), (), Executions(zero, None, zero), zero, zero, zero, (), 32, True))
     assert from_data(stored).barriers == Executions(zero, None, zero)
     stored[table] = [row, *stored[table]]
     with pytest.raises(ValueError, match=words):

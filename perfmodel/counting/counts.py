@@ -54,6 +54,22 @@ class OperationCount:
 
 
 @dataclass(frozen=True)
+class ChainCount:
+    """Operations that wait for each other: those between an instruction's result and its result of a turn before.
+
+    Attributes:
+        operations: of one turn, as (kind, type, number), kinds as in `OperationCount`.
+        turns: one after the other, summed over work-items. Loops that give the result a place of its own, as those over
+            several accumulators, are left out: their turns don't wait for each other.
+        loops: the sequential loops around the instruction, the outermost first.
+    """
+
+    operations: tuple[tuple[str, str, int], ...]
+    turns: QuasiPolynomial
+    loops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class AccessCount:
     """One memory access of one instruction.
 
@@ -116,6 +132,7 @@ class KernelCounts:
     """
 
     operations: tuple[OperationCount, ...]
+    chains: tuple[ChainCount, ...]
     accesses: tuple[AccessCount, ...]
     footprints: tuple[Footprint, ...]
     barriers: Executions

@@ -59,11 +59,11 @@ class OperationCounter(_Walker):
     map_linear_subscript = map_subscript
 
     def map_sum(self, expression: Any) -> None:
-        children = list(_flattened(expression, Sum))
+        children = list(flattened(expression, Sum))
         additions = self.steps(children, Sum)
         # Without a factor of minus one, which costs nothing and must not decide the type.
         products = Counter(
-            self.type_of(Product(tuple(_factors(child)))) for child in children if _is_multiplication(child)
+            self.type_of(Product(tuple(factors(child)))) for child in children if is_multiplication(child)
         )
         for dtype, times in additions.items():
             fused = min(times, products[dtype])
@@ -73,10 +73,10 @@ class OperationCounter(_Walker):
             self.rec(child)
 
     def map_product(self, expression: Any) -> None:
-        factors = _factors(expression)
-        for dtype, times in self.steps(factors, Product).items():
+        operands = factors(expression)
+        for dtype, times in self.steps(operands, Product).items():
             self.counts["mul", dtype] += times
-        for factor in factors:
+        for factor in operands:
             self.rec(factor)
 
     def steps(self, operands: list[Any], kind: type[Any]) -> Counter[str]:
@@ -203,26 +203,26 @@ def access_tags(access: Any) -> frozenset[str]:
     return frozenset(str(getattr(tag, "value", tag)) for tag in getattr(variable_of(access), "tags", ()))
 
 
-def _flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
+def flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
     """Operands of nested sums, or of nested products, in the order in which C evaluates them."""
     for child in expression.children:
         if isinstance(child, kind):
-            yield from _flattened(child, kind)
+            yield from flattened(child, kind)
         else:
             yield child
 
 
-def _factors(product: Any) -> list[Any]:
+def factors(product: Any) -> list[Any]:
     """Factors that cost a multiplication: plus and minus one do not. Loopy writes a square as a product."""
     if isinstance(product, Power):
         return [product.base, product.base]
-    return [f for f in _flattened(product, Product) if not (is_constant(f) and f in (1, -1))]
+    return [f for f in flattened(product, Product) if not (is_constant(f) and f in (1, -1))]
 
 
-def _is_multiplication(expression: Any) -> bool:
+def is_multiplication(expression: Any) -> bool:
     if isinstance(expression, Power):
         return _is_square(expression)
-    return isinstance(expression, Product) and len(_factors(expression)) > 1
+    return isinstance(expression, Product) and len(factors(expression)) > 1
 
 
 def _is_square(power: Any) -> bool:

@@ -13,11 +13,13 @@ import loopy as lp
 from loopy.diagnostic import LoopyError
 from loopy.kernel.instruction import Assignment, BarrierInstruction, CallInstruction, NoOpInstruction
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, RunInstruction
+from loopy.symbolic import get_dependencies
 
 from perfmodel.counting.accesses import Accesses
-from perfmodel.counting.counts import AccessCount, Executions, KernelCounts, OperationCount
+from perfmodel.counting.chains import operations_behind
+from perfmodel.counting.counts import AccessCount, ChainCount, Executions, KernelCounts, OperationCount
 from perfmodel.counting.domains import Domains, Region
-from perfmodel.counting.expressions import OperationCounter
+from perfmodel.counting.expressions import OperationCounter, index_of
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.types import Typing
 from perfmodel.errors import CountingError, nearest
@@ -88,6 +90,7 @@ class _LoopyCounter:
     def counts(self) -> KernelCounts:
         operations: list[OperationCount] = []
         accesses = Accesses(self.kernel, self.domains)
+        chains: list[ChainCount] = []
         found: list[AccessCount] = []
         for instruction in self.kernel.instructions:
             if isinstance(instruction, NoOpInstruction | BarrierInstruction):
@@ -100,10 +103,12 @@ class _LoopyCounter:
             found += self.deciding(instruction, accesses, operations)
             region = self.domains.region(instruction.within_inames, instruction.predicates, instruction.id)
             operations += self.operations(instruction, region)
+            chains += self.chains(instruction)
             found += accesses.of(instruction, region, self.loops.get(instruction.id, ()))
         barriers, launches = self.synchronization()
         return KernelCounts(
             tuple(operations),
+            tuple(chains),
             tuple(found),
             accesses.footprints(),
             barriers,
@@ -140,6 +145,25 @@ class _LoopyCounter:
             return []
         executions = self.domains.executions(region)
         return [OperationCount(kind, dtype, times, executions) for kind, dtype, times in counted]
+
+    def chains(self, instruction: Any) -> list[ChainCount]:
+        """The operations that an instruction does, turn by turn, to its own result."""
+        if len(instruction.assignees) != 1:
+            return []
+        (target,) = instruction.assignees
+        loops = self.loops.get(instruction.id, ())
+        apart = {name for index in index_of(target) for name in get_dependencies(index)} & set(loops)
+        if not set(loops) - apart:
+            return []
+        context = self.kernel.get_var_descriptor(instruction.assignee_var_names()[0]).dtype.numpy_dtype.name
+        operations = operations_behind(target, instruction.expression, self.typing, context)
+        if not operations:
+            return []
+        # Predicates that those loops decide can't be told without them; the others hold as for the instruction.
+        predicates = [p for p in instruction.predicates if not get_dependencies(p) & apart]
+        region = self.domains.region(instruction.within_inames - apart, predicates, instruction.id)
+        counted = tuple((kind, dtype, times) for (kind, dtype), times in sorted(operations.items()))
+        return [ChainCount(counted, self.domains.executions(region).workitem, loops)]
 
     def synchronization(self) -> tuple[Executions, QuasiPolynomial]:
         """Local barriers and kernel launches, from the schedule's loops."""
