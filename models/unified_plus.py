@@ -36,8 +36,9 @@ def _sum(names: tuple[str, ...]) -> str:
 
 
 OPERATIONS = "\n           + ".join(f"{parameter} * {_sum(names)}" for parameter, names in GROUPS.items())
-FAST = "(" + " + ".join(f"f_op_{name}" for name in GROUPS["p_f32"]) + ")"
-SLOW = "(" + " + ".join(f"f_op_{name}" for group in ("p_f32_div", "p_f32_log") for name in GROUPS[group]) + ")"
+# What waits for itself, from one turn of a loop to the next.
+FAST = "(" + " + ".join(f"f_op_{name}_carried" for name in GROUPS["p_f32"]) + ")"
+SLOW = "(" + " + ".join(f"f_op_{name}_carried" for group in ("p_f32_div", "p_f32_log") for name in GROUPS[group]) + ")"
 
 # What the busiest compute unit has to do, against the mean: whole work-groups.
 BUSY = "ceil(f_thread_groups / p_units) * p_units / f_thread_groups"
@@ -50,14 +51,19 @@ compute  = {BUSY} * ({OPERATIONS}
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * f_mem_transactions_local_banks:32)
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_l2_store * f_mem_transactions_global_store_block:32
+           + p_l2_store * f_mem_bytes_global_store
+           + p_l2_partial * max(32 * f_mem_transactions_global_store_block:32 - f_mem_bytes_global_store, 0)
 dram     = p_dram * f_mem_footprint_global_block:64
-latency  = (p_wait_load * f_mem_rounds_global
-            + p_wait_miss * f_mem_footprint_global_load_granularity:workgroup_block:32
-            + p_wait_local * f_mem_rounds_local + p_wait_barrier * f_sync_barrier_local
-            + p_wait_op * {FAST} + p_wait_slow * {SLOW}) / f_work_items
-phases   = (p_phase + p_phase_item * f_work_items / f_thread_groups) * min(f_mem_rounds_global, f_sync_barrier_local)
-launch + overlap(max(compute, latency), l1, l2, dram + phases, groups, p_overlap)
+phases   = p_phase * min(f_mem_rounds_global, f_mem_access_local_store, f_sync_barrier_local)
+waves    = p_wave * min(f_mem_rounds_global, f_work_items)
+filled   = f_mem_footprint_global_block:32 / p_cache
+missed   = filled ** 4 / (1 + filled ** 4)
+waits    = p_wait_load * f_mem_rounds_global
+           + p_wait_dram * missed * f_mem_footprint_global_load_granularity:workgroup_block:32
+           + p_wait_local * f_mem_rounds_local + p_wait_barrier * f_sync_barrier_local
+           + p_wait_op * {FAST} + p_wait_slow * {SLOW}
+latency  = waits / f_work_items
+launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, latency, p_overlap))
 """
 
 # Beside the unified model's classes, by the resource that they show. Braces stand for sizes, see `SIZES`.
@@ -65,6 +71,7 @@ FILTERS = """\
 throughput op:madd,add,mul,div,pow,sqrt,rsqrt,exp,log,log10,sin,cos,min,max,tanh,atan,erf n:{items} m:128,256
 throughput op:madd,add,mul,div,sqrt,exp accumulators:8 lsize_0:64,256 n:{few_items} m:256
 throughput op:madd,add,div,sqrt,rsqrt,exp,log,pow,min accumulators:1,2,4 n:256,{few_items} m:256
+throughput op:madd,add accumulators:1,2 n:256 m:16384
 throughput dtype:float64 op:madd,add,mul,div,sqrt,exp n:{items} m:64,128
 throughput dtype:float64 op:madd,div,exp accumulators:1,4 n:{few_items} m:256
 throughput dtype:int32 op:madd,add,div,mod,shift n:{items} m:128
@@ -74,6 +81,7 @@ local_access direction:* lsize_0:64,128,512 n:{few_items},{items} m:64,256
 barrier lsize_0:64,128,256,512 n:{few_items},{items} m:64,256
 launch lsize_0:64,128,256,512 groups:{groups}
 global_copy stride:1,2,3,4,8,16,32 loads:1,2,4 lsize_0:128,256,512 n:{stream}
+global_copy loads:* lsize_0:64,1024 n:{stream}
 global_copy dtype:float64 loads:* lsize_0:64,256,512 n:{stream}
 filled_stride stride:2,3,4,8,16 lsize_0:128,256,512 n:{stream}
 scale_add stride:1,2,3,4,8 lsize_0:128,256,512 n:{stream}
@@ -83,7 +91,7 @@ access_pattern direction:load lstride_0:0,1,2,3,4,8,16,32,64 lstride_1:0 gstride
 access_pattern direction:load lstride_0:0,1,2,3,4,8,16,32 lstride_1:16,64 gstride_0:0 gstride_1:0 \
     loopstride:1 m:256 lsizes:16x16,32x8 n:{sides}
 access_pattern direction:load lstride_0:0,1,32 lstride_1:0 gstride_0:0,tile gstride_1:0 loopstride:1,16,256 \
-    m:256 lsizes:64x1,256x1 n:256,{few_items}
+    m:256,1024 lsizes:64x1,256x1 n:256,{few_items}
 access_pattern direction:load dtype:float64 lstride_0:1,2,3,8,32 lstride_1:0 gstride_1:0 loopstride:1 m:64 \
     lsizes:256x1 n:{items}
 access_pattern direction:* gstride_0:0 loopstride:tile_0 m:16,64 lsizes:16x16,32x8,8x8,64x4 n:{sides}
@@ -98,6 +106,7 @@ matmul_sq tiled_prefetch:* lsizes:16x16,8x8,32x8,32x32 n:{sides_cubed}
 matmul_sq dtype:float64 tiled_prefetch:* n:{sides_cubed}
 matmul_sq tiled_prefetch:* work_removed:True n:{sides_cubed}
 transpose access:* padding:* lsizes:16x16,32x16,32x8,8x8,64x4 n:{sides}
+transpose access:* lsizes:32x32,64x8 n:{sides}
 transpose dtype:float64 access:* n:{sides}
 dg fetch:* layout:* elements:{elements}
 dg fetch:* layout:* lsizes:32x8,64x4,16x8 elements:{elements}
@@ -106,7 +115,7 @@ dg fetch:* layout:* work_removed:True elements:{elements}
 vector_add branch:* lsize_0:64,256,512 n:{stream}
 vector_add dtype:float64 n:{stream}
 matrix_add branch:* lsizes:16x16,32x8,64x4 n:{sides}
-matvec branch:* lsize_0:64,256,512 n:512,{sides}
+matvec branch:* lsize_0:64,256,512 n:512,1024,{sides},{long_sides}
 dot_product branch:* lsize_0:64,128,256,512,1024 n:{stream}
 floyd_warshall dtype:float32 n:{sides}
 """
@@ -119,6 +128,7 @@ SIZES = {
         "groups": "1024,16384,262144",
         "stream": "2^20,2^22,2^24",
         "sides": "2048,4096",
+        "long_sides": "8192,16384",
         "sides_cubed": "512,1024,2048",
         "elements": "65536,262144",
         "loads": "64",
@@ -130,6 +140,7 @@ SIZES = {
         "groups": "16,256,4096",
         "stream": "2^17,2^20",
         "sides": "512,1024",
+        "long_sides": "2048",
         "sides_cubed": "128,256",
         "elements": "2048,8192",
         "loads": "16",

@@ -343,6 +343,23 @@ def test_shipped_calibrations_predict_at_once(collection: pm.KernelCollection) -
     assert shipped.explain(kernel).bottleneck == "l1"
 
 
+def test_a_shipped_calibration_is_found_by_name_key_or_kind() -> None:
+    of_cpu = pm.Calibration.shipped("unified-plus", device="cpu")
+    assert of_cpu.device["kind"] == "cpu"
+    assert of_cpu == pm.Calibration.shipped("unified-plus", device="AMD EPYC")
+    of_gpu = pm.Calibration.shipped("unified-plus", device="nvidia-h200-e38dd1")
+    assert of_gpu == pm.Calibration.shipped("unified-plus", device="gpu") != of_cpu
+
+
+def test_what_is_shipped_predicts_the_same_without_its_measurements(calibration: pm.Calibration) -> None:
+    (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["throughput", "n:256", "m:64"])
+    shipped = calibration.to_ship()
+    assert calibration.rows
+    assert not shipped.rows
+    assert shipped.predict(kernel, return_std=True) == calibration.predict(kernel, return_std=True)
+    assert f"{len(calibration.rows)} measurements" in str(shipped)
+
+
 @pytest.mark.parametrize(("model", "device"), [("unified-pluss", "H200"), ("unified-plus", "MI300")])
 def test_what_is_not_shipped_is_said(model: str, device: str) -> None:
     with pytest.raises(CalibrationError, match=f"no calibration of '{model}' for '{device}' is shipped") as caught:
