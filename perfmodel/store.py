@@ -168,6 +168,8 @@ class Store:
 
     def put(self, measurement: Measurement) -> None:
         """Write one measurement; one of the same key is replaced, in its place, so that nothing is there twice."""
+        if self._unpacked is not None:
+            raise StoreError(f"{self._name} is compressed and only read: unpack it by 'xz -dk' and give that file")
         if self._read_only:
             raise StoreError(f"{self._name} may not be written: copy it to a folder that you may write")
         try:

@@ -111,9 +111,17 @@ def test_the_text_says_what_the_document_says(capsys: pytest.CaptureFixture[str]
     text = capsys.readouterr().out
     title, *blocks = ([re.split(r" {2,}", line) for line in b.splitlines()] for b in text.split("\n\n"))
     assert title[0][0].startswith("matmul_sq dtype=float32")
-    assert [block[0][0] for block in blocks] == ["operation", "access", "footprint", "launch"]
-    operations, accesses, _, launch = (block[2:] for block in blocks)  # without header and rule
+    assert [block[0][0] for block in blocks] == [
+        "operation",
+        "carried operation",
+        "access",
+        "footprint",
+        "launch",
+    ]
+    operations, carried, accesses, _, launch = (block[2:] for block in blocks)  # without header and rule
     assert operations[0] == ["madd", "float32", "work-item", "n^3", "1,073,741,824"]
+    assert carried == [["madd", "float32", "k_outer, k_inner", "n^3", "1,073,741,824"]]
+    assert table["chains"][0]["count"] == {"symbolic": "n^3", "at": [1024**3]}
     for access, (label, space, direction, *_, footprint, afr) in zip(table["accesses"], accesses, strict=True):
         assert [label, space, direction] == [access["text"], access["space"], access["direction"]]
         if access["space"] != "private":

@@ -53,6 +53,16 @@ class OperationRow:
 
 
 @dataclass(frozen=True)
+class ChainRow:
+    """Operations of one kind and type that one instruction does, turn by turn, to its own result."""
+
+    kind: str
+    dtype: str
+    loops: tuple[str, ...]
+    count: Quantity
+
+
+@dataclass(frozen=True)
 class AccessRow:
     """One access; `afr` is its access-to-footprint ratio at each point, None where there is no footprint."""
 
@@ -94,6 +104,7 @@ class CountTable:
     subgroup_size: int
     exact: bool
     operations: tuple[OperationRow, ...]
+    chains: tuple[ChainRow, ...]
     accesses: tuple[AccessRow, ...]
     footprints: tuple[FootprintRow, ...]
     barriers: Granular
@@ -149,6 +160,11 @@ class _Tabulator:
             counts.subgroup_size or SUBGROUP_SIZE,
             counts.exact,
             self.operations(counts),
+            tuple(
+                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns)])))
+                for chain in counts.chains
+                for kind, dtype, times in chain.operations
+            ),
             tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
             tuple(self.footprint(footprint) for footprint in counts.footprints),
             self.granular([(1, counts.barriers)]),
@@ -245,7 +261,7 @@ class _Text:
         self.notes: dict[str, str] = {}
 
     def text(self) -> str:
-        blocks = [self.title(), self.operations(), self.accesses(), self.footprints(), self.launch()]
+        blocks = [self.title(), self.operations(), self.chains(), self.accesses(), self.footprints(), self.launch()]
         blocks.append("\n".join(f"{note} {count}" for count, note in self.notes.items()))
         return "\n\n".join(filter(None, blocks))
 
@@ -264,6 +280,10 @@ class _Text:
             for name, words in GRANULARITIES.items()
         ]
         return grid(["operation", "type", "per", "count", *self.points], lines) if lines else ""
+
+    def chains(self) -> str:
+        lines = [[row.kind, row.dtype, ", ".join(row.loops), *self.cells(row.count)] for row in self.table.chains]
+        return grid(["carried operation", "type", "loops", "count", *self.points], lines) if lines else ""
 
     def accesses(self) -> str:
         header = ["access", "space", "direction", "type", "bits", "local strides", "group strides", "loop strides"]
