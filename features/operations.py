@@ -70,7 +70,8 @@ class OperationFeature(CountedFeature):
         for chain in counts.chains:
             if weight := sum(self.weight(*operation) for operation in chain.operations):
                 longest = bodies.get(chain.loops, np.asarray(0.0))
-                bodies[chain.loops] = np.maximum(longest, weight * chain.turns(sizes))
+                turns = self.granularity.executions(chain.turns, self.name)(sizes)
+                bodies[chain.loops] = np.maximum(longest, weight * turns)
         return np.asarray(sum(bodies.values(), np.asarray(0.0)))
 
     def weight(self, kind: str, dtype: str, times: int) -> int:
@@ -117,12 +118,10 @@ class OperationFamily(FeatureFamily):
                 found["contract"].offset,
             )
         granularity = parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM
-        for role in ("granularity", "contract"):
-            if "carried" in found and role in found:
-                raise FeatureError(
-                    f"carried operations of {name.text!r} are contracted, and those of work-items; leave {role} out",
-                    found[role].offset,
-                )
+        if "carried" in found and "contract" in found:
+            raise FeatureError(
+                f"carried operations of {name.text!r} are contracted; leave contract out", found["contract"].offset
+            )
         return OperationFeature(name, dtype, kind, contract, granularity, "carried" in found)
 
     def role(self, name: FeatureName, word: Word) -> str:

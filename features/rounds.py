@@ -10,6 +10,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 SPACES = ("global", "local")
@@ -20,16 +21,19 @@ class RoundsFeature(CountedFeature):
 
     unit = "round"
 
-    def __init__(self, name: FeatureName, space: str) -> None:
+    def __init__(self, name: FeatureName, space: str, granularity: Granularity) -> None:
         super().__init__(name)
         self.space = space
+        self.granularity = granularity
+        self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         bodies: dict[tuple[str, ...], Floats] = {}
         for access in counts.accesses:
             if access.space == self.space and access.direction == "load":
                 body = tuple(access.loop_strides)
-                bodies[body] = np.maximum(bodies.get(body, np.asarray(0.0)), access.executions.workitem(sizes))
+                executions = self.granularity.executions(access.executions, self.name)(sizes)
+                bodies[body] = np.maximum(bodies.get(body, np.asarray(0.0)), executions)
         return np.asarray(sum(bodies.values(), np.asarray(0.0)))
 
 
@@ -42,9 +46,15 @@ class RoundsFamily(FeatureFamily):
         return self.examples
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RoundsFeature:
+        spaces = [word.key for word in words if word.key in SPACES and word.condition is None]
+        granularities = [word for word in words if word.key == "granularity" and word.condition is not None]
         for word in words:
-            if word.condition is not None or word.key not in SPACES:
-                raise unknown_word(name, word, SPACES)
-        if len(words) != 1:
+            if word.key not in spaces and word not in granularities:
+                raise unknown_word(name, word, (*SPACES, "granularity"))
+        if len(spaces) != 1:
             raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which, once")
-        return RoundsFeature(name, words[0].key)
+        if len(granularities) > 1:
+            raise FeatureError(
+                f"feature {name.text!r} gives its granularity twice; leave one out", granularities[1].offset
+            )
+        return RoundsFeature(name, spaces[0], parse_granularity(granularities[0]) if granularities else WORKITEM)

@@ -28,7 +28,8 @@ l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
            + p_l2_store * f_mem_bytes_global_store
            + p_l2_partial * max(32 * f_mem_transactions_global_store_block:32 - f_mem_bytes_global_store, 0)
-dram     = p_dram * f_mem_footprint_global_block:64
+filled   = f_mem_footprint_global_block:32 / p_cache
+dram     = p_dram * filled ** 4 / (1 + filled ** 4) * f_mem_footprint_global_block:64
 phases   = p_phase * min(f_mem_rounds_global, f_mem_access_local_store, f_sync_barrier_local)
 waves    = p_wave * min(f_mem_rounds_global, f_work_items)
 p_launch * f_sync_kernel_launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, p_overlap))

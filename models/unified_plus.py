@@ -14,20 +14,31 @@ from perfmodel.kernel import Kernel
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
 from perfmodel.recipe import Recipe, TagFilter
 
-# Operations that cost about the same on a device share a parameter; those of a kind of their own have one each.
+
+def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
+    return tuple(f"{dtype}_{kind}" for kind in kinds.split())
+
+
+# Operations that cost about the same on a device share a parameter; those of a kind of their own have one each. Of each
+# group the measurement set shows some, and the others are taken to cost as much.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "p_f32": ("float32_add", "float32_mul", "float32_madd"),
-    "p_f32_minmax": ("float32_min", "float32_max", "float32_compare"),
-    "p_f32_div": ("float32_div", "float32_sqrt", "float32_rsqrt", "float32_exp"),
-    "p_f32_log": tuple(
-        f"float32_{kind}" for kind in ("log", "log2", "log10", "sin", "cos", "tan", "tanh", "atan", "erf")
+    "p_f32": _typed("float32", "add mul madd fma"),
+    "p_f32_minmax": _typed("float32", "min max compare fmin fmax abs fabs floor ceil rint round trunc"),
+    "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2"),
+    "p_f32_log": _typed(
+        "float32", "log log2 log10 log1p expm1 exp10 sin cos tan asin acos atan sinh cosh tanh erf cbrt hypot fmod"
     ),
-    "p_f32_pow": ("float32_pow",),
-    "p_f64": ("float64_add", "float64_mul", "float64_madd", "float64_min", "float64_max", "float64_compare"),
-    "p_f64_div": ("float64_div", "float64_sqrt", "float64_rsqrt"),
-    "p_f64_exp": tuple(f"float64_{kind}" for kind in ("exp", "log", "sin", "cos", "tanh", "pow")),
-    "p_i32": tuple(f"int32_{kind}" for kind in ("add", "mul", "madd", "shift", "bitwise", "min", "max", "compare")),
-    "p_i32_div": ("int32_div", "int32_mod"),
+    "p_f32_pow": _typed("float32", "pow"),
+    "p_f64": _typed("float64", "add mul madd fma min max compare fmin fmax abs fabs floor ceil rint round trunc"),
+    "p_f64_div": _typed("float64", "div sqrt rsqrt"),
+    "p_f64_exp": _typed(
+        "float64", "exp exp2 log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh tanh erf cbrt hypot pow"
+    ),
+    "p_i32": (
+        *_typed("int32", "add mul madd shift bitwise min max compare abs"),
+        *_typed("uint32", "add mul madd shift bitwise min max compare"),
+    ),
+    "p_i32_div": (*_typed("int32", "div mod"), *_typed("uint32", "div mod")),
 }
 
 
@@ -37,8 +48,14 @@ def _sum(names: tuple[str, ...]) -> str:
 
 OPERATIONS = "\n           + ".join(f"{parameter} * {_sum(names)}" for parameter, names in GROUPS.items())
 # What waits for itself, from one turn of a loop to the next.
-FAST = "(" + " + ".join(f"f_op_{name}_carried" for name in GROUPS["p_f32"]) + ")"
-SLOW = "(" + " + ".join(f"f_op_{name}_carried" for group in ("p_f32_div", "p_f32_log") for name in GROUPS[group]) + ")"
+FAST = "(" + " + ".join(f"f_op_{name}_carried_granularity:longest" for name in GROUPS["p_f32"]) + ")"
+SLOW = (
+    "("
+    + " + ".join(
+        f"f_op_{name}_carried_granularity:longest" for group in ("p_f32_div", "p_f32_log") for name in GROUPS[group]
+    )
+    + ")"
+)
 
 # What the busiest compute unit has to do, against the mean: whole work-groups.
 BUSY = "ceil(f_thread_groups / p_units) * p_units / f_thread_groups"
@@ -53,14 +70,14 @@ l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
            + p_l2_store * f_mem_bytes_global_store
            + p_l2_partial * max(32 * f_mem_transactions_global_store_block:32 - f_mem_bytes_global_store, 0)
-dram     = p_dram * f_mem_footprint_global_block:64
 phases   = p_phase * min(f_mem_rounds_global, f_mem_access_local_store, f_sync_barrier_local)
 waves    = p_wave * min(f_mem_rounds_global, f_work_items)
 filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 4 / (1 + filled ** 4)
-waits    = p_wait_load * f_mem_rounds_global
+dram     = p_dram * missed * f_mem_footprint_global_block:64
+waits    = p_wait_load * f_mem_rounds_global_granularity:longest
            + p_wait_dram * missed * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_wait_local * f_mem_rounds_local + p_wait_barrier * f_sync_barrier_local
+           + p_wait_local * f_mem_rounds_local_granularity:longest + p_wait_barrier * f_sync_barrier_local
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
 latency  = waits / f_work_items
 launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, latency, p_overlap))

@@ -1,31 +1,41 @@
-"""By whom executions are counted: every work-item, every sub-group, or every work-group that takes part."""
+"""By whom executions are counted: work-items, sub-groups or work-groups that take part, or the longest work-item."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.counting.counts import SUBGROUP_SIZE, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import Word
 
-_CONDITION = re.compile(r"(workitem|workgroup|subgroup([1-9][0-9]{0,3})?)$")
+_CONDITION = re.compile(r"(workitem|workgroup|longest|subgroup([1-9][0-9]{0,3})?)$")
+
+Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Granularity:
-    """``workitem``, ``subgroup`` (of `subgroup_size` work-items) or ``workgroup``."""
+    """``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` or ``longest``: see `Executions`."""
 
     name: str
     subgroup_size: int | None = None
 
-    def executions(self, executions: Executions, feature: str) -> QuasiPolynomial:
-        """The count of this granularity.
+    def executions(self, executions: Executions, feature: str) -> Count:
+        """The count of this granularity, as a function of arrays of sizes.
 
         Raises:
             FeatureError: for sub-groups, where the size of a work-group is not known before the launch.
         """
+        if self.name == "longest":
+            return lambda sizes: reduce(np.maximum, [count(sizes) for count in executions.longest])
         found: QuasiPolynomial | None = getattr(executions, self.name)
         if found is None:
             raise FeatureError(
@@ -39,7 +49,7 @@ WORKITEM = Granularity("workitem")
 
 
 def parse_granularity(word: Word) -> Granularity:
-    """``granularity:workitem``, ``:workgroup``, ``:subgroup``, or ``:subgroup64`` for sub-groups of 64 work-items.
+    """``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, or ``:subgroup64``: of 64 work-items.
 
     Raises:
         FeatureError: for anything else.
@@ -48,7 +58,7 @@ def parse_granularity(word: Word) -> Granularity:
     if match is None:
         raise FeatureError(
             f"granularity:{word.condition} is not understood; write granularity:workitem, granularity:subgroup, "
-            "granularity:subgroup64 or granularity:workgroup",
+            "granularity:subgroup64, granularity:workgroup or granularity:longest",
             word.offset,
         )
     if match[1].startswith("subgroup"):

@@ -32,7 +32,7 @@ def per_turn(kernel: pm.Kernel) -> dict[str, int]:
     """By kind; a turn each for 3 work-items and 10 times."""
     found: Counter[str] = Counter()
     for chain in kernel.counts.chains:
-        assert chain.turns(kernel.bind({})) == 3 * 10
+        assert chain.turns.workitem(kernel.bind({})) == 3 * 10
         found.update({kind: times for kind, _, times in chain.operations})
     return dict(found)
 
@@ -160,7 +160,6 @@ def test_well_known_kernels(prefetch: str, collection: pm.KernelCollection) -> N
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("f_op_float32_carried_granularity:subgroup", ["carried operations", "leave granularity out"]),
         ("f_op_float32_carried_contract:off", ["carried operations", "leave contract out"]),
         ("f_op_float32_carried:2", ["'carried'", "takes no condition"]),
         ("f_op_float32_carryed", ["'carryed'", "'carried'"]),

@@ -285,7 +285,13 @@ def test_features_of_no_sizes_at_all(matmul: pm.Kernel) -> None:
 # --- serialization
 
 
-executions = st.builds(Executions, counts_of(), st.none() | counts_of(), counts_of())
+executions = st.builds(
+    Executions,
+    counts_of(),
+    st.none() | counts_of(),
+    counts_of(),
+    st.lists(counts_of(), min_size=1, max_size=2).map(tuple),
+)
 strides = st.none() | counts_of()
 
 
@@ -294,7 +300,7 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
     shared = draw(executions)
     words = st.text(max_size=5)
     operations = st.lists(st.tuples(words, words, small), max_size=2).map(tuple)
-    chains = st.builds(ChainCount, operations, counts_of(), st.lists(words, max_size=2).map(tuple))
+    chains = st.builds(ChainCount, operations, st.just(shared), st.lists(words, max_size=2).map(tuple))
     access = st.builds(
         AccessCount,
         *(words, words, st.frozensets(words, max_size=2), words, st.integers(), words),
@@ -368,14 +374,16 @@ def test_other_data_are_no_counts(data: Any) -> None:
         ("Term", [1, [["n"]], []], "a list has 1 items and not 2"),
         ("Term", [True, [], []], "bool stands where int should"),
         ("Term", ["many", [], []], "invalid literal"),
-        ("Executions", [0, -1, 0], "-1 is not the number of a row"),
+        ("Executions", [0, -1, 0, [0]], "-1 is not the number of a row"),
         ("KernelCounts", "row", "str stands where a list should"),
     ],
 )
 def test_a_wrong_row_is_named(table: str, row: Any, words: str) -> None:
     zero = QuasiPolynomial((), "0")
-    stored = to_data(KernelCounts((), (), (), (), Executions(zero, None, zero), zero, zero, zero, (), 32, True))
-    assert from_data(stored).barriers == Executions(zero, None, zero)
+    stored = to_data(
+        KernelCounts((), (), (), (), Executions(zero, None, zero, (zero,)), zero, zero, zero, (), 32, True)
+    )
+    assert from_data(stored).barriers == Executions(zero, None, zero, (zero,))
     stored[table] = [row, *stored[table]]
     with pytest.raises(ValueError, match=words):
         from_data(stored)

@@ -21,18 +21,21 @@ Stride = QuasiPolynomial | None
 
 @dataclass(frozen=True)
 class Executions:
-    """How often something is executed, counted in three ways.
+    """How often something is executed, counted in four ways.
 
     Attributes:
         workitem: once for every work-item.
         subgroup: once for every sub-group of which at least one work-item takes part; None if it was not counted, or
             where the size of a work-group is not known before the launch.
         workgroup: once for every work-group of which at least one work-item takes part.
+        longest: as `workitem` would be if all work-items did as much as the one that does most: the largest of these.
+            The first and the last work-item that take part are looked at, which finds the one with most in triangles.
     """
 
     workitem: QuasiPolynomial
     subgroup: QuasiPolynomial | None
     workgroup: QuasiPolynomial
+    longest: tuple[QuasiPolynomial, ...]
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,13 @@ class ChainCount:
 
     Attributes:
         operations: of one turn, as (kind, type, number), kinds as in `OperationCount`.
-        turns: one after the other, summed over work-items. Loops that give the result a place of its own, as those over
-            several accumulators, are left out: their turns don't wait for each other.
+        turns: one after the other. Loops that give the result a place of its own, as those over several accumulators,
+            are left out: their turns don't wait for each other.
         loops: the sequential loops around the instruction, the outermost first.
     """
 
     operations: tuple[tuple[str, str, int], ...]
-    turns: QuasiPolynomial
+    turns: Executions
     loops: tuple[str, ...]
 
 

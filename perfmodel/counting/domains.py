@@ -154,7 +154,24 @@ class Domains:
             from_isl(_scaled(by_item, region.factor)),
             None if by_subgroup is None else from_isl(_scaled(by_subgroup, region.factor)),
             from_isl(_scaled(by_group, region.factor)),
+            tuple(from_isl(_scaled(count, region.factor)) for count in self._of_the_longest(region)),
         )
+
+    def _of_the_longest(self, region: Region) -> list[Any]:
+        """Executions by the first and by the last work-item in the region, each times all work-items of the launch.
+
+        One count, if the region is as long for all of them.
+        """
+        items = self.product((*self.group_counts, *self.local_sizes))
+        axes = {i for i in region.inames if self.is_local(i)} | self.group_inames(region.inames)
+        places, turns = _projected_on(region.points, axes), _projected_on(region.points, region.inames - axes)
+        each = self.cardinality(turns)
+        if (self.cardinality(region.points) - self.cardinality(places) * each).is_zero():
+            return [self.gist(items * each)]
+        ends = [
+            self.cardinality(region.points & _lifted(end, region.points)) for end in (places.lexmin(), places.lexmax())
+        ]
+        return [self.gist(items * end) for end in ends]
 
     def _by_subgroup(self, region: Region, by_item: Any, by_group: Any, kept: set[str]) -> Any:
         """Sub-groups with at least one work-item in the region; None if work-groups have no fixed size."""
@@ -291,7 +308,8 @@ class Domains:
             if isinstance(extent, int):
                 result = result * extent
             else:
-                result = result * isl.PwQPolynomial.from_pw_aff(extent.align_params(self.space))
+                # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
+                result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
         return self.gist(result)
 
     def gist(self, count: Any) -> Any:
@@ -343,6 +361,17 @@ def _place(points: Any, name: str) -> tuple[Any, int]:
 
 def _projected_on(points: Any, names: Iterable[str]) -> Any:
     return points.project_out_except(names, [isl.dim_type.set])
+
+
+def _lifted(points: Any, to: Any) -> Any:
+    """A set of some of the loop variables as one of all those of another set, in their order."""
+    names = [to.get_dim_name(isl.dim_type.set, axis) for axis in range(to.dim(isl.dim_type.set))]
+    own = {points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))}
+    for axis, name in enumerate(names):
+        if name not in own:
+            points = points.insert_dims(isl.dim_type.set, axis, 1)
+            points = points.set_dim_name(isl.dim_type.set, axis, name)
+    return points
 
 
 def _with_dimension(points: Any, name: str) -> Any:

@@ -163,7 +163,7 @@ class _LoopyCounter:
         predicates = [p for p in instruction.predicates if not get_dependencies(p) & apart]
         region = self.domains.region(instruction.within_inames - apart, predicates, instruction.id)
         counted = tuple((kind, dtype, times) for (kind, dtype), times in sorted(operations.items()))
-        return [ChainCount(counted, self.domains.executions(region).workitem, loops)]
+        return [ChainCount(counted, self.domains.executions(region), loops)]
 
     def synchronization(self) -> tuple[Executions, QuasiPolynomial]:
         """Local barriers and kernel launches, from the schedule's loops."""
@@ -177,7 +177,8 @@ class _LoopyCounter:
                 launches += self.domains.cardinality(self.domains.region(frozenset(loops), (), "launch").points)
         finished = self.domains.finished
         by_subgroups = None if subgroups is None else finished(subgroups)
-        return Executions(finished(items), by_subgroups, finished(groups)), finished(launches)
+        by_item = finished(items)
+        return Executions(by_item, by_subgroups, finished(groups), (by_item,)), finished(launches)
 
 
 def _check_statistics(kernel: Any, statistics: Mapping[str, float]) -> None:

@@ -161,7 +161,7 @@ class _Tabulator:
             counts.exact,
             self.operations(counts),
             tuple(
-                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns)])))
+                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns.workitem)])))
                 for chain in counts.chains
                 for kind, dtype, times in chain.operations
             ),
