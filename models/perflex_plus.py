@@ -16,23 +16,14 @@ from perfmodel.models.perflex import (
     FiniteDifferences,
     MatrixMultiplication,
 )
-from perfmodel.models.unified_plus import BUSY
+from perfmodel.models.unified_plus import BUSY, MEMORY, options
 from perfmodel.recipe import TagFilter
 
 MODEL = f"""
 groups   = p_group * f_thread_groups
 compute  = {BUSY} * (p_f32 * (f_op_float32_add_granularity:subgroup + f_op_float32_mul_granularity:subgroup
                            + f_op_float32_madd_granularity:subgroup) + p_barrier * f_sync_barrier_local)
-l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
-                   + p_l1_local * f_mem_transactions_local_banks:32)
-l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_l2_store * f_mem_bytes_global_store
-           + p_l2_partial * max(32 * f_mem_transactions_global_store_block:32 - f_mem_bytes_global_store, 0)
-filled   = f_mem_footprint_global_block:32 / p_cache
-dram     = p_dram * filled ** 4 / (1 + filled ** 4) * f_mem_footprint_global_block:64
-phases   = p_phase * min(f_mem_rounds_global, f_mem_access_local_store, f_sync_barrier_local)
-waves    = p_wave * min(f_mem_rounds_global, f_work_items)
-p_launch * f_sync_kernel_launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, p_overlap))
+{MEMORY}p_launch * f_sync_kernel_launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, p_overlap))
 """
 
 # By the resource that they show. Braces stand for sizes.
@@ -76,8 +67,7 @@ class _Resources(Computation):
         return [line.split() for line in MICROBENCHMARKS.format(**SIZES[is_small]).splitlines()]
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        units = float(device.compute_units) if device else 1.0
-        return {"bounds": {"p_units": (units, units)}, "residuals": "logarithmic"}
+        return options(device)
 
 
 class PerflexMatmulPlus(MatrixMultiplication, _Resources):

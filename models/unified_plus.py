@@ -47,24 +47,16 @@ def _sum(names: tuple[str, ...]) -> str:
 
 
 OPERATIONS = "\n           + ".join(f"{parameter} * {_sum(names)}" for parameter, names in GROUPS.items())
+SLOWEST = (*GROUPS["p_f32_div"], *GROUPS["p_f32_log"])
 # What waits for itself, from one turn of a loop to the next.
 FAST = "(" + " + ".join(f"f_op_{name}_carried_granularity:longest" for name in GROUPS["p_f32"]) + ")"
-SLOW = (
-    "("
-    + " + ".join(
-        f"f_op_{name}_carried_granularity:longest" for group in ("p_f32_div", "p_f32_log") for name in GROUPS[group]
-    )
-    + ")"
-)
+SLOW = "(" + " + ".join(f"f_op_{name}_carried_granularity:longest" for name in SLOWEST) + ")"
 
 # What the busiest compute unit has to do, against the mean: whole work-groups.
 BUSY = "ceil(f_thread_groups / p_units) * p_units / f_thread_groups"
 
-MODEL = f"""
-launch   = p_launch * f_sync_kernel_launch
-groups   = p_group * f_thread_groups
-compute  = {BUSY} * ({OPERATIONS}
-           + p_barrier * f_sync_barrier_local)
+# The caches and what is behind them, and how work-items wait for that in waves.
+MEMORY = f"""\
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * f_mem_transactions_local_banks:32)
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
@@ -75,7 +67,14 @@ waves    = p_wave * min(f_mem_rounds_global, f_work_items)
 filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 4 / (1 + filled ** 4)
 dram     = p_dram * missed * f_mem_footprint_global_block:64
-waits    = p_wait_load * f_mem_rounds_global_granularity:longest
+"""
+
+MODEL = f"""
+launch   = p_launch * f_sync_kernel_launch
+groups   = p_group * f_thread_groups
+compute  = {BUSY} * ({OPERATIONS}
+           + p_barrier * f_sync_barrier_local)
+{MEMORY}waits    = p_wait_load * f_mem_rounds_global_granularity:longest
            + p_wait_dram * missed * f_mem_footprint_global_load_granularity:workgroup_block:32
            + p_wait_local * f_mem_rounds_local_granularity:longest + p_wait_barrier * f_sync_barrier_local
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
@@ -165,6 +164,12 @@ SIZES = {
 }
 
 
+def options(device: Device | None) -> Mapping[str, Any]:
+    """Of a fit of these resources: what is known of the device, and residuals that no few kernels bend."""
+    units = float(device.compute_units) if device else 1.0
+    return {"bounds": {"p_units": (units, units)}, "residuals": "logarithmic"}
+
+
 class UnifiedPlus(Recipe):
     """One model for kernels of any kind; calibrated without any kernel of the test kernels' families."""
 
@@ -183,8 +188,7 @@ class UnifiedPlus(Recipe):
         return list(evaluation_kernels(sizes_for(seconds_of)).values())
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        units = float(device.compute_units) if device else 1.0
-        return {"bounds": {"p_units": (units, units)}, "residuals": "logarithmic"}
+        return options(device)
 
     def label(self, kernel: Kernel) -> str:
         return LABELS[kernel.name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import loopy as lp
@@ -29,6 +31,17 @@ def global_accesses(kernel: pm.Kernel) -> dict[str, AccessCount]:
     return {f"{a.direction} {a.text}": a for a in kernel.counts.accesses if a.space == "global"}
 
 
+def assert_equal(one: AccessCount, other: AccessCount) -> None:
+    """The longest work-item's count by its values, since it may be written in several ways."""
+    sizes: dict[str, Any] = {"n": np.arange(1, 200), "m": 8}
+    first, second = (
+        reduce(np.maximum, [count(sizes) for count in access.executions.longest]) for access in (one, other)
+    )
+    np.testing.assert_array_equal(first, second)
+    without, other_without = (replace(a, executions=replace(a.executions, longest=())) for a in (one, other))
+    assert without == other_without
+
+
 def selected(collection: pm.KernelCollection) -> list[pm.Kernel]:
     return [kernel for tags in SELECTIONS for kernel in collection.generate_kernels(tags.split())]
 
@@ -42,7 +55,7 @@ def test_the_kept_access_counts_as_before_and_nothing_else_is_left(collection: p
             assert kept.sizes == kernel.sizes
             assert (kept.launch().global_size, kept.launch().local_size) == (launch.global_size, launch.local_size)
             after = global_accesses(kept)
-            assert after.pop(name) == access
+            assert_equal(after.pop(name), access)
             assert pm.feature("f_mem_access_local").eval(kept) == pm.feature("f_sync_barrier_local").eval(kept) == 0
             assert sum(float(a.executions.workitem(kept.sizes)) for a in after.values()) == 0
 
