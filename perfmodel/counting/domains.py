@@ -165,9 +165,8 @@ class Domains:
         items = self.product((*self.group_counts, *self.local_sizes))
         axes = {i for i in region.inames if self.is_local(i)} | self.group_inames(region.inames)
         places, turns = _projected_on(region.points, axes), _projected_on(region.points, region.inames - axes)
-        each = self.cardinality(turns)
-        if (self.cardinality(region.points) - self.cardinality(places) * each).is_zero():
-            return [self.gist(items * each)]
+        if (_lifted(places, region.points) & _lifted(turns, region.points)).is_subset(region.points):
+            return [self.gist(items * self.cardinality(turns))]
         ends = [
             self.cardinality(region.points & _lifted(end, region.points)) for end in (places.lexmin(), places.lexmax())
         ]
