@@ -14,10 +14,8 @@ import warnings
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.campaign import measure
-from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device
-from perfmodel.recipe import TagFilter, recipe
+from perfmodel.recipe import CALIBRATION, kernels_of, recipe
 from perfmodel.report.tables import grid
 from perfmodel.summary import BAND, geometric_mean
 
@@ -30,17 +28,12 @@ def main() -> None:
     parser.add_argument("--device")
     parser.add_argument("--store")
     parsed = parser.parse_args()
-    chosen, collection = recipe(parsed.recipe), KernelCollection(ALL_GENERATORS)
+    chosen = recipe(parsed.recipe)
     name, expression = list(chosen.models.items())[-1]
     model = pm.Model(chosen.output, expression)
     conditions = {"device": parsed.device, "store": parsed.store, "protocol": chosen.protocol}
-
-    def seconds_of(tags: TagFilter) -> float:
-        return float(measure(collection.generate_kernels(tags), model, **conditions)[chosen.output].iloc[0])
-
-    filters = chosen.measurement_tags(seconds_of)
-    kernels = dict.fromkeys(kernel for tags in filters for kernel in collection.generate_kernels(tags))
-    table = measure(kernels, model, **conditions)
+    kernels = kernels_of(chosen, [model], conditions, [])[CALIBRATION]
+    table = pm.measure(kernels, model, **conditions)
     table = table[[not flags for flags in table["flags"]]]
     options = chosen.fit_options(name, Device.from_fingerprint(table.attrs["device"]))
     families, seconds = table["kernel"].to_numpy(), table[chosen.output].to_numpy(dtype=np.float64)

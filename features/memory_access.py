@@ -124,13 +124,6 @@ class _Search:
             self.result = self.result & fraction.matches(steps, np.asarray(1.0))
 
 
-def matches(
-    name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes, executions: Floats
-) -> NDArray[np.bool_]:
-    """Where an access fulfils all conditions; what it has not got is an error only where it is executed."""
-    return _Search(name, pattern, counts, access, sizes).matches(executions)
-
-
 ZERO = QuasiPolynomial((), "0")
 
 
@@ -165,11 +158,12 @@ class AccessFeature(CountedFeature):
         for access in counts.accesses:
             if pattern.admits(access):
                 executions = pattern.granularity.executions(access.executions, self.name)(sizes)
-                selected = matches(self.name, pattern, counts, access, sizes, executions)
-                total = total + np.where(selected, self.weight(access) * executions, 0.0)
+                selected = _Search(self.name, pattern, counts, access, sizes).matches(executions)
+                total = total + np.where(selected, self.weight(counts, access, sizes) * executions, 0.0)
         return total
 
-    def weight(self, access: AccessCount) -> int:
+    def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | int:
+        """What one execution counts."""
         return 1
 
 
@@ -178,7 +172,7 @@ class BytesFeature(AccessFeature):
 
     unit = "byte"
 
-    def weight(self, access: AccessCount) -> int:
+    def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> int:
         return access.bits // 8
 
 

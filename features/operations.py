@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 DTYPES = (
@@ -66,13 +66,11 @@ class OperationFeature(CountedFeature):
         return total
 
     def of_chains(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
-        for chain in counts.chains:
-            if weight := sum(self.weight(*operation) for operation in chain.operations):
-                longest = bodies.get(chain.loops, np.asarray(0.0))
-                turns = self.granularity.executions(chain.turns, self.name)(sizes)
-                bodies[chain.loops] = np.maximum(longest, weight * turns)
-        return np.asarray(sum(bodies.values(), np.asarray(0.0)))
+        return once_a_body(
+            (chain.loops, weight * self.granularity.executions(chain.turns, self.name)(sizes))
+            for chain in counts.chains
+            if (weight := sum(self.weight(*operation) for operation in chain.operations))
+        )
 
     def weight(self, kind: str, dtype: str, times: int) -> int:
         """How many of these operations the name selects."""

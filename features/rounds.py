@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 SPACES = ("global", "local")
@@ -28,13 +26,9 @@ class RoundsFeature(CountedFeature):
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        bodies: dict[tuple[str, ...], Floats] = {}
-        for access in counts.accesses:
-            if access.space == self.space and access.direction == "load":
-                body = tuple(access.loop_strides)
-                executions = self.granularity.executions(access.executions, self.name)(sizes)
-                bodies[body] = np.maximum(bodies.get(body, np.asarray(0.0)), executions)
-        return np.asarray(sum(bodies.values(), np.asarray(0.0)))
+        loads = [a for a in counts.accesses if a.space == self.space and a.direction == "load"]
+        executions = (self.granularity.executions(load.executions, self.name)(sizes) for load in loads)
+        return once_a_body(zip((tuple(load.loop_strides) for load in loads), executions, strict=True))
 
 
 class RoundsFamily(FeatureFamily):

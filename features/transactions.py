@@ -7,6 +7,7 @@ memory accesses"), local memory in banks, each of which serves one word at a tim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from perfmodel.features.memory_access import (
     AccessPattern,
     Floats,
     Sizes,
-    matches,
 )
 from perfmodel.granularity import Granularity
 
@@ -52,22 +52,10 @@ class TransactionFeature(AccessFeature):
     unit = "transaction"
 
     def __init__(self, name: FeatureName, pattern: AccessPattern, needs: Callable[[Any, int, int], int], size: int):
-        super().__init__(name, pattern)
-        self.subgroup_size = SUBGROUP_SIZE
+        super().__init__(name, replace(pattern, granularity=Granularity("subgroup", SUBGROUP_SIZE)))
         self.needs, self.size = needs, size
 
-    def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
-        granularity = Granularity("subgroup", SUBGROUP_SIZE)
-        total = np.asarray(0.0)
-        for access in counts.accesses:
-            if pattern.admits(access):
-                executions = granularity.executions(access.executions, self.name)(sizes)
-                selected = matches(self.name, pattern, counts, access, sizes, executions)
-                each = self.of_one(counts, access, sizes)
-                total = total + np.where(selected, each * executions, 0.0)
-        return total
-
-    def of_one(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+    def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Of one execution, on average over the sub-groups of a work-group."""
         extents = [extent(sizes) for extent in counts.local_size]
         strides = [access.local_strides.get(axis, ZERO) for axis in range(len(extents))]

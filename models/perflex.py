@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from perfmodel.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.recipe import Recipe, TagFilter, tag_filters
 
 # "Two types of models"; the terms are each computation's.
 OVERHEAD = "overhead = p_launch * f_sync_kernel_launch + p_group * f_thread_groups"
@@ -85,7 +85,7 @@ class Computation(Recipe):
 
 class _Published(Computation):
     def microbenchmarks(self, is_small: bool) -> Sequence[TagFilter]:
-        return [line.split() for line in MICROBENCHMARKS.format(**SIZES[is_small]).splitlines()]
+        return tag_filters(MICROBENCHMARKS, SIZES[is_small])
 
 
 class MatrixMultiplication(Computation):

@@ -16,8 +16,8 @@ from perfmodel.models.perflex import (
     FiniteDifferences,
     MatrixMultiplication,
 )
-from perfmodel.models.unified_plus import BUSY, MEMORY, options
-from perfmodel.recipe import TagFilter
+from perfmodel.models.unified_plus import BUSY, MEMORY, SIZES, options
+from perfmodel.recipe import TagFilter, tag_filters
 
 MODEL = f"""
 groups   = p_group * f_thread_groups
@@ -26,7 +26,7 @@ compute  = {BUSY} * (p_f32 * (f_op_float32_add_granularity:subgroup + f_op_float
 {MEMORY}p_launch * f_sync_kernel_launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, p_overlap))
 """
 
-# By the resource that they show. Braces stand for sizes.
+# By the resource that they show. Braces stand for unified-plus's sizes.
 MICROBENCHMARKS = """\
 throughput op:madd,add,mul n:{items} m:128,256
 local_access direction:* lstride_0:0,1,2,4,8,16 n:{items} m:64,256
@@ -48,23 +48,12 @@ overlap onchip:* ratio:* lsize_0:64,256,512 n:{items} m:{loads}
 transpose access:* padding:* lsizes:16x16,32x16,32x8,8x8,64x4 n:{sides}
 """
 
-SIZES = {
-    False: {
-        "items": "2^18",
-        "groups": "1024,16384,262144",
-        "stream": "2^20,2^22,2^24",
-        "sides": "2048,4096",
-        "loads": "64",
-    },
-    True: {"items": "2^12", "groups": "16,256,4096", "stream": "2^17,2^20", "sides": "512,1024", "loads": "16"},
-}
-
 
 class _Resources(Computation):
     models: ClassVar = {"resources": MODEL}
 
     def microbenchmarks(self, is_small: bool) -> Sequence[TagFilter]:
-        return [line.split() for line in MICROBENCHMARKS.format(**SIZES[is_small]).splitlines()]
+        return tag_filters(MICROBENCHMARKS, SIZES[not is_small])
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         return options(device)

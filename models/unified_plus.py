@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from perfmodel.device import Device
 from perfmodel.kernel import Kernel
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.recipe import Recipe, TagFilter, tag_filters
 
 
 def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
@@ -42,15 +42,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _sum(names: tuple[str, ...]) -> str:
-    return "(" + " + ".join(f"f_op_{name}_granularity:subgroup" for name in names) + ")"
+def _sum(names: tuple[str, ...], words: str) -> str:
+    return "(" + " + ".join(f"f_op_{name}_{words}" for name in names) + ")"
 
 
-OPERATIONS = "\n           + ".join(f"{parameter} * {_sum(names)}" for parameter, names in GROUPS.items())
-SLOWEST = (*GROUPS["p_f32_div"], *GROUPS["p_f32_log"])
+OPERATIONS = "\n           + ".join(
+    f"{parameter} * {_sum(names, 'granularity:subgroup')}" for parameter, names in GROUPS.items()
+)
 # What waits for itself, from one turn of a loop to the next.
-FAST = "(" + " + ".join(f"f_op_{name}_carried_granularity:longest" for name in GROUPS["p_f32"]) + ")"
-SLOW = "(" + " + ".join(f"f_op_{name}_carried_granularity:longest" for name in SLOWEST) + ")"
+FAST = _sum(GROUPS["p_f32"], "carried_granularity:longest")
+SLOW = _sum((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
 
 # What the busiest compute unit has to do, against the mean: whole work-groups.
 BUSY = "ceil(f_thread_groups / p_units) * p_units / f_thread_groups"
@@ -181,8 +182,7 @@ class UnifiedPlus(Recipe):
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         sizes = sizes_for(seconds_of)
-        filters = FILTERS.format(**SIZES[sizes is LARGE]).strip().splitlines()
-        return [*measurement_classes(sizes).values(), *(line.split() for line in filters)]
+        return [*measurement_classes(sizes).values(), *tag_filters(FILTERS, SIZES[sizes is LARGE])]
 
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         return list(evaluation_kernels(sizes_for(seconds_of)).values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -46,6 +46,17 @@ class Granularity:
 
 
 WORKITEM = Granularity("workitem")
+
+
+def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """The sum over loop bodies, each known by the loops around it, of the largest count in it.
+
+    What stands in one loop body does not wait for each other.
+    """
+    bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
+    for loops, count in executed:
+        bodies[loops] = np.maximum(bodies.get(loops, np.asarray(0.0)), count)
+    return np.asarray(sum(bodies.values(), np.asarray(0.0)))
 
 
 def parse_granularity(word: Word) -> Granularity:

@@ -34,13 +34,20 @@ __all__ = [
     "Recipe",
     "Row",
     "TagFilter",
+    "kernels_of",
     "recipe",
     "recipes",
     "run",
     "summarize",
+    "tag_filters",
 ]
 
 TagFilter = Sequence[str]
+
+
+def tag_filters(lines: str, sizes: Mapping[str, str]) -> list[TagFilter]:
+    """Filters from text, one a line, in which names in braces stand for sizes."""
+    return [line.split() for line in lines.format(**sizes).strip().splitlines()]
 
 
 class Recipe(ABC):
@@ -149,7 +156,7 @@ def run(
 
     tell("choosing sizes for this device")
     with _timed(steps, "choosing sizes"):
-        kernels = _kernels(chosen, models.values(), conditions, notes)
+        kernels = kernels_of(chosen, models.values(), conditions, notes)
     with _timed(steps, "counting"):
         counting = {kernel: _counting_seconds(features, kernel) for kernel in kernels[EVALUATION]}
     tell(
@@ -193,10 +200,14 @@ def _timed(steps: dict[str, float], step: str) -> Iterator[None]:
     steps[step] = time.perf_counter() - started
 
 
-def _kernels(
+def kernels_of(
     chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str]
 ) -> dict[str, list[Kernel]]:
-    """Both sets, by role, each kernel once; what can't run on the device at all is noted and left out."""
+    """Both sets, by role, each kernel once; what can't run on the device at all is noted and left out.
+
+    Args:
+        conditions: device, store and protocol, as `measure` takes them.
+    """
     from perfmodel.campaign import measure
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
 

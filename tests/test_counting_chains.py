@@ -155,18 +155,3 @@ def test_well_known_kernels(prefetch: str, collection: pm.KernelCollection) -> N
     assert counted("f_op_float32_carried", bodies) == 1024**2
     (copy,) = collection.generate_kernels(["global_copy", "loads:2", "n:4096"])
     assert counted("f_op_carried", copy) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("f_op_float32_carried_contract:off", ["carried operations", "leave contract out"]),
-        ("f_op_float32_carried:2", ["'carried'", "takes no condition"]),
-        ("f_op_float32_carryed", ["'carryed'", "'carried'"]),
-    ],
-)
-def test_wrong_names_are_one_sentence(name: str, words: list[str]) -> None:
-    with pytest.raises(pm.PerfmodelError) as caught:
-        pm.feature(name)
-    for word in words:
-        assert word in str(caught.value)

@@ -266,9 +266,15 @@ def test_rounds_count_the_loads_of_a_loop_body_once() -> None:
         ("f_mem_rounds", ["of global or of local memory"]),
         ("f_mem_rounds_globl", ["globl", "global"]),
         ("f_mem_footprint_global_granularity:subgroup", ["granularity:workgroup"]),
+        ("f_mem_rounds_global_granularity:longset", ["granularity:longset", "granularity:longest"]),
+        ("f_mem_rounds_global_granularity:longest_granularity:workitem", ["granularity twice"]),
+        ("f_mem_rounds_granularity:longest", ["of global or of local memory"]),
+        ("f_op_float32_carried_contract:off", ["carried operations", "leave contract out"]),
+        ("f_op_float32_carried:2", ["'carried'", "takes no condition"]),
+        ("f_op_float32_carryed", ["'carryed'", "'carried'"]),
     ],
 )
-def test_wrong_words_of_the_memory_features_are_named(name: str, words: list[str]) -> None:
+def test_wrong_words_of_features_are_named(name: str, words: list[str]) -> None:
     with pytest.raises(pm.PerfmodelError) as caught:
         pm.feature(name)
     for word in words:

@@ -91,18 +91,3 @@ def test_barriers_and_sub_groups_keep_their_meaning(collection: pm.KernelCollect
     for name in ("f_sync_barrier_local", "f_op_float32_madd", "f_mem_access_local_load"):
         assert counted(f"{name}_granularity:longest", kernel) == counted(name, kernel)
     assert counted("f_mem_rounds_global_granularity:subgroup", kernel) == counted("f_mem_rounds_global", kernel) / 32
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("f_mem_rounds_global_granularity:longset", ["granularity:longset", "granularity:longest"]),
-        ("f_mem_rounds_global_granularity:longest_granularity:workitem", ["granularity twice"]),
-        ("f_mem_rounds_granularity:longest", ["of global or of local memory"]),
-    ],
-)
-def test_wrong_names_are_one_sentence(name: str, words: list[str]) -> None:
-    with pytest.raises(pm.PerfmodelError) as caught:
-        pm.feature(name)
-    for word in words:
-        assert word in str(caught.value)

@@ -5,28 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from loopy.symbolic import get_dependencies
-from pymbolic.primitives import (
-    BitwiseAnd,
-    BitwiseOr,
-    BitwiseXor,
-    Call,
-    Comparison,
-    ExpressionNode,
-    FloorDiv,
-    If,
-    LeftShift,
-    Max,
-    Min,
-    Power,
-    Product,
-    Quotient,
-    Remainder,
-    RightShift,
-    Sum,
-)
+from pymbolic.primitives import ExpressionNode, Max, Min, Power, Product, Sum
 
-from perfmodel.counting.expressions import Operations, factors, flattened, is_multiplication
+from perfmodel.counting.expressions import OperationCounter, Operations, factors, flattened, is_multiplication
 from perfmodel.counting.types import Typing
 
 
@@ -42,13 +23,12 @@ def operations_behind(target: Any, expression: Any, typing: Typing, context: str
 class _Path:
     def __init__(self, target: Any, typing: Typing, context: str | None) -> None:
         self.target, self.typing, self.context = target, typing, context
-        self.names = get_dependencies(target)
 
     def through(self, expression: Any) -> Operations | None:
         """The longest way from the target up to this expression's value; None if it does not contain the target."""
         if expression == self.target:
             return Counter()
-        if not isinstance(expression, ExpressionNode) or not self.names <= get_dependencies(expression):
+        if not isinstance(expression, ExpressionNode):
             return None
         if isinstance(expression, Sum):
             return self.joined(list(flattened(expression, Sum)), "add", expression)
@@ -77,35 +57,20 @@ class _Path:
 
     def single(self, expression: Any) -> Operations | None:
         """Through an expression that is one operation, or none."""
-        parts = [part for part in _parts(expression) if part is not None]
-        ways = [way for part in parts if (way := self.through(part)) is not None]
+        node = _Node(self.typing, self.context)
+        node(expression)
+        ways = [way for operand in node.operands if (way := self.through(operand)) is not None]
         if not ways:
             return None
-        way = max(ways, key=lambda ops: ops.total())
-        if isinstance(expression, Comparison):
-            operands = Sum((expression.left, expression.right))
-            return way + Counter({("compare", self.typing.type_of(operands, None)): 1})
-        if kind := self.kind(expression):
-            way = way + Counter({(kind, self.typing.type_of(expression, self.context)): 1})
-        return way
-
-    def kind(self, expression: Any) -> str | None:
-        if isinstance(expression, Call):
-            return self.typing.function_of(expression)
-        names = {Quotient: "div", Power: "pow", LeftShift: "shift", RightShift: "shift"}
-        names |= {FloorDiv: "div", Remainder: "mod", BitwiseAnd: "bitwise", BitwiseOr: "bitwise", BitwiseXor: "bitwise"}
-        return next((kind for node, kind in names.items() if isinstance(expression, node)), None)
+        return max(ways, key=lambda ops: ops.total()) + Counter(dict.fromkeys(node.counts, 1))
 
 
-def _parts(expression: Any) -> tuple[Any, ...]:
-    """The operands of an expression that is no sum and no product; not the indices of an access."""
-    if isinstance(expression, Call):
-        return tuple(expression.parameters)
-    if isinstance(expression, If):
-        return (expression.condition, expression.then, expression.else_)
-    for first, second in (("numerator", "denominator"), ("base", "exponent"), ("shiftee", "shift"), ("left", "right")):
-        if hasattr(expression, first):
-            return (getattr(expression, first), getattr(expression, second))
-    if hasattr(expression, "children"):
-        return tuple(expression.children)
-    return (getattr(expression, "child", None),)
+class _Node(OperationCounter):
+    """Counts what an expression does itself, and collects its operands."""
+
+    def __init__(self, typing: Typing, context: str | None) -> None:
+        super().__init__(typing, context)
+        self.operands: list[Any] = []
+
+    def rec(self, operand: Any) -> None:
+        self.operands.append(operand)
