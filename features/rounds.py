@@ -1,4 +1,4 @@
-"""How often a work-item has to wait for memory: ``f_mem_rounds_global``."""
+"""How often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
 
 from __future__ import annotations
 
@@ -11,44 +11,57 @@ from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
-SPACES = ("global", "local")
+ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
 
 
 class RoundsFeature(CountedFeature):
-    """Executions of loads, those in one loop body counted once: they don't wait for each other."""
+    """Executions of loads, or of stores; those of one loop body, and of unrolled loops in it, count once.
+
+    None of these waits for another.
+    """
 
     unit = "round"
 
-    def __init__(self, name: FeatureName, space: str, granularity: Granularity) -> None:
+    def __init__(self, name: FeatureName, space: str, direction: str, granularity: Granularity) -> None:
         super().__init__(name)
-        self.space = space
+        self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        loads = [a for a in counts.accesses if a.space == self.space and a.direction == "load"]
-        executions = (self.granularity.executions(load.executions, self.name)(sizes) for load in loads)
-        return once_a_body(zip((tuple(load.loop_strides) for load in loads), executions, strict=True))
+        chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
+        rounds = (self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
+        return once_a_body(zip((access.body for access in chosen), rounds, strict=True))
 
 
 class RoundsFamily(FeatureFamily):
     prefix = ("mem", "rounds")
-    summary = "loads from global or local memory, those of one loop body together"
-    examples = ("f_mem_rounds_global", "f_mem_rounds_local")
+    summary = "loads from global or local memory, or stores, those of one loop body together"
+    examples = ("f_mem_rounds_global", "f_mem_rounds_local", "f_mem_rounds_local_store")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         return self.examples
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RoundsFeature:
-        spaces = [word.key for word in words if word.key in SPACES and word.condition is None]
-        granularities = [word for word in words if word.key == "granularity" and word.condition is not None]
+        found: dict[str, list[Word]] = {"space": [], "direction": [], "granularity": []}
         for word in words:
-            if word.key not in spaces and word not in granularities:
-                raise unknown_word(name, word, (*SPACES, "granularity"))
-        if len(spaces) != 1:
-            raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which, once")
-        if len(granularities) > 1:
-            raise FeatureError(
-                f"feature {name.text!r} gives its granularity twice; leave one out", granularities[1].offset
-            )
-        return RoundsFeature(name, spaces[0], parse_granularity(granularities[0]) if granularities else WORKITEM)
+            found[self.role(name, word)].append(word)
+        for role, given in found.items():
+            if len(given) > 1:
+                raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", given[1].offset)
+        if not found["space"]:
+            raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which")
+        return RoundsFeature(
+            name,
+            found["space"][0].key,
+            found["direction"][0].key if found["direction"] else "load",
+            parse_granularity(found["granularity"][0]) if found["granularity"] else WORKITEM,
+        )
+
+    def role(self, name: FeatureName, word: Word) -> str:
+        if word.key == "granularity" and word.condition is not None:
+            return word.key
+        for role, known in ROLES.items():
+            if word.key in known and word.condition is None:
+                return role
+        raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "granularity"))

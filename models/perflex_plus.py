@@ -16,13 +16,13 @@ from perfmodel.models.perflex import (
     FiniteDifferences,
     MatrixMultiplication,
 )
-from perfmodel.models.unified_plus import BUSY, MEMORY, SIZES, options
+from perfmodel.models.unified_plus import BUSY, ISSUED, MEMORY, SIZES, options
 from perfmodel.recipe import TagFilter, tag_filters
 
 MODEL = f"""
 groups   = p_group * f_thread_groups
 compute  = {BUSY} * (p_f32 * (f_op_float32_add_granularity:subgroup + f_op_float32_mul_granularity:subgroup
-                           + f_op_float32_madd_granularity:subgroup) + p_barrier * f_sync_barrier_local)
+                           + f_op_float32_madd_granularity:subgroup) + {ISSUED})
 {MEMORY}p_launch * f_sync_kernel_launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, p_overlap))
 """
 

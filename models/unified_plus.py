@@ -24,9 +24,9 @@ def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
 GROUPS: dict[str, tuple[str, ...]] = {
     "p_f32": _typed("float32", "add mul madd fma"),
     "p_f32_minmax": _typed("float32", "min max compare fmin fmax abs fabs floor ceil rint round trunc"),
-    "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2"),
+    "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2 tanh"),
     "p_f32_log": _typed(
-        "float32", "log log2 log10 log1p expm1 exp10 sin cos tan asin acos atan sinh cosh tanh erf cbrt hypot fmod"
+        "float32", "log log2 log10 log1p expm1 exp10 sin cos tan asin acos atan sinh cosh erf cbrt hypot fmod"
     ),
     "p_f32_pow": _typed("float32", "pow"),
     "p_f64": _typed("float64", "add mul madd fma min max compare fmin fmax abs fabs floor ceil rint round trunc"),
@@ -53,34 +53,41 @@ OPERATIONS = "\n           + ".join(
 FAST = _sum(GROUPS["p_f32"], "carried_granularity:longest")
 SLOW = _sum((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
 
-# What the busiest compute unit has to do, against the mean: whole work-groups.
-BUSY = "ceil(f_thread_groups / p_units) * p_units / f_thread_groups"
+# What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
+BUSY = """\
+max(ceil(f_thread_groups / p_units), f_mem_rounds_global_granularity:longest / max(f_mem_rounds_global, 1))
+           * p_units / f_thread_groups"""
 
 # The caches and what is behind them, and how work-items wait for that in waves.
 MEMORY = f"""\
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * f_mem_transactions_local_banks:32)
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_l2_store * f_mem_bytes_global_store
-           + p_l2_partial * max(32 * f_mem_transactions_global_store_block:32 - f_mem_bytes_global_store, 0)
-phases   = p_phase * min(f_mem_rounds_global, f_mem_access_local_store, f_sync_barrier_local)
+           + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
+           + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
+                                - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
+phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)
 waves    = p_wave * min(f_mem_rounds_global, f_work_items)
 filled   = f_mem_footprint_global_block:32 / p_cache
-missed   = filled ** 4 / (1 + filled ** 4)
+missed   = filled ** 8 / (1 + filled ** 8)
 dram     = p_dram * missed * f_mem_footprint_global_block:64
 """
+
+# Barriers, and what a compute unit does for each access to global memory beside it: addresses.
+ISSUED = "p_access * f_mem_access_global_granularity:subgroup + p_barrier * f_sync_barrier_local"
 
 MODEL = f"""
 launch   = p_launch * f_sync_kernel_launch
 groups   = p_group * f_thread_groups
 compute  = {BUSY} * ({OPERATIONS}
-           + p_barrier * f_sync_barrier_local)
+           + {ISSUED})
 {MEMORY}waits    = p_wait_load * f_mem_rounds_global_granularity:longest
-           + p_wait_dram * missed * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_wait_local * f_mem_rounds_local_granularity:longest + p_wait_barrier * f_sync_barrier_local
+           + p_wait_dram * missed * f_mem_rounds_global_granularity:longest
+           + p_wait_local * f_mem_access_local_load_granularity:longest + p_wait_barrier * f_sync_barrier_local
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
 latency  = waits / f_work_items
-launch + max(groups, overlap(compute, l1, l2, dram + phases, waves, latency, p_overlap))
+chip     = overlap(compute, l1, latency, p_chip)
+launch + max(groups, overlap(chip, l2, dram + phases, waves, p_overlap))
 """
 
 # Beside the unified model's classes, by the resource that they show. Braces stand for sizes, see `SIZES`.
@@ -135,6 +142,18 @@ matrix_add branch:* lsizes:16x16,32x8,64x4 n:{sides}
 matvec branch:* lsize_0:64,256,512 n:512,1024,{sides},{long_sides}
 dot_product branch:* lsize_0:64,128,256,512,1024 n:{stream}
 floyd_warshall dtype:float32 n:{sides}
+column_sum result:* lsize_0:64,256 n:{columns} m:{rows}
+tridiagonal layout:* lsize_0:64,256 n:{few_items},{items} m:64,256
+row_softmax lsize_0:64,128,256,512 n:{columns} m:{rows}
+matmul_tiled tile_rows:* tile_cols:* tiled_prefetch:* n:{sides_cubed}
+batched_matmul order:* fetch:* n:{elements}
+elementwise function:* elements:* n:{stream}
+elementwise function:* lsize_0:64,512 n:{stream}
+elementwise dtype:float64 function:triad,polynomial,polynomial32,log_ratio n:{stream}
+resample direction:* factor:* lsizes:16x16,32x8 n:{image_sides}
+permute_axes order:* coalesced:* n:{cube_sides}
+pairwise layout:* fetch:* n:{image_sides} d:16,64,256
+triangular access:* lsize_0:64,256 n:{sides}
 """
 
 SIZES = {
@@ -146,6 +165,10 @@ SIZES = {
         "stream": "2^20,2^22,2^24",
         "sides": "2048,4096",
         "long_sides": "8192,16384",
+        "image_sides": "1024,2048",
+        "cube_sides": "128,256,512",
+        "columns": "2048,8192,65536",
+        "rows": "512,2048",
         "sides_cubed": "512,1024,2048",
         "elements": "65536,262144",
         "loads": "64",
@@ -158,6 +181,10 @@ SIZES = {
         "stream": "2^17,2^20",
         "sides": "512,1024",
         "long_sides": "2048",
+        "image_sides": "256,512",
+        "cube_sides": "64,128",
+        "columns": "256,1024",
+        "rows": "512,1024",
         "sides_cubed": "128,256",
         "elements": "2048,8192",
         "loads": "16",

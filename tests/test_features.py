@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 from perfmodel.vocabulary import CountedFeature, families
+from tests.counting_kernels import make
 from tests.counting_oracle import Site, tally_of
 
 
@@ -253,6 +254,19 @@ def test_rounds_count_the_loads_of_a_loop_body_once() -> None:
     assert pm.feature("f_mem_access_global_load").eval(knl) == 2 * 16**3
     assert pm.feature("f_mem_rounds_global").eval(knl) == 16**3
     assert pm.feature("f_mem_rounds_local").eval(knl) == 0
+
+
+def test_unrolled_loops_are_no_rounds() -> None:
+    arrays = {"a": "n, 4, 8", "o": "n, 4"}
+    domain = "{[i, j, k]: 0 <= i < n and 0 <= j < 4 and 0 <= k < 8}"
+    program = make(domain, "o[i, j] = sum(k, a[i, j, k])", arrays, assumptions="n mod 32 = 0")
+    program = lp.prioritize_loops(program, "j,k")
+    program = lp.split_iname(program, "i", 32, outer_tag="g.0", inner_tag="l.0")
+    for unrolled, rounds in {(): 32, ("k",): 4, ("j",): 8, ("j", "k"): 1}.items():
+        knl = pm.Kernel(lp.tag_inames(program, dict.fromkeys(unrolled, "unr")), n=64)
+        assert pm.feature("f_mem_rounds_global").eval(knl) == 64 * rounds
+        assert pm.feature("f_mem_access_global_load").eval(knl) == 64 * 32
+        assert pm.feature("f_mem_rounds_global_store").eval(knl) == 64 * (1 if "j" in unrolled else 4)
 
 
 @pytest.mark.parametrize(

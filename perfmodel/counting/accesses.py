@@ -12,7 +12,14 @@ import islpy as isl
 import loopy as lp
 from loopy.diagnostic import LoopyError, UnableToDetermineAccessRangeError
 from loopy.kernel.array import VectorArrayDimTag
-from loopy.kernel.data import AddressSpace, GroupInameTag, LocalInameTag, VectorizeTag
+from loopy.kernel.data import (
+    AddressSpace,
+    GroupInameTag,
+    IlpBaseTag,
+    LocalInameTag,
+    UnrollTag,
+    VectorizeTag,
+)
 from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map, get_dependencies, simplify_using_aff
 from pymbolic import flatten, var
 
@@ -103,12 +110,13 @@ class Accesses:
         space = SPACES.get(getattr(array, "address_space", None))
         if array is None or space is None or isinstance(array, lp.ValueArg):
             return None
-        whole, region = region, self._once_a_vector(region)
+        whole, region = region, self._once(region, VectorizeTag)  # a vector is loaded and stored at once
         loops = tuple(loop for loop in loops if not self.kernel.iname_tags_of_type(loop, VectorizeTag))
         if get_dependencies(index_of(expression)) & region.moving:
             strides: Mapping[str, Stride] = dict.fromkeys(region.inames | set(loops))
         else:
             strides = self._strides(array, expression, region.inames | set(loops))
+        body = self._once(region, UnrollTag, IlpBaseTag)
         by_axis: dict[Any, dict[int, Stride]] = {LocalInameTag: {}, GroupInameTag: {}}
         for tag_type, found in by_axis.items():
             for iname in sorted(region.inames & strides.keys()):
@@ -125,17 +133,19 @@ class Accesses:
             by_axis[GroupInameTag],
             {loop: strides.get(loop, polynomial(0)) for loop in loops},
             self.domains.executions(region),
+            tuple(loop for loop in loops if loop in body.inames),
+            self.domains.executions(body),
             self._footprint(space, name, array, expression, direction, whole),
             str(expression),
             instruction,
         )
 
-    def _once_a_vector(self, region: Region) -> Region:
-        """A region without its vector lanes: a vector is loaded and stored at once."""
-        lanes = {i for i in region.inames if self.kernel.iname_tags_of_type(i, VectorizeTag)}
-        if not lanes:
+    def _once(self, region: Region, *tag_types: type) -> Region:
+        """A region with all turns of the loops that have such a tag taken for one."""
+        loops = {i for i in region.inames if self.kernel.iname_tags_of_type(i, tag_types)}
+        if not loops:
             return region
-        kept = region.inames - lanes
+        kept = region.inames - loops
         return replace(region, points=region.points.project_out_except(kept, [isl.dim_type.set]), inames=kept)
 
     # --- strides

@@ -82,6 +82,8 @@ class AccessCount:
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
+        body: those of these loops that are not unrolled.
+        rounds: executions with those in all turns of unrolled loops counted once, as they don't wait for each other.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
@@ -97,6 +99,8 @@ class AccessCount:
     group_strides: Mapping[int, Stride]
     loop_strides: Mapping[str, Stride]
     executions: Executions
+    body: tuple[str, ...]
+    rounds: Executions
     footprint: QuasiPolynomial | None
     text: str
     instruction: str
