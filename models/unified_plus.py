@@ -81,8 +81,9 @@ launch   = p_launch * f_sync_kernel_launch
 groups   = p_group * f_thread_groups
 compute  = {BUSY} * ({OPERATIONS}
            + {ISSUED})
-{MEMORY}waits    = p_wait_load * f_mem_rounds_global_granularity:longest
-           + p_wait_dram * missed * f_mem_rounds_global_granularity:longest
+{MEMORY}near     = f_mem_footprint_global_load_granularity:workgroup_block:32 / f_thread_groups / p_near
+far      = near ** 2 / (1 + near ** 2)
+waits    = (p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
            + p_wait_local * f_mem_access_local_load_granularity:longest + p_wait_barrier * f_sync_barrier_local
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
 latency  = waits / f_work_items
