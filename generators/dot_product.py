@@ -15,6 +15,20 @@ from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.tags import DTYPE, GROUPS_FIT, size, work_group
 
 
+def folded(array: str, operation: str, last: str, active: int) -> list[str]:
+    """Instructions after `last` that join all of a local array into its first element, in rounds of halves.
+
+    Every round adds the upper half of what is left to the lower one; of an odd number, the middle one stays.
+    """
+    statements, first = [], last
+    while active > 1:
+        half = (active + 1) // 2
+        joined = operation.format(f"{array}[l]", f"{array}[l + {half}]")
+        statements += [f"if l < {active - half}", f"{array}[l] = {joined} {{id={first}{half}, dep={last}}}", "end"]
+        last, active = f"{first}{half}", half
+    return statements
+
+
 class DotProduct(KernelGenerator):
     """One work-item a product; each work-group adds up its products in local memory and writes one sum.
 
@@ -43,17 +57,8 @@ class DotProduct(KernelGenerator):
         """
         remainder = [f"if {item} < n", product, "else", "v = 0 {id=v_outside, dep=v*}", "end"]
         statements = [*([product] if is_fit else remainder), "part[l] = v {id=fold, dep=v*}"]
-        last, active = "fold", lsize
-        # Every round adds the upper half of what is left to the lower one; of an odd number, the middle one stays.
-        while active > 1:
-            half = (active + 1) // 2
-            statements += [
-                f"if l < {active - half}",
-                f"part[l] = part[l] + part[l + {half}] {{id=fold{half}, dep={last}}}",
-                "end",
-            ]
-            last, active = f"fold{half}", half
-        statements += ["if l == 0", f"partial[g] = part[0] {{dep={last}}}", "end"]
+        statements += folded("part", "{0} + {1}", "fold", lsize)
+        statements += ["if l == 0", "partial[g] = part[0] {dep=fold*}", "end"]
         program = lp.make_kernel(
             f"{{[g, l]: 0 <= {lsize}*g < n and 0 <= l < {lsize}}}",
             "\n".join(["for g, l", *statements, "end"]),

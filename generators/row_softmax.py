@@ -9,6 +9,7 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.generators.dot_product import folded
 from perfmodel.kernel import Kernel
 from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.tags import DTYPE, size, work_group
@@ -41,14 +42,14 @@ class RowSoftmax(KernelGenerator):
                     f"most = fmax(most, a[g, {lsize}*j + l]) {{id=most, dep=least}}",
                     "end",
                     "peaks[l] = most {id=peak, dep=most}",
-                    *_folded("peaks", "fmax({0}, {1})", "peak", lsize),
+                    *folded("peaks", "fmax({0}, {1})", "peak", lsize),
                     "top = peaks[0] {id=top, dep=peak*}",
                     "total = 0 {id=zero, dep=top}",
                     "for j0",
                     f"total = total + exp(a[g, {lsize}*j0 + l] - top) {{id=add, dep=zero:top}}",
                     "end",
                     "sums[l] = total {id=sum, dep=add}",
-                    *_folded("sums", "{0} + {1}", "sum", lsize),
+                    *folded("sums", "{0} + {1}", "sum", lsize),
                     "whole = sums[0] {id=whole, dep=sum*}",
                     "for j1",
                     f"out[g, {lsize}*j1 + l] = exp(a[g, {lsize}*j1 + l] - top) / whole {{id=store, dep=top:whole}}",
@@ -87,17 +88,3 @@ class RowSoftmax(KernelGenerator):
         a = arrays["a"].reshape(kernel.sizes["n"], kernel.sizes["m"])
         powers = np.exp(a - a.max(axis=1, keepdims=True))
         return {"out": powers / powers.sum(axis=1, keepdims=True)}
-
-
-def _folded(array: str, operation: str, last: str, active: int) -> list[str]:
-    """Instructions after `last` that join all of a local array into its first element, in rounds of halves.
-
-    Every round adds the upper half of what is left to the lower one; of an odd number, the middle one stays.
-    """
-    statements, first = [], last
-    while active > 1:
-        half = (active + 1) // 2
-        joined = operation.format(f"{array}[l]", f"{array}[l + {half}]")
-        statements += [f"if l < {active - half}", f"{array}[l] = {joined} {{id={first}{half}, dep={last}}}", "end"]
-        last, active = f"{first}{half}", half
-    return statements
