@@ -7,16 +7,17 @@ something larger counts nothing. What they leave is given as a rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from perfmodel.expression import ModelString, compile_nodes, to_text
 from perfmodel.expression.derivative import gradient
-from perfmodel.expression.tree import Binary, Call, Negation, Node, Parameter, walk
+from perfmodel.expression.tree import Binary, Call, Negation, Node, Number, Parameter, walk
 
 REST = "rest"
 _SHAPES = ("smooth_max", "smooth_step", "overlap")
+_SWITCHES = ("smooth_step",)
 _LONGEST_LABEL = 60
 
 
@@ -25,7 +26,7 @@ class Part:
     """One part of a model's value.
 
     Attributes:
-        value: what it is by itself.
+        value: what it is by itself, times the factors around it.
         contribution: what it adds to the model's value.
     """
 
@@ -36,17 +37,17 @@ class Part:
 
 def attribute(string: ModelString, parameters: Mapping[str, float], features: Mapping[str, Any]) -> list[Part]:
     """The parts of one value: the innermost named terms, and what stands outside of any, largest contribution first."""
-    nodes = _parts(string)
-    if not nodes:
+    found = _parts(string)
+    if not found:
         return []
-    factors = {node: Parameter(f"p__{i}") for i, node in enumerate(nodes.values())}
-    scaled = _replaced(string.value, {node: Binary("*", factor, node) for node, factor in factors.items()})
-    slopes = gradient(scaled)
+    factors = {part.node: Parameter(f"p__{i}") for i, part in enumerate(found.values())}
+    slopes = gradient(_replaced(string.value, {node: Binary("*", factor, node) for node, factor in factors.items()}))
     ones = {factor.name: 1.0 for factor in factors.values()}
-    names = [name for name, node in nodes.items() if factors[node].name in slopes]
-    wanted = [nodes[name] for name in names] + [slopes[factors[nodes[name]].name] for name in names] + [string.value]
-    *found, total = (float(v) for v in compile_nodes(wanted)({**parameters, **ones}, features))
-    values, contributions = found[: len(names)], found[len(names) :]
+    names = [name for name, part in found.items() if factors[part.node].name in slopes]
+    alone = [found[name].alone for name in names]
+    wanted = [*alone, *(slopes[factors[found[name].node].name] for name in names), string.value]
+    *numbers, total = (float(v) for v in compile_nodes(wanted)({**parameters, **ones}, features))
+    values, contributions = numbers[: len(names)], numbers[len(names) :]
     parts = [Part(*row) for row in zip(names, values, contributions, strict=True)]
     rest = total - sum(contributions)
     if abs(rest) > 0.005 * abs(total):
@@ -54,32 +55,74 @@ def attribute(string: ModelString, parameters: Mapping[str, float], features: Ma
     return sorted(parts, key=lambda part: -part.contribution)
 
 
-def _parts(string: ModelString) -> dict[str, Node]:
-    """Disjoint parts by name: terms that hold no other term, and around them what is summed with them."""
+@dataclass(frozen=True)
+class _Place:
+    """A part of an expression, and what it stands for there: with the factors around it."""
+
+    node: Node
+    alone: Node
+
+
+def _parts(string: ModelString) -> dict[str, _Place]:
+    """Disjoint parts by name: terms that hold no other term, products, and around them what is summed with them.
+
+    A product is gone into where one factor alone has costs; in others, such as a cost times the part of all data that
+    a cache misses, no factor is a time by itself.
+    """
     named = {node: name for name, node in string.terms.items()}
-    parts: dict[str, Node] = {}
-    pending, seen = [string.value], set()
+    parts: dict[str, _Place] = {}
+    pending, seen = [_Place(string.value, string.value)], set()
     while pending:
-        node = pending.pop(0)
+        place = pending.pop(0)
+        node = place.node
         if node in seen:
             continue
         seen.add(node)
         inside = any(other is not node and other in named for other in walk(node))
         if node in named and not inside:
-            parts[named[node]] = node
+            parts[named[node]] = place
         elif isinstance(node, Binary) and node.operator in "+-":
-            pending += [node.left, node.right]
+            pending += _within(place, node.left, node.right)
         elif isinstance(node, Binary) and node.operator == "**" and (_costs(node.left) or inside):
-            pending.append(node.left)
+            pending += _within(place, node.left)
         elif not inside and len(_costs(node)) <= 1:
-            parts.setdefault(_label(node), node)
+            parts.setdefault(_label(node, named), place)
         elif isinstance(node, Call) and node.function in _SHAPES:
-            pending += node.arguments[:-1]
+            pending += _within(place, *node.arguments[:-1])
         elif isinstance(node, Negation) or (isinstance(node, Call) and node.function in ("min", "max")):
-            pending += node.children
+            pending += _within(place, *node.children)
+        elif isinstance(node, Binary) and node.operator in "*/":
+            factors = _factors(node, named)
+            whole = [n for n in factors if not _is_switch(n) and (_costs(n) or any(i in named for i in walk(n)))]
+            if len(whole) == 1 and not factors[whole[0]]:
+                switches: dict[Node, Node] = {n: Number(1.0) for n in factors if _is_switch(n)}
+                pending.append(_Place(whole[0], _replaced(place.alone, switches)))
+            else:
+                parts.setdefault(named.get(node) or _label(node, named), place)
         else:
-            pending += [child for child in node.children if _costs(child) or any(n in named for n in walk(child))]
+            pending += _within(place, *(c for c in node.children if _costs(c) or any(n in named for n in walk(c))))
     return parts
+
+
+def _within(place: _Place, *inner: Node) -> list[_Place]:
+    return [_Place(node, _replaced(place.alone, {place.node: node})) for node in inner]
+
+
+def _factors(product: Node, terms: Container[Node]) -> dict[Node, bool]:
+    """What is multiplied in a product, and whether it is divided by instead; named terms stay whole."""
+    factors: dict[Node, bool] = {}
+    pending = [(product, False)]
+    while pending:
+        node, divides = pending.pop()
+        if isinstance(node, Binary) and node.operator in "*/" and (node is product or node not in terms):
+            pending += [(node.left, divides), (node.right, divides != (node.operator == "/"))]
+        else:
+            factors[node] = divides
+    return factors
+
+
+def _is_switch(node: Node) -> bool:
+    return isinstance(node, Call) and node.function in _SWITCHES
 
 
 def _costs(node: Node) -> list[str]:
@@ -92,8 +135,11 @@ def _costs(node: Node) -> list[str]:
     return [n.name for n in walk(node) if isinstance(n, Parameter) and n not in shapes]
 
 
-def _label(node: Node) -> str:
+def _label(node: Node, terms: Container[Node]) -> str:
+    """The only cost in it or, of several, the one that is a factor by itself."""
     costs = _costs(node)
+    if len(costs) > 1:
+        costs = [n.name for n, divides in _factors(node, terms).items() if isinstance(n, Parameter) and not divides]
     if len(costs) == 1:
         return costs[0]
     text = to_text(node)

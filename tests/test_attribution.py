@@ -43,5 +43,26 @@ def test_parts_are_named_and_add_up(source: str, expected: dict[str, float]) -> 
 
 def test_what_the_parts_leave_is_a_rest() -> None:
     """p_a * f_x ** p_c is not homogeneous of degree one in what its exponent belongs to, but in p_a it is."""
-    parts = attribute(parse("t = p_a*f_x\nt*t + p_b*f_y"), PARAMETERS, FEATURES)
+    parts = attribute(parse("t = p_a*f_x\nt**2 + p_b*f_y"), PARAMETERS, FEATURES)
     assert {p.name: p.contribution for p in parts} == pytest.approx({"t": 800, "p_b": 3, REST: -400})
+
+
+PRODUCTS = {
+    "a cost times a part that is missed": (
+        "filled = f_x/p_rate\nmissed = filled/(1 + filled)\ndram = p_a*missed*f_y\ndram + p_b*f_y",
+        {"dram": 2 * 2.5 / 3.5 * 3, "p_b": 3},
+    ),
+    "costs behind a common factor": (
+        "near = f_x/p_rate\nwaits = (p_a*near + p_b)*f_y\nlatency = waits/f_x\nlatency + p_c*f_y",
+        {"p_a": 2 * 2.5 * 3 / 10, "p_b": 0.3, "p_c": 1.5},
+    ),
+    "two times multiplied": ("t = p_a*f_x\nu = p_b*f_y\nt*u + p_c*f_y", {"p_a*f_x*(p_b*f_y)": 60, "p_c": 1.5}),
+}
+
+
+@pytest.mark.parametrize(("source", "expected"), PRODUCTS.values(), ids=PRODUCTS)
+def test_what_is_multiplied_with_a_cost_is_no_part_of_its_own(source: str, expected: dict[str, float]) -> None:
+    """Every part is a time by itself, factors around it included, so that in a sum it is what it contributes."""
+    parts = attribute(parse(source), PARAMETERS, FEATURES)
+    assert {part.name: part.contribution for part in parts} == pytest.approx(expected)
+    assert {part.name: part.value for part in parts} == pytest.approx(expected)
