@@ -60,8 +60,10 @@ class FootprintFeature(CountedFeature):
             )
         own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
         chosen = [a for a in own if self.direction in ("any", a.direction)]
-        made = [np.asarray(a.executions.workitem(sizes)) for a in chosen]
-        return np.asarray(sum(made, np.asarray(0.0)) * max(self.block, item))
+        made = sum((np.asarray(a.executions.workitem(sizes)) for a in chosen), np.asarray(0.0))
+        # Where an access goes to is not known, but not further than its array.
+        most = np.inf if footprint.size is None else footprint.size(sizes) * item
+        return np.minimum(made * max(self.block, item), most * (counts.work_groups(sizes) if self.by_group else 1))
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
         """The part of what is moved that is used: all, or by strides down to one element of a block."""

@@ -228,7 +228,7 @@ def test_gaps_cost_up_to_a_block() -> None:
     assert moved(32, 32) == 32768
 
 
-def test_accesses_that_are_not_affine_have_a_block_each() -> None:
+def test_accesses_that_are_not_affine_have_a_block_each_within_their_array() -> None:
     program = lp.make_kernel(
         "{[i]: 0 <= i < n}",
         "o[i] = a[p[i]]",
@@ -241,7 +241,9 @@ def test_accesses_that_are_not_affine_have_a_block_each() -> None:
         lang_version=(2018, 2),
     )
     knl = pm.Kernel(lp.split_iname(program, "i", 64, outer_tag="g.0", inner_tag="l.0"), n=128)
-    assert pm.feature("f_mem_footprint_global_load_var:a_block:64").eval(knl) == 128 * 64
+    assert pm.feature("f_mem_footprint_global_load_var:a_block:4").eval(knl.at(n=256)) == 256 * 4
+    assert pm.feature("f_mem_footprint_global_load_var:a_block:64").eval(knl) == 128 * 4  # not more than there is
+    assert pm.feature("f_mem_footprint_global_load_var:a_granularity:workgroup_block:64").eval(knl) == 2 * 128 * 4
     assert pm.feature("f_mem_transactions_global_load_var:a_block:32").eval(knl) == 128
     with pytest.raises(pm.PerfmodelError, match="or say block"):
         pm.feature("f_mem_footprint_global_load_var:a").eval(knl)

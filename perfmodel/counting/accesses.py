@@ -291,6 +291,7 @@ class Accesses:
                         filled,
                         # A group and its elements are no box, which is all that can be counted without barvinok.
                         self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
+                        self._size(array),
                     )
                 )
         return tuple(found)
@@ -310,6 +311,12 @@ class Accesses:
         reach = f"{max(gaps)} - 1" if gaps else f"({array.shape[axis]}) - 1"
         filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
         return self._number(filled.coalesce())
+
+    def _size(self, array: Any) -> QuasiPolynomial | None:
+        """How many elements an array has; None where its shape is not given in the sizes."""
+        if not isinstance(array.shape, tuple) or not get_dependencies(array.shape) <= self.domains.sizes:
+            return None
+        return polynomial(flatten(math.prod(array.shape)))
 
     def _number(self, elements: Any) -> QuasiPolynomial | None:
         """How many elements an isl set has; None where there is none."""

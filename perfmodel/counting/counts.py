@@ -115,6 +115,7 @@ class Footprint:
         elements: None where an access's index or domain is not affine.
         filled: the same with the gaps filled that strides leave along the array's fastest axis; only for ``any``.
         by_group: distinct elements of each work-group, summed over all work-groups.
+        size: elements of the whole array; None where its shape does not follow from the sizes.
     """
 
     space: str
@@ -124,6 +125,7 @@ class Footprint:
     elements: QuasiPolynomial | None
     filled: QuasiPolynomial | None
     by_group: QuasiPolynomial | None
+    size: QuasiPolynomial | None
 
 
 @dataclass(frozen=True)
