@@ -305,13 +305,14 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
         AccessCount,
         *(words, words, st.frozensets(words, max_size=2), words, st.integers(), words),
         *(st.dictionaries(small, strides, max_size=2), st.dictionaries(small, strides, max_size=1)),
-        *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions, strides, words, words),
+        *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions),
+        *(st.lists(words, max_size=2).map(tuple), st.just(shared) | executions, strides, words, words),
     )
     return KernelCounts(
         tuple(draw(st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2))),
         tuple(draw(st.lists(chains, max_size=2))),
         tuple(draw(st.lists(access, max_size=2))),
-        tuple(draw(st.lists(st.builds(Footprint, words, words, words, words, strides, strides, strides), max_size=1))),
+        tuple(draw(st.lists(st.builds(Footprint, *[words] * 4, *[strides] * 4), max_size=1))),
         shared,
         *(shared.workitem, shared.workgroup, draw(counts_of()), (draw(counts_of()),), draw(small), draw(st.booleans())),
     )
