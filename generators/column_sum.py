@@ -40,7 +40,7 @@ class ColumnSum(KernelGenerator):
     )
     checks = (
         ("groups_fit:True", "lsize_0:12,64", "n:192", "m:1,7,100"),
-        ("groups_fit:False", "lsize_0:15,64", "n:1,50,200", "m:1,33"),
+        ("groups_fit:False", "dtype:float32", "lsize_0:15,64", "n:1,50,200", "m:1,33"),
         ("groups_fit:*", "dtype:float32", "lsize_0:128,256,512", "n:1000,1024", "m:5"),
     )
 

@@ -38,9 +38,10 @@ class TiledMatmul(KernelGenerator):
         size("n", "rows and columns", 512, 1024, 2048, 4096),
     )
     checks = (
-        ("lsizes:16x8", "n:64"),
-        ("dtype:float32", "lsizes:4x6", "tile_rows:2", "n:96"),
-        ("dtype:float32", "lsizes:8x16,32x16,16x32", "tile_rows:1,4", "tile_cols:1,2", "n:128"),
+        ("dtype:float32", "lsizes:16x8", "n:64"),
+        ("lsizes:16x8", "tile_rows:2", "tile_cols:2", "n:64"),
+        ("dtype:float32", "lsizes:4x6", "tile_rows:2", "tile_cols:4", "n:96"),
+        ("dtype:float32", "lsizes:8x16,32x16,16x32", "tile_rows:1", "tile_cols:2", "n:128"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:
