@@ -12,7 +12,7 @@ from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
 
@@ -101,12 +101,7 @@ class FootprintFamily(FeatureFamily):
             yield f"{self.name}_global{direction}_granularity:workgroup_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> FootprintFeature:
-        found: dict[str, str] = {}
-        for word in words:
-            role, value = self.role(name, word)
-            if role in found:
-                raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", word.offset)
-            found[role] = value
+        found = by_role(name, words, self.role)
         return FootprintFeature(
             name,
             found.get("dtype"),

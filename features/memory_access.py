@@ -16,7 +16,7 @@ from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, par
 from perfmodel.features.operations import DTYPES
 from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.stride_fraction import StrideFraction, parse_stride_fraction
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 SPACES = ("global", "local", "private")
 DIRECTIONS = ("load", "store")
@@ -225,15 +225,7 @@ class AccessFamily(FeatureFamily):
                 yield from (start + pattern for start in starts for pattern in OFFERED_PATTERNS)
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> AccessFeature:
-        found: dict[str, Any] = {}
-        for word in words:
-            key, value = self.read(name, word)
-            if key in found:
-                raise FeatureError(
-                    f"feature {name.text!r} gives its {key.replace('_', ' ')} twice; leave one out", word.offset
-                )
-            found[key] = value
-        return self.feature(name, AccessPattern(**found))
+        return self.feature(name, AccessPattern(**by_role(name, words, self.read)))
 
     def read(self, name: FeatureName, word: Word) -> tuple[str, Any]:
         if word.condition is None:

@@ -12,7 +12,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -102,12 +102,7 @@ class OperationFamily(FeatureFamily):
             yield f"{self.name}_carried"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> OperationFeature:
-        found: dict[str, Word] = {}
-        for word in words:
-            role = self.role(name, word)
-            if role in found:
-                raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", word.offset)
-            found[role] = word
+        found = by_role(name, words, self.role)
         dtype, kind = (found[role].key if role in found else None for role in ("dtype", "kind"))
         contract = "contract" not in found or found["contract"].condition == "on"
         if kind == "madd" and not contract:
@@ -122,17 +117,17 @@ class OperationFamily(FeatureFamily):
             )
         return OperationFeature(name, dtype, kind, contract, granularity, "carried" in found)
 
-    def role(self, name: FeatureName, word: Word) -> str:
+    def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "contract" and word.condition is not None:
             if word.condition not in ("on", "off"):
                 raise FeatureError(f"contract:{word.condition} is neither contract:on nor contract:off", word.offset)
-            return "contract"
+            return "contract", word
         if word.key == "granularity" and word.condition is not None:
-            return "granularity"
+            return "granularity", word
         if word.condition is None and word.key == "carried":
-            return "carried"
+            return "carried", word
         if word.condition is None and word.key in DTYPES:
-            return "dtype"
+            return "dtype", word
         if word.condition is None and word.key in KINDS:
-            return "kind"
+            return "kind", word
         raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", *KINDS))

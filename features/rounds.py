@@ -9,7 +9,7 @@ from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
 
@@ -43,25 +43,20 @@ class RoundsFamily(FeatureFamily):
         return self.examples
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RoundsFeature:
-        found: dict[str, list[Word]] = {"space": [], "direction": [], "granularity": []}
-        for word in words:
-            found[self.role(name, word)].append(word)
-        for role, given in found.items():
-            if len(given) > 1:
-                raise FeatureError(f"feature {name.text!r} gives its {role} twice; leave one out", given[1].offset)
-        if not found["space"]:
+        found = by_role(name, words, self.role)
+        if "space" not in found:
             raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which")
         return RoundsFeature(
             name,
-            found["space"][0].key,
-            found["direction"][0].key if found["direction"] else "load",
-            parse_granularity(found["granularity"][0]) if found["granularity"] else WORKITEM,
+            found["space"].key,
+            found["direction"].key if "direction" in found else "load",
+            parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM,
         )
 
-    def role(self, name: FeatureName, word: Word) -> str:
+    def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "granularity" and word.condition is not None:
-            return word.key
+            return word.key, word
         for role, known in ROLES.items():
             if word.key in known and word.condition is None:
-                return role
+                return role, word
         raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "granularity"))

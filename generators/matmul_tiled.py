@@ -107,15 +107,16 @@ class TiledMatmul(KernelGenerator):
         )
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        height = int(variant["tile_rows"]) * int(variant["lsize_1"])
-        width = int(variant["tile_cols"]) * int(variant["lsize_0"])
-        return {"n": math.lcm(height, width, DEPTH if variant["tiled_prefetch"] == "True" else 1)}
+        return {"n": math.lcm(*_sides(variant), DEPTH if variant["tiled_prefetch"] == "True" else 1)}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        height = int(variant["tile_rows"]) * int(variant["lsize_1"])
-        width = int(variant["tile_cols"]) * int(variant["lsize_0"])
-        return variant["tiled_prefetch"] == "False" or min(width, height) > 1
+        return variant["tiled_prefetch"] == "False" or min(_sides(variant)) > 1
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n = kernel.sizes["n"]
         return {"c": (arrays["a"].reshape(n, n) @ arrays["b"].reshape(n, n)).ravel()}
+
+
+def _sides(variant: Mapping[str, str]) -> tuple[int, int]:
+    """Rows and columns of c that a work-group computes."""
+    return int(variant["tile_rows"]) * int(variant["lsize_1"]), int(variant["tile_cols"]) * int(variant["lsize_0"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from perfmodel.counting.counts import KernelCounts
     from perfmodel.kernel import Kernel
+
+_Said = TypeVar("_Said")
 
 
 @runtime_checkable
@@ -209,6 +211,21 @@ def number(found: Feature, kernel: Kernel) -> float:
     if isinstance(value, bool | str) or np.ndim(value) or not isinstance(value, int | float | np.number | np.ndarray):
         raise FeatureError(f"feature {found!r} gives {value!r} for {kernel!r}; its eval has to return one number")
     return float(value)
+
+
+def by_role(
+    name: FeatureName, words: Iterable[Word], read: Callable[[FeatureName, Word], tuple[str, _Said]]
+) -> dict[str, _Said]:
+    """What the words of a name say, by the role that `read` finds each to play; none may play the same."""
+    found: dict[str, _Said] = {}
+    for word in words:
+        role, said = read(name, word)
+        if role in found:
+            raise FeatureError(
+                f"feature {name.text!r} gives its {role.replace('_', ' ')} twice; leave one out", word.offset
+            )
+        found[role] = said
+    return found
 
 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:

@@ -117,6 +117,7 @@ class Accesses:
         else:
             strides = self._strides(array, expression, region.inames | set(loops))
         body = self._once(region, UnrollTag, IlpBaseTag)
+        executions = self.domains.executions(region)
         by_axis: dict[Any, dict[int, Stride]] = {LocalInameTag: {}, GroupInameTag: {}}
         for tag_type, found in by_axis.items():
             for iname in sorted(region.inames & strides.keys()):
@@ -132,9 +133,9 @@ class Accesses:
             by_axis[LocalInameTag],
             by_axis[GroupInameTag],
             {loop: strides.get(loop, polynomial(0)) for loop in loops},
-            self.domains.executions(region),
+            executions,
             tuple(loop for loop in loops if loop in body.inames),
-            self.domains.executions(body),
+            executions if body is region else self.domains.executions(body),
             self._footprint(space, name, array, expression, direction, whole),
             str(expression),
             instruction,
@@ -275,6 +276,7 @@ class Accesses:
         found = []
         for name, touched in self.touched.items():
             array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables[name]
+            size = self._size(array)
             for direction in ("load", "store", "any"):
                 chosen = [t for t in touched if direction in ("any", t.direction)]
                 if not chosen:
@@ -291,7 +293,7 @@ class Accesses:
                         filled,
                         # A group and its elements are no box, which is all that can be counted without barvinok.
                         self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
-                        self._size(array),
+                        size,
                     )
                 )
         return tuple(found)
