@@ -64,7 +64,7 @@ class FastWalsh(KernelGenerator):
             lsize,
             [Array("values", variant["dtype"], "n", is_output=True), Scalar("n", "int32"), Scalar("step", "int32")],
             [f"-DREAL={C_TYPES[variant['dtype']]}", *([] if is_fit else ["-DREMAINDERS"])],
-            {"n": "2 * step"} if is_fit else {},
+            "n % (2 * step) == 0" if is_fit else "",
         )
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:

@@ -71,7 +71,7 @@ class Reduction(KernelGenerator):
             lsize,
             [Array("values", dtype, "n"), Array("sums", dtype, groups, is_output=True), Scalar("n", "int32")],
             [f"-DELEMENT={C_TYPES[dtype]}", f"-DLSIZE={lsize}", *([] if is_fit else ["-DREMAINDERS"])],
-            {"n": 2 * lsize} if is_fit else {},
+            f"n % {2 * lsize} == 0" if is_fit else "",
         )
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:

@@ -103,7 +103,7 @@ class TableCipher(KernelGenerator):
                 f"-DLSIZE={lsize}",
                 *([] if is_fit else ["-DREMAINDERS"]),
             ],
-            {"n": lsize // 4} if is_fit else {},
+            f"n % {lsize // 4} == 0" if is_fit else "",
         )
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:

@@ -63,6 +63,26 @@ class CountingError(KernelError):
     """A kernel whose counts cannot be derived."""
 
 
+class SourceError(KernelError):
+    """OpenCL C source that cannot be read: what is wrong, and where.
+
+    Attributes:
+        file, line, column: of the culprit in the user's source, 1-based.
+        reason: the message without the place.
+    """
+
+    def __init__(self, reason: str, file: str = "", line: int = 0, column: int = 0) -> None:
+        self.reason, self.file, self.line, self.column = reason, file, line, column
+        super().__init__(f"{file}:{line}:{column}: {reason}" if line else f"{file}: {reason}" if file else reason)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.reason, self.file, self.line, self.column))
+
+
+class EmulationError(KernelError):
+    """A kernel whose emulation cannot go on."""
+
+
 class DeviceError(PerfmodelError):
     """A device that is not there, is ambiguous, or whose driver does not load."""
 

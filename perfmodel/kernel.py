@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from perfmodel.errors import KernelError, nearest
+from perfmodel.errors import CountingError, KernelError, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfmodel.counting.counts import KernelCounts
     from perfmodel.measurement import Launch
+    from perfmodel.opencl_program import Array, LocalArray, Scalar
 
 
 class Program(Protocol):
-    """What a kernel runs, with its sizes still open: a Loopy program today, OpenCL C source beside it."""
+    """What a kernel runs, with its sizes still open: a Loopy program or OpenCL C source."""
 
     @property
     def name(self) -> str: ...
@@ -34,13 +36,19 @@ class Program(Protocol):
     def sizes(self) -> tuple[str, ...]:
         """The arguments on which the counts depend."""
 
-    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
-        """What the program does; with executions by sub-groups of so many work-items, if a number is given."""
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        """What the program does; with executions by sub-groups of so many work-items, if a number is given.
+
+        With `at`, only for these sizes, which may be possible where it is not for all.
+        """
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         """Raises KernelError where sizes break what the program assumes."""
 
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
+
+    def as_opencl(self) -> Program:
+        """The same as OpenCL C source."""
 
 
 class Kernel:
@@ -70,7 +78,12 @@ class Kernel:
         statistics: Mapping[str, float] | None = None,
         **arguments: float,
     ) -> None:
-        self.program = program if hasattr(program, "launch") else _loopy_program(program, statistics)
+        if hasattr(program, "launch"):
+            if statistics:
+                raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
+            self.program = program
+        else:
+            self.program = _loopy_program(program, statistics)
         self.tags = dict(tags or {})
         self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
         for name in self._arguments:
@@ -83,6 +96,53 @@ class Kernel:
         self._arguments.update({name: int(value) for name, value in bound.items()})
         if len(bound) == len(self.program.sizes):
             self.program.check(bound)
+
+    @classmethod
+    def from_opencl(
+        cls,
+        source: str | Path,
+        name: str,
+        global_size: int | str | Sequence[int | str],
+        local_size: int | str | Sequence[int | str],
+        args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray] = (),
+        build_options: Sequence[str] = (),
+        *,
+        folders: Sequence[str | Path] = (),
+        assumptions: str = "",
+        statistics: Mapping[str, float] | None = None,
+        tags: Mapping[str, str] | None = None,
+        **arguments: float,
+    ) -> Kernel:
+        """A kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
+
+        >>> Kernel.from_opencl("blur.cl", "blur", ("n", "n"), (16, 16), {"image": "n*n", "out": "n*n"}, n=1024)
+
+        Args:
+            source: the text, or the path of a file.
+            name: of the kernel in it.
+            global_size, local_size, build_options, assumptions, statistics: see `perfmodel.opencl_program`.
+            args: how many elements each array argument has, by its name (bytes for local memory), whole numbers or
+                expressions over the sizes; all else is taken from the source. Or a full list of `Array`, `Scalar` and
+                `LocalArray`, in the kernel's order.
+            folders: where ``#include "…"`` looks; the file's own folder comes first.
+            arguments: sizes and other scalar arguments, as for `Kernel`.
+
+        Raises:
+            SourceError: for what is no OpenCL C, or not supported, with its line and column.
+            KernelError: for what cannot be a kernel.
+        """
+        from perfmodel.opencl_file import opencl_program
+
+        program = opencl_program(
+            source, name, global_size, local_size, args, build_options, folders, assumptions, statistics
+        )
+        return cls(program, tags, None, **arguments)
+
+    def as_opencl(self) -> Kernel:
+        """The same kernel as OpenCL C source: of a Loopy program, the code that Loopy generates."""
+        program = self.program.as_opencl()
+        bound = {name: value for name, value in self._arguments.items() if name in program.arguments}
+        return Kernel(program, self.tags, None, **bound)
 
     @property
     def name(self) -> str:
@@ -140,7 +200,20 @@ class Kernel:
     @property
     def counts(self) -> KernelCounts:
         """What the kernel does, as functions of its sizes."""
-        return self.program.counts_for()
+        return self.counts_for()
+
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        """The same with executions by sub-groups; only for the kernel's own sizes, where there is nothing more general.
+
+        Raises:
+            CountingError: for what data decide, without statistics of them.
+        """
+        try:
+            return self.program.counts_for(subgroup_size)
+        except CountingError:
+            if len(self.sizes) < len(self.program.sizes):
+                raise
+            return self.program.counts_for(subgroup_size, self.sizes)
 
     def __repr__(self) -> str:
         parts = [self.variant] if self.variant else []

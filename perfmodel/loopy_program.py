@@ -6,14 +6,17 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.errors import KernelError
-from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
+from perfmodel.measurement import Argument, ArrayArgument, Launch, ScalarArgument
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_program import OpenCLProgram
 
 
 class LoopyProgram:
@@ -57,13 +60,13 @@ class LoopyProgram:
     def __reduce__(self) -> tuple[object, ...]:
         return (LoopyProgram, (self.translation_unit, self.statistics))
 
-    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
         if subgroup_size not in self._counts:
-            from perfmodel.counting.cache import cached_counts
+            from perfmodel.counting.cache import cached_counts, loopy_key
             from perfmodel.counting.loopy_counts import count_loopy
 
             count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size)
-            counts = cached_counts(self.translation_unit, self.statistics, subgroup_size, count)
+            counts = cached_counts(partial(loopy_key, self.translation_unit), self.statistics, subgroup_size, count)
             if not counts.exact:
                 warnings.warn(
                     f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
@@ -157,7 +160,7 @@ class LoopyProgram:
         rank = max(len(local_size), len(group_counts))
         local_size += (1,) * (rank - len(local_size))
         group_counts += (1,) * (rank - len(group_counts))
-        bound: list[ArrayArgument | ScalarArgument] = []
+        bound: list[Argument] = []
         for argument in declared:
             dtype = argument.dtype.numpy_dtype
             if isinstance(argument, lp.ValueArg):
@@ -171,6 +174,49 @@ class LoopyProgram:
         return Launch(
             source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
         )
+
+    def as_opencl(self) -> OpenCLProgram:
+        """The generated OpenCL C as a program by itself, with the sizes of grid and arrays as expressions.
+
+        Raises:
+            KernelError: where these are more than sums, products and quotients.
+        """
+        import loopy as lp
+
+        from perfmodel.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+
+        source, name, declared, (groups, local) = self._code
+        loops = self.translation_unit.default_entrypoint.all_inames()
+        rank = max(len(groups), len(local), 1)
+        local_size = [*map(str, local), *["1"] * (rank - len(local))]
+        counts = [*map(str, groups), *["1"] * (rank - len(groups))]
+        arguments: list[Array | Scalar | LocalArray] = []
+        for argument in declared:
+            dtype = argument.dtype.numpy_dtype.name
+            if isinstance(argument, lp.ValueArg):
+                arguments.append(Scalar(argument.name, dtype))
+            else:
+                arguments.append(Array(argument.name, dtype, self._elements_text(argument), argument.is_output))
+        return OpenCLProgram(
+            source,
+            name,
+            [f"({count}) * ({items})" for count, items in zip(counts, local_size, strict=True)],
+            local_size,
+            arguments,
+            assumptions=" and ".join(map(str, self._assumptions[0])) if len(self._assumptions) == 1 else "",
+            statistics={loop: turns for loop, turns in self.statistics.items() if loop in loops},
+        )
+
+    def _elements_text(self, array: Any) -> str:
+        """As `_elements`, as an expression."""
+        steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
+        if array.shape is None or None in steps:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
+                "without vector components"
+            )
+        last = [f"(({extent}) - 1) * ({step})" for extent, step in zip(array.shape, steps, strict=True)]
+        return " + ".join([*last, f"({array.offset or 0})", "1"])
 
     def _check_range(self, name: str, value: float, dtype: Any) -> None:
         if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from perfmodel.device.device import Device
 from perfmodel.device.session import Session, failures_of
@@ -46,6 +46,17 @@ class ScalarArgument:
 
 
 @dataclass(frozen=True)
+class LocalArgument:
+    """Local memory of `n_bytes` a work-group, given by the launch."""
+
+    name: str
+    n_bytes: int
+
+
+Argument: TypeAlias = ArrayArgument | ScalarArgument | LocalArgument
+
+
+@dataclass(frozen=True)
 class Launch:
     """One launch of an OpenCL C kernel: everything that decides what the device does.
 
@@ -60,7 +71,7 @@ class Launch:
     kernel_name: str
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
-    arguments: tuple[ArrayArgument | ScalarArgument, ...]
+    arguments: tuple[Argument, ...]
     build_options: tuple[str, ...] = ()
 
     def arrays(self) -> list[ArrayArgument]:
@@ -225,6 +236,12 @@ def check_launch(launch: Launch, device: Device) -> None:
 def _check_arrays(launch: Launch, device: Device) -> None:
     total = 0
     for argument in launch.arguments:
+        if isinstance(argument, LocalArgument):
+            if argument.n_bytes < 1:
+                raise KernelError(
+                    f"local memory {argument.name!r} of kernel {launch.kernel_name!r} has no byte: enlarge it"
+                )
+            continue
         size = _item_size(launch, argument)
         if isinstance(argument, ArrayArgument):
             if argument.size < 1:
@@ -308,19 +325,24 @@ def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, di
 
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
     import numpy as np
-    from pyopencl import LogicError
+    from pyopencl import LocalMemory, LogicError
 
     for position, argument in enumerate(launch.arguments):
         try:
-            if isinstance(argument, ArrayArgument):
-                kernel.set_arg(position, buffers[argument.name])
-            else:
-                kernel.set_arg(position, np.dtype(argument.dtype).type(argument.value))
+            match argument:
+                case ArrayArgument():
+                    form = f"an array of {argument.dtype}"
+                    kernel.set_arg(position, buffers[argument.name])
+                case ScalarArgument():
+                    form = f"the scalar {argument.value} of {argument.dtype}"
+                    kernel.set_arg(position, np.dtype(argument.dtype).type(argument.value))
+                case LocalArgument():
+                    form = f"{argument.n_bytes} bytes of local memory"
+                    kernel.set_arg(position, LocalMemory(argument.n_bytes))
         except (LogicError, OverflowError, TypeError, ValueError) as error:
-            form = "an array" if isinstance(argument, ArrayArgument) else f"the scalar {argument.value}"
             raise KernelError(
-                f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form} of "
-                f"{argument.dtype}: describe it as the source declares it"
+                f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form}: "
+                "describe it as the source declares it"
             ) from error
 
 

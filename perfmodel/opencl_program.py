@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perfmodel.errors import CountingError, KernelError, nearest
-from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
+from perfmodel.measurement import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from perfmodel.counting.counts import KernelCounts
+    from perfmodel.opencl_c.lowered import LoweredKernel
+    from perfmodel.opencl_c.symbolic import Polynomial
 
 C_TYPES = {
     "int8": "char",
@@ -60,8 +63,16 @@ class Scalar:
     dtype: DTypeLike
 
 
+@dataclass(frozen=True)
+class LocalArray:
+    """Local memory that the launch provides: so many bytes a work-group, as an expression over the sizes."""
+
+    name: str
+    n_bytes: int | str
+
+
 class OpenCLProgram:
-    """A kernel in OpenCL C; see `perfmodel.kernel.Program`. Local memory is declared in the source.
+    """A kernel in OpenCL C; see `perfmodel.kernel.Program`.
 
     Its sizes are the scalar arguments of integer type. Expressions over them are whole numbers or strings such as
     ``"(n + 15) // 16 * 16"``, with Python's ``+ - * // %`` and brackets.
@@ -72,9 +83,12 @@ class OpenCLProgram:
         name: of the kernel in the source.
         global_size, local_size: work-items of the launch and of a work-group, an expression for each axis (or one
             for a single axis); the former has to be a multiple of the latter.
-        arguments: an `Array` or a `Scalar` for each of the kernel's arguments, in its order.
+        arguments: an `Array`, `Scalar` or `LocalArray` for each of the kernel's arguments, in its order.
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
-        multiples: the expression that a size must be a multiple of, by size; others are refused.
+        assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
+            sizes are refused.
+        statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
+            and the probability of a branch, as ``if_LINE``.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -86,9 +100,10 @@ class OpenCLProgram:
         name: str,
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
-        arguments: Sequence[Array | Scalar],
+        arguments: Sequence[Array | Scalar | LocalArray],
         build_options: Sequence[str] = (),
-        multiples: Mapping[str, int | str] | None = None,
+        assumptions: str = "",
+        statistics: Mapping[str, float] | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -111,18 +126,19 @@ class OpenCLProgram:
                 "work-groups; give 1 to 3, the same for both"
             )
         self._extents = {
-            argument.name: self._expression(f"extent of array {argument.name!r}", argument.extent)
+            argument.name: self._expression(
+                f"extent of array {argument.name!r}",
+                argument.extent if isinstance(argument, Array) else argument.n_bytes,
+            )
             for argument in self._declared
-            if isinstance(argument, Array)
+            if isinstance(argument, Array | LocalArray)
         }
-        for size in multiples or {}:
-            if size not in self.sizes:
-                raise KernelError(f"kernel {name!r} has no size {size!r} with multiples{nearest(size, self.sizes)}")
-        self._multiples = {n: self._expression(f"multiple of size {n!r}", m) for n, m in (multiples or {}).items()}
+        self.assumptions, self.statistics = assumptions.strip(), dict(statistics or {})
+        self._conditions = _conditions(self.assumptions, name, self.sizes)
+        self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        multiples = {name: multiple.text for name, multiple in self._multiples.items()}
-        return (OpenCLProgram, (*self._given, multiples))
+        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -140,26 +156,86 @@ class OpenCLProgram:
     def content(self) -> str:
         return hashlib.sha256(repr(self._given).encode()).hexdigest()
 
-    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
-        raise CountingError(
-            f"kernel {self.name!r} is OpenCL C source, which cannot be counted yet; measure it, or give it as a Loopy "
-            "program"
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        key = (subgroup_size, None if at is None else tuple(at.items()))
+        if key not in self._counts:
+            from perfmodel.counting.cache import cached_counts
+
+            parts = [self.content, self.assumptions, key[1]]
+            count = partial(self._counted, subgroup_size, at)
+            try:
+                self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
+            except CountingError as error:
+                self._counts[key] = error
+        found = self._counts[key]
+        if isinstance(found, CountingError):
+            raise found
+        return found
+
+    def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        from perfmodel.opencl_c.grid import Grid
+        from perfmodel.opencl_c.static_accesses import GlobalArray
+        from perfmodel.opencl_c.static_counts import count_opencl
+        from perfmodel.opencl_c.symbolic import number
+
+        numbers = {name: number(value) for name, value in (at or {}).items()}
+        global_size, local_size = (
+            [axis.polynomial().replaced(numbers) for axis in axes] for axes in (self._global_size, self._local_size)
         )
+        items = [axis.constant for axis in local_size]
+        if None in items:
+            raise CountingError(
+                f"kernel {self.name!r} has work-groups of a size that depends on {', '.join(self.sizes)}; to count it, "
+                "give the local size as numbers"
+            )
+        arrays = {
+            a.name: GlobalArray(
+                str(a.dtype), np.dtype(a.dtype).itemsize, self._extents[a.name].polynomial().replaced(numbers)
+            )
+            for a in self._declared
+            if isinstance(a, Array)
+        }
+        conditions = [] if at else [text for condition in self._conditions if (text := condition.isl()) is not None]
+        sizes = [name for name in self.sizes if name not in numbers]
+        grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
+        self._check_signature()
+        return count_opencl(self.lowered, grid, arrays, self.statistics, subgroup_size, numbers)
+
+    @cached_property
+    def lowered(self) -> LoweredKernel:
+        """The source, read: what is counted and emulated.
+
+        Raises:
+            SourceError: for what is no OpenCL C, or not supported, with its place.
+        """
+        from perfmodel.opencl_c import lowered_kernel
+
+        return lowered_kernel(self.source, self.name, self.build_options)
+
+    def _check_signature(self) -> None:
+        """Refuses arguments that are not those of the source."""
+        names = [parameter.name for parameter in self.lowered.parameters]
+        given = [argument.name for argument in self._declared]
+        if names != given:
+            raise KernelError(
+                f"kernel {self.name!r} has the arguments {', '.join(names) or 'none'} in its source, but "
+                f"{', '.join(given) or 'none'} beside it; name them as in the source, in its order"
+            )
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         for name, value in sizes.items():
             if np.any(value < 0):
                 raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
-        for name, multiple in self._multiples.items():
-            with np.errstate(divide="ignore"):  # of zero, there is no multiple
-                step = multiple.value(sizes)
-            bad = (step < 1) | (sizes[name] % np.maximum(step, 1) != 0)
-            if np.any(bad):
-                place = int(np.argmax(bad))
-                involved = {n: int(np.broadcast_to(sizes[n], bad.shape).flat[place]) for n in (name, *multiple.names)}
-                raise KernelError(
-                    f"{_listed(involved)} breaks what kernel {self.name!r} assumes: {name} mod {multiple} = 0"
-                )
+        for condition in self._conditions:
+            good = condition.holds(sizes)
+            if not good.all():
+                bad = int(np.argmin(good))
+                named = [name for name in sizes if name in condition.names]
+                culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
+                raise KernelError(f"{_listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """The launch at these scalar arguments (a value for each of `arguments`)."""
@@ -172,8 +248,11 @@ class OpenCLProgram:
                     f"{axis.role} {axis} is {total} at {_listed(sizes)}, no multiple of its work-group's {group}; "
                     "choose other sizes or round it up"
                 )
-        bound: list[ArrayArgument | ScalarArgument] = []
+        bound: list[Argument] = []
         for argument in self._declared:
+            if isinstance(argument, LocalArray):
+                bound.append(LocalArgument(argument.name, self._extents[argument.name].at(sizes)))
+                continue
             dtype = np.dtype(argument.dtype)
             if isinstance(argument, Array):
                 extent = self._extents[argument.name].at(sizes)
@@ -188,10 +267,14 @@ class OpenCLProgram:
                 bound.append(ScalarArgument(argument.name, dtype.name, value))
         return Launch(self.source, self.name, global_size, local_size, tuple(bound), self.build_options)
 
-    def _plain(self, argument: Array | Scalar) -> Array | Scalar:
+    def _plain(self, argument: Array | Scalar | LocalArray) -> Array | Scalar | LocalArray:
         """The argument in one form, as equal programs have equal content."""
-        if not isinstance(argument, Array | Scalar) or not isinstance(argument.name, str):
-            raise KernelError(f"argument {argument!r} of kernel {self.name!r} is no Array or Scalar; give one by name")
+        if not isinstance(argument, Array | Scalar | LocalArray) or not isinstance(argument.name, str):
+            raise KernelError(
+                f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or LocalArray; give one by name"
+            )
+        if isinstance(argument, LocalArray):
+            return replace(argument, n_bytes=str(argument.n_bytes).strip())
         try:
             dtype = "" if argument.dtype is None else np.dtype(argument.dtype).name
         except TypeError:
@@ -250,6 +333,24 @@ class _Expression:
     def value(self, sizes: Mapping[str, Any]) -> Any:
         return _value(self._tree, sizes)
 
+    def divisors(self, sizes: Mapping[str, Any]) -> list[Any]:
+        """What it divides by."""
+        quotients = [
+            n for n in ast.walk(self._tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)
+        ]
+        return [_value(node.right, sizes) for node in quotients]
+
+    def polynomial(self) -> Polynomial:
+        """The same for counting.
+
+        Raises:
+            CountingError: for a quotient by something that may be zero.
+        """
+        try:
+            return _polynomial(self._tree)
+        except ZeroDivisionError as error:
+            raise CountingError(f"{self.role} divides by {error}; divide by positive numbers") from error
+
     def at(self, sizes: Mapping[str, int]) -> int:
         try:
             return int(self.value(sizes))
@@ -285,6 +386,98 @@ def _value(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
         case ast.Constant():
             return tree.value
     raise AssertionError(tree)
+
+
+def _polynomial(tree: ast.expr) -> Polynomial:
+    from perfmodel.opencl_c.symbolic import name, number, quotient, remainder
+
+    match tree:
+        case ast.Name():
+            return name(tree.id)
+        case ast.UnaryOp():
+            return -_polynomial(tree.operand)
+        case ast.BinOp():
+            left, right = _polynomial(tree.left), _polynomial(tree.right)
+            match tree.op:
+                case ast.Add():
+                    return left + right
+                case ast.Sub():
+                    return left - right
+                case ast.Mult():
+                    return left * right
+            if right.constant is not None and right.constant <= 0:
+                raise ZeroDivisionError(str(right))
+            return (quotient if isinstance(tree.op, ast.FloorDiv) else remainder)(left, right, {})
+        case ast.Constant(value=int() as value):
+            return number(value)
+    raise AssertionError(tree)
+
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+}
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A comparison of two expressions over sizes."""
+
+    left: _Expression
+    comparison: type[ast.cmpop]
+    right: _Expression
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.left.names, *self.right.names)))
+
+    def holds(self, sizes: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Where sizes fulfil it; not where it divides by zero."""
+        with np.errstate(divide="ignore"):
+            left, right = self.left.value(sizes), self.right.value(sizes)
+        return np.asarray(_COMPARISONS[self.comparison][1](left, right) & self._is_defined(sizes))
+
+    def _is_defined(self, sizes: Mapping[str, Any]) -> Any:
+        divisors = [value for side in (self.left, self.right) for value in side.divisors(sizes)]
+        return math.prod([np.not_equal(divisor, 0) for divisor in divisors], start=np.asarray(True))
+
+    def isl(self) -> str | None:
+        """For counting; None where it is not affine."""
+        from perfmodel.opencl_c.symbolic import compared, plain
+
+        operator_, _ = _COMPARISONS[self.comparison]
+        return compared(operator_, plain(self.left.polynomial()), plain(self.right.polynomial()))
+
+    def __str__(self) -> str:
+        return f"{self.left.text} {_COMPARISONS[self.comparison][0]} {self.right.text}"
+
+
+def _conditions(text: str, kernel: str, sizes: Sequence[str]) -> tuple[_Condition, ...]:
+    """The comparisons that assumptions consist of.
+
+    Raises:
+        KernelError: for anything else.
+    """
+    role = f"assumption of kernel {kernel!r}"
+    try:
+        tree = ast.parse(text, mode="eval").body if text else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.Constant(value=None)
+    found: list[_Condition] = []
+    for part in tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]:
+        if part is None:
+            continue
+        if not isinstance(part, ast.Compare) or any(type(op) not in _COMPARISONS for op in part.ops):
+            raise KernelError(
+                f"{role} cannot be {text[:60]!r}; write comparisons such as n % 16 == 0 and n >= m, joined by 'and'"
+            )
+        sides = [_Expression(role, ast.unparse(side), sizes) for side in (part.left, *part.comparators)]
+        found += [_Condition(*three) for three in zip(sides, map(type, part.ops), sides[1:], strict=False)]
+    return tuple(found)
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from perfmodel.collection import KernelCollection
 from perfmodel.errors import GeneratorError, KernelError, PerfmodelError
 from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.measurement import ArrayArgument, Launch, run_launch
+from perfmodel.measurement import ArrayArgument, Launch, LocalArgument, run_launch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def verify_family(generator: KernelGenerator, device: Device) -> int:
 def _can_run(kernel: Kernel, device: Device) -> bool:
     """Whether the device has the kernel's types, and groups as large."""
     launch = kernel.launch()
-    types = {kernel.tags.get("dtype"), *(argument.dtype for argument in launch.arguments)}
+    types = {kernel.tags.get("dtype"), *(a.dtype for a in launch.arguments if not isinstance(a, LocalArgument))}
     return (
         (device.half_precision or "float16" not in types)
         and (device.double_precision or "float64" not in types)

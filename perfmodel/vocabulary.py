@@ -12,7 +12,7 @@ import numpy as np
 
 from perfmodel import registry
 from perfmodel.counting.evaluation import blockwise
-from perfmodel.errors import FeatureError, PerfmodelError, nearest
+from perfmodel.errors import CountingError, FeatureError, PerfmodelError, nearest
 from perfmodel.feature_name import FeatureName, Word, parse_name
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CountedFeature(ABC):
         """The feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
-        return float(self.values(knl.program.counts_for(self.subgroup_size), knl.bind({})))
+        return float(self.values(knl.counts_for(self.subgroup_size), knl.bind({})))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CountedFeature):
@@ -179,11 +179,14 @@ def evaluate_all(
     features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
     """Several features, as `evaluate` gives each; counts that they share are evaluated only once."""
-    counted = {
-        name: partial(f.values, kernel.program.counts_for(f.subgroup_size))
-        for name, f in features.items()
-        if isinstance(f, CountedFeature)
-    }
+    try:
+        counted = {
+            name: partial(f.values, kernel.program.counts_for(f.subgroup_size))
+            for name, f in features.items()
+            if isinstance(f, CountedFeature)
+        }
+    except CountingError:  # there may be counts for each of the sizes by itself
+        counted = {}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pyopencl as cl
 
-from perfmodel.measurement import Launch, ScalarArgument
+from perfmodel.measurement import Launch, LocalArgument, ScalarArgument
 
 
 def run(launch: Launch, queue: cl.CommandQueue) -> None:
@@ -16,6 +16,9 @@ def run(launch: Launch, queue: cl.CommandQueue) -> None:
     program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.build_options])
     arguments = []
     for argument in launch.arguments:
+        if isinstance(argument, LocalArgument):
+            arguments.append(cl.LocalMemory(argument.n_bytes))
+            continue
         dtype = np.dtype(argument.dtype)
         if isinstance(argument, ScalarArgument):
             arguments.append(dtype.type(argument.value))

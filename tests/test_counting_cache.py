@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.counting import cache
-from perfmodel.counting.cache import cached_counts
+from perfmodel.counting.cache import cached_counts, loopy_key
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.loopy_counts import count_loopy
 from tests.counting_kernels import make
@@ -46,7 +47,7 @@ class Counter:
 def computes(translation_unit: Any, statistics: dict[str, float] | None = None, subgroup_size: int = 32) -> bool:
     """Whether the counts had to be computed; checks that they are the right ones anyway."""
     counter = Counter(translation_unit)
-    assert cached_counts(translation_unit, statistics or {}, subgroup_size, counter) == counter()
+    assert cached_counts(partial(loopy_key, translation_unit), statistics or {}, subgroup_size, counter) == counter()
     return counter.asked == 2
 
 
@@ -163,7 +164,7 @@ def test_an_error_is_not_kept(folder: Path) -> None:
 
     for _ in range(2):
         with pytest.raises(pm.PerfmodelError, match="cannot be counted"):
-            cached_counts(program(), {}, 32, fail)
+            cached_counts(partial(loopy_key, program()), {}, 32, fail)
     assert not folder.exists()
     assert computes(program())
 
@@ -178,7 +179,8 @@ cache.folder = lambda: Path(sys.argv[1])
 for number in range(30):
     program = make("{[i]: 0 <= i < n}", f"o[i] = a[i] + {number % 2}", {"a, o": "n"})
     computed = []
-    counts = cache.cached_counts(program, {}, 32, lambda: computed.append(1) or count_loopy(program, {}, 32))
+    known = lambda: cache.loopy_key(program)
+    counts = cache.cached_counts(known, {}, 32, lambda: computed.append(1) or count_loopy(program, {}, 32))
     assert counts == count_loopy(program, {}, 32)
     for entry in Path(sys.argv[1]).glob("*.json"):
         entry.unlink(missing_ok=True)
@@ -208,7 +210,8 @@ from tests.counting_kernels import make
 cache.folder = lambda: Path(sys.argv[1])
 space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
 program = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")
-print(cache.cached_counts(program, {}, 32, lambda: sys.exit("not found")).operations[0].executions.workitem)
+known = lambda: cache.loopy_key(program)
+print(cache.cached_counts(known, {}, 32, lambda: sys.exit("not found")).operations[0].executions.workitem)
 """
     space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
     several = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import islpy as isl
@@ -14,9 +13,7 @@ from loopy.diagnostic import LoopyError, UnableToDetermineAccessRangeError
 from loopy.kernel.array import VectorArrayDimTag
 from loopy.kernel.data import (
     AddressSpace,
-    GroupInameTag,
     IlpBaseTag,
-    LocalInameTag,
     UnrollTag,
     VectorizeTag,
 )
@@ -24,61 +21,23 @@ from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map
 from pymbolic import flatten, var
 
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import Domains, Region, has_barvinok
+from perfmodel.counting.domains import Region
 from perfmodel.counting.expressions import access_tags, index_of, subscripts, variable_of
+from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.loopy_domains import LoopyDomains
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.strides import polynomial
 
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 
 
-@dataclass(frozen=True)
-class _Line:
-    """Elements along the direction in which they lie next to each other, to see what of it is used.
-
-    Attributes:
-        elements: isl set; of addresses, where the array's strides are numbers.
-        axis: along which neighbours lie next to each other.
-        gap: from one touched element to the next, as an access sees it; None where it touches one of every row.
-    """
-
-    elements: Any
-    axis: int
-    gap: int | None
-
-
-@dataclass(frozen=True)
-class _ByGroup:
-    """Pairs of a work-group and an element that it touches.
-
-    Attributes:
-        pairs: isl set; the group's coordinates come first.
-        repeats: extents of the group axes on which the element does not depend.
-        axes: the other group axes.
-    """
-
-    pairs: Any
-    repeats: tuple[Any, ...]
-    axes: frozenset[int]
-
-
-@dataclass(frozen=True)
-class _Touched:
-    """What one access touches of a global array; None where it can't be derived."""
-
-    direction: str
-    elements: Any
-    line: _Line | None
-    by_group: _ByGroup | None
-
-
 class Accesses:
     """Collects the accesses of all instructions of one kernel."""
 
-    def __init__(self, kernel: Any, domains: Domains) -> None:
+    def __init__(self, kernel: Any, domains: LoopyDomains) -> None:
         self.kernel = kernel
         self.domains = domains
-        self.touched: dict[str, list[_Touched]] = defaultdict(list)
+        self.touched = Footprints(domains)
 
     def of(self, instruction: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
         """The accesses of an instruction; sizes and loop variables are no accesses."""
@@ -118,11 +77,11 @@ class Accesses:
             strides = self._strides(array, expression, region.inames | set(loops))
         body = self._once(region, UnrollTag, IlpBaseTag)
         executions = self.domains.executions(region)
-        by_axis: dict[Any, dict[int, Stride]] = {LocalInameTag: {}, GroupInameTag: {}}
-        for tag_type, found in by_axis.items():
-            for iname in sorted(region.inames & strides.keys()):
-                for tag in self.kernel.iname_tags_of_type(iname, tag_type):
-                    found[tag.axis] = strides[iname]
+        used = region.inames & strides.keys()
+        local, group = (
+            {axis: strides[iname] for iname, axis in self.domains.along(kind, used).items()}
+            for kind in ("local", "group")
+        )
         return AccessCount(
             space,
             name,
@@ -130,8 +89,8 @@ class Accesses:
             array.dtype.numpy_dtype.name,
             8 * array.dtype.itemsize * _components(array),
             direction,
-            by_axis[LocalInameTag],
-            by_axis[GroupInameTag],
+            local,
+            group,
             {loop: strides.get(loop, polynomial(0)) for loop in loops},
             executions,
             tuple(loop for loop in loops if loop in body.inames),
@@ -200,41 +159,19 @@ class Accesses:
             )
         elements = self._elements(index_of(access), region)
         line = None if elements is None else self._line(array, access, elements, region)
-        self.touched[name].append(_Touched(direction, elements, line, by_group))
-        return self._number(elements)
+        extents = array.shape if isinstance(array.shape, tuple) else ()
+        self.touched.add(
+            name, array.dtype.numpy_dtype.name, self._size(array), extents, Touched(direction, elements, line, by_group)
+        )
+        return self.touched.number(elements)
 
-    def _by_group(self, access: Any, region: Region) -> _ByGroup | None:
-        tags = {iname: self.kernel.iname_tags_of_type(iname, GroupInameTag) for iname in region.inames}
-        axes = {tag.axis: iname for iname, found in tags.items() for tag in found}
+    def _by_group(self, access: Any, region: Region) -> ByGroup | None:
+        axes = {axis: iname for iname, axis in self.domains.along("group", region.inames).items()}
         pairs = self._elements((*(var(axes[axis]) for axis in sorted(axes)), *index_of(access)), region)
         if pairs is None:
             return None
-        repeats = self.domains.unused(self.domains.group_counts, region.inames, GroupInameTag)
-        return _ByGroup(pairs, tuple(repeats), frozenset(axes))
-
-    def _summed_over_groups(self, parts: list[_ByGroup | None]) -> QuasiPolynomial | None:
-        """Distinct elements of each work-group, summed.
-
-        What accesses share, counts twice where they use different group axes, or where isl would be busy for long.
-        """
-        total = self.domains.zero()
-        by_axes: dict[frozenset[int], list[_ByGroup]] = defaultdict(list)
-        for part in parts:
-            if part is None:
-                return None
-            by_axes[part.axes].append(part)
-        for same in by_axes.values():
-            union = _union(part.pairs for part in same)
-            if union is None:
-                return None
-            numbers = [self.domains.distinct(union)]
-            if None in numbers and len(same) > 1:
-                numbers = [self.domains.distinct(part.pairs) for part in same]
-            for number in numbers:
-                if number is None:
-                    return None
-                total = total + number * self.domains.product(same[0].repeats)
-        return self.domains.finished(total)
+        repeats = self.domains.unused("group", region.inames)
+        return ByGroup(pairs, tuple(repeats), frozenset(axes))
 
     def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
         """The isl set of places that an index has in a region; None where it can't be derived."""
@@ -245,7 +182,7 @@ class Accesses:
         except (UnableToDetermineAccessRangeError, isl.Error):
             return None
 
-    def _line(self, array: Any, access: Any, elements: Any, region: Region) -> _Line | None:
+    def _line(self, array: Any, access: Any, elements: Any, region: Region) -> Line | None:
         index = index_of(access)
         strides: list[Any] = [getattr(tag, "stride", None) for tag in array.dim_tags or ()]
         if isinstance(access, LinearSubscript) or (index and not strides):
@@ -255,7 +192,7 @@ class Accesses:
         by_address = all(isinstance(stride, int) for stride in strides)
         if by_address:
             axis, weights = 0, strides
-            elements = _addresses(elements, strides)
+            elements = addresses(elements, strides)
         elif 1 in strides:
             axis = strides.index(1)
             weights = [int(position == axis) for position in range(len(index))]
@@ -267,90 +204,19 @@ class Accesses:
                 self._coefficient(place, iname) if w else 0 for place, w in zip(index, weights, strict=True)
             ]
             if not all(isinstance(c, int) for c in coefficients):
-                return _Line(elements, axis, 1)
+                return Line(elements, axis, 1)
             steps.append(abs(sum(c * w for c, w in zip(coefficients, weights, strict=True))))
-        return _Line(elements, axis, math.gcd(*steps) or (1 if by_address else None))
+        return Line(elements, axis, math.gcd(*steps) or (1 if by_address else None))
 
     def footprints(self) -> tuple[Footprint, ...]:
-        """What all accesses collected so far touch together, by global array and direction."""
-        found = []
-        for name, touched in self.touched.items():
-            array = self.kernel.arg_dict.get(name) or self.kernel.temporary_variables[name]
-            size = self._size(array)
-            for direction in ("load", "store", "any"):
-                chosen = [t for t in touched if direction in ("any", t.direction)]
-                if not chosen:
-                    continue
-                union = _union(t.elements for t in chosen)
-                filled = self._filled([t.line for t in chosen], array) if direction == "any" else None
-                found.append(
-                    Footprint(
-                        "global",
-                        name,
-                        array.dtype.numpy_dtype.name,
-                        direction,
-                        self._number(union),
-                        filled,
-                        # A group and its elements are no box, which is all that can be counted without barvinok.
-                        self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
-                        size,
-                    )
-                )
-        return tuple(found)
-
-    def _filled(self, lines: list[_Line | None], array: Any) -> QuasiPolynomial | None:
-        """The elements with all gaps along their lines filled.
-
-        Each element brings the gap behind it, so that every second element of a line fills exactly half of it; an
-        array of which all accesses touch one element of every row brings the row.
-        """
-        known = [line for line in lines if line is not None]
-        union = _union(line.elements for line in known)
-        if union is None or len(known) < len(lines) or len({line.axis for line in known}) > 1:
-            return None
-        gaps = [line.gap for line in known if line.gap is not None]
-        axis = known[0].axis
-        reach = f"{max(gaps)} - 1" if gaps else f"({array.shape[axis]}) - 1"
-        filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
-        return self._number(filled.coalesce())
+        """What all accesses collected so far touch together."""
+        return self.touched.footprints()
 
     def _size(self, array: Any) -> QuasiPolynomial | None:
         """How many elements an array has; None where its shape is not given in the sizes."""
         if not isinstance(array.shape, tuple) or not get_dependencies(array.shape) <= self.domains.sizes:
             return None
         return polynomial(flatten(math.prod(array.shape)))
-
-    def _number(self, elements: Any) -> QuasiPolynomial | None:
-        """How many elements an isl set has; None where there is none."""
-        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
-
-
-def _addresses(elements: Any, strides: list[int]) -> Any:
-    """Elements by their distance from the array's first one."""
-    axes = [f"_from{axis}" for axis in range(len(strides))]
-    address = " + ".join(f"{stride} * {axis}" for stride, axis in zip(strides, axes, strict=True))
-    return elements.apply(isl.Map(f"{{ [{', '.join(axes)}] -> [{address}] }}").align_params(elements.space))
-
-
-def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
-    """Points whose place along an axis compares with that of an element, moved by a reach."""
-    dimensions = range(elements.dim(isl.dim_type.set))
-    before, after = [f"_from{d}" for d in dimensions], [f"_to{d}" for d in dimensions]
-    conditions = [f"{b} = {a}" for d, (b, a) in enumerate(zip(before, after, strict=True)) if d != axis]
-    conditions.append(f"{after[axis]} {comparison} {before[axis]} + {reach}")
-    sizes = ", ".join(elements.get_var_names(isl.dim_type.param))
-    relation = f"[{sizes}] -> {{ [{', '.join(before)}] -> [{', '.join(after)}] : {' and '.join(conditions)} }}"
-    return elements.apply(isl.Map(relation))
-
-
-def _union(parts: Iterable[Any]) -> Any:
-    """The union of isl sets of one dimension, or None if one is missing."""
-    union = None
-    for part in parts:
-        if part is None or (union is not None and part.dim(isl.dim_type.set) != union.dim(isl.dim_type.set)):
-            return None
-        union = part if union is None else union | part
-    return None if union is None else union.coalesce()
 
 
 def _components(array: Any) -> int:

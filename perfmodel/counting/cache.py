@@ -28,19 +28,22 @@ MOST_ENTRIES = 4096
 
 
 def cached_counts(
-    translation_unit: Any,
+    program: Callable[[], Any],
     statistics: Mapping[str, float],
     subgroup_size: int | None,
     compute: Callable[[], KernelCounts],
 ) -> KernelCounts:
-    """The counts of a Loopy program: from the disk, or else computed and written there.
+    """The counts of a program: from the disk, or else computed and written there.
 
-    A damaged entry is replaced. A folder that can't be written, and a program that Loopy cannot hash, are no errors.
+    A damaged entry is replaced. It is no error if a folder can't be written, or a program can't be known again.
+
+    Args:
+        program: gives what the program is known by, as JSON can write it; TypeError where there is no such thing.
     """
     if os.environ.get("PERFMODEL_NO_CACHE") == "1":
         return compute()
     try:
-        path = folder() / f"{_key(translation_unit, statistics, subgroup_size)}.json"
+        path = folder() / f"{_key(program(), statistics, subgroup_size)}.json"
     except TypeError:  # an object in the program, such as a preamble generator, that Loopy cannot hash
         return compute()
     try:
@@ -56,8 +59,12 @@ def folder() -> Path:
     return platformdirs.user_cache_path("perfmodel", appauthor=False) / "counts"
 
 
-def _key(translation_unit: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> str:
-    program = LoopyKeyBuilder()(_ordered(translation_unit))
+def loopy_key(translation_unit: Any) -> str:
+    """What a Loopy program is known by."""
+    return str(LoopyKeyBuilder()(_ordered(translation_unit)))
+
+
+def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> str:
     parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -77,7 +84,8 @@ def _ordered(translation_unit: Any) -> Any:
 def _versions() -> list[Any]:
     """What decides how a program is counted; perfmodel's own part of it by content, which no edit leaves unchanged."""
     own = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    for source in sorted([*here.glob("*.py"), *(here.parent / "opencl_c").glob("*.[ph]*")]):
         own.update(source.read_bytes())
     others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
     return [perfmodel.__version__, own.hexdigest(), *others, hasattr(islpy.Set, "card")]

@@ -1,19 +1,15 @@
-"""Iteration domains of a scheduled Loopy kernel, and how many points they have."""
+"""Iteration domains, and how many points they have."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import Any
 
 import islpy as isl
-import loopy as lp
-from loopy.isl_helpers import static_min_of_pw_aff
-from loopy.kernel.data import GroupInameTag, LocalInameTag
-from loopy.symbolic import condition_to_set
 
 from perfmodel.counting.counts import Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
@@ -44,92 +40,37 @@ class Domains:
     """The domains of one kernel; everything that isl has to do with counting goes through here.
 
     Args:
-        kernel: a linearized Loopy kernel.
-        statistics: expected trip counts by loop variable, and probabilities by predicate or instruction.
+        sizes: names of the parameters.
+        assumptions: isl set of what is known of them.
+        group_counts, local_sizes: of the grid along each axis, as isl functions of the sizes or whole numbers.
+        axes: of the loop variables that are coordinates of the grid, ``("group", axis)`` or ``("local", axis)``.
+        starts: of local coordinates that don't start at 0, the value for work-item 0.
         subgroup_size: work-items of a sub-group; None counts no sub-groups, which can be costly.
 
     Attributes:
         exact: turns False once a count had to be bounded instead.
     """
 
-    def __init__(self, kernel: Any, callables: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
-        self.kernel = kernel
-        self.statistics = statistics
+    def __init__(
+        self,
+        sizes: Iterable[str],
+        assumptions: Any,
+        group_counts: Sequence[Any],
+        local_sizes: Sequence[Any],
+        axes: Mapping[str, tuple[str, int]],
+        starts: Mapping[str, int],
+        subgroup_size: int | None,
+    ) -> None:
         self.subgroup_size = subgroup_size
         self.exact = True
-        self.group_counts, self.local_sizes = kernel.get_grid_size_upper_bounds(callables)
-        self.sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
+        self.group_counts, self.local_sizes = group_counts, local_sizes
+        self.axes, self.starts = axes, starts
+        self.sizes = frozenset(sizes)
         self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
-        assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(self.sizes, [isl.dim_type.param])
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
         self._too_hard: set[str] = set()
         self._executions: dict[tuple[str, Fraction, frozenset[str]], Executions] = {}
-
-    # --- regions
-
-    def region(self, inames: frozenset[str], predicates: Iterable[Any], instruction: str) -> Region:
-        """Where an instruction runs: in its loops, if all predicates hold, under the kernel's assumptions.
-
-        Raises:
-            CountingError: for a loop or predicate that depends on data and has no statistics.
-        """
-        points, known, factor, moving = self._loops(inames, instruction)
-        for predicate in predicates:
-            condition = condition_to_set(points.space, predicate)
-            if condition is None:
-                factor *= self._probability(predicate, instruction)
-            else:
-                points = points & condition
-        return Region(points.intersect_params(self.assumptions), known, factor, moving)
-
-    def depends_on_data(self, predicate: Any, inames: frozenset[str], instruction: str) -> bool:
-        """Whether a predicate is decided only when the kernel runs."""
-        points, *_ = self._loops(inames, instruction)
-        return condition_to_set(points.space, predicate) is None
-
-    def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction, frozenset[str]]:
-        """Points of the loops whose bounds are known, their names, and of the others the expected trips, and which of
-        them start somewhere that depends on data."""
-        factor, known, moving = Fraction(1), inames, set()
-        points = self._projected(known)
-        while hidden := set(points.get_var_names(isl.dim_type.param)) - self.sizes:
-            loop = next((i for i in sorted(known) if _is_bound_by(points, i, hidden)), None)
-            if loop is None or loop not in self.statistics:
-                raise CountingError(
-                    f"the loop over {loop or ', '.join(sorted(known))!r} around instruction {instruction!r} depends on "
-                    f"{', '.join(sorted(hidden))}, known only when the kernel runs; give the expected trip count as "
-                    f"Kernel(…, statistics={{{loop!r}: …}})"
-                )
-            factor *= _fraction(self.statistics[loop], loop)
-            if _is_bound_by(points, loop, hidden, from_below=True):
-                moving.add(loop)
-            known -= {loop}
-            points = self._projected(known)
-        return points.align_params(self.space), known, factor, frozenset(moving)
-
-    def _projected(self, inames: frozenset[str]) -> Any:
-        domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
-        domain = isl.Set.from_basic_set(domain) if isinstance(domain, isl.BasicSet) else domain
-        # A parameter that no constraint mentions any more bounds nothing.
-        kept = [
-            name
-            for name in domain.get_var_names(isl.dim_type.param)
-            if name in self.sizes or domain.involves_dims(*_place(domain, name), 1)
-        ]
-        return domain.project_out_except(kept, [isl.dim_type.param])
-
-    def _probability(self, predicate: Any, instruction: str) -> Fraction:
-        for key in (str(predicate), instruction):
-            if key in self.statistics:
-                probability = _fraction(self.statistics[key], key)
-                if probability > 1:
-                    raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
-                return probability
-        raise CountingError(
-            f"instruction {instruction!r} runs only if {predicate}, which depends on data; give the probability as "
-            f"Kernel(…, statistics={{{str(predicate)!r}: …}})"
-        )
 
     # --- executions
 
@@ -144,17 +85,17 @@ class Domains:
         return self._executions[key]
 
     def _counted(self, region: Region) -> Executions:
-        groups = self.unused(self.group_counts, region.inames, GroupInameTag)
-        items = self.unused(self.local_sizes, region.inames, LocalInameTag)
+        groups = self.unused("group", region.inames)
+        items = self.unused("local", region.inames)
         by_item = self.gist(self.cardinality(region.points) * self.product((*groups, *items)))
-        kept = {i for i in region.inames if not self.is_local(i)}
-        by_group = self.gist(self.cardinality(_projected_on(region.points, kept)) * self.product(groups))
+        kept = region.inames - self.along("local", region.inames).keys()
+        by_group = self.gist(self.cardinality(projected_on(region.points, kept)) * self.product(groups))
         by_subgroup = self._by_subgroup(region, by_item, by_group, kept)
         return Executions(
-            from_isl(_scaled(by_item, region.factor)),
-            None if by_subgroup is None else from_isl(_scaled(by_subgroup, region.factor)),
-            from_isl(_scaled(by_group, region.factor)),
-            tuple(from_isl(_scaled(count, region.factor)) for count in self._of_the_longest(region)),
+            from_isl(_scaled(by_item, region)),
+            None if by_subgroup is None else from_isl(_scaled(by_subgroup, region)),
+            from_isl(_scaled(by_group, region)),
+            tuple(from_isl(_scaled(count, region)) for count in self._of_the_longest(region)),
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
@@ -163,8 +104,8 @@ class Domains:
         One count, if the region is as long for all of them.
         """
         items = self.product((*self.group_counts, *self.local_sizes))
-        axes = {i for i in region.inames if self.is_local(i)} | self.group_inames(region.inames)
-        places, turns = _projected_on(region.points, axes), _projected_on(region.points, region.inames - axes)
+        axes = region.inames & self.axes.keys()
+        places, turns = projected_on(region.points, axes), projected_on(region.points, region.inames - axes)
         if (_lifted(places, region.points) & _lifted(turns, region.points)).is_subset(region.points):
             return [self.gist(items * self.cardinality(turns))]
         ends = [
@@ -172,7 +113,7 @@ class Domains:
         ]
         return [self.gist(items * end) for end in ends]
 
-    def _by_subgroup(self, region: Region, by_item: Any, by_group: Any, kept: set[str]) -> Any:
+    def _by_subgroup(self, region: Region, by_item: Any, by_group: Any, kept: frozenset[str]) -> Any:
         """Sub-groups with at least one work-item in the region; None if work-groups have no fixed size."""
         total, width = self._group_size(), self.subgroup_size
         if total is None or width is None:
@@ -181,7 +122,7 @@ class Domains:
             return by_group
         if (by_item - by_group * total).is_zero():  # all work-items of a group take part, or none
             return by_group * math.ceil(total / width)
-        groups = self.unused(self.group_counts, region.inames, GroupInameTag)
+        groups = self.unused("group", region.inames)
         return self.gist(self._active_subgroups(region, kept, width) * self.product(groups))
 
     def _group_size(self) -> int | None:
@@ -190,7 +131,7 @@ class Domains:
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None
 
-    def _active_subgroups(self, region: Region, kept: set[str], width: int) -> Any:
+    def _active_subgroups(self, region: Region, kept: frozenset[str], width: int) -> Any:
         """Sub-groups with a work-item in the region, at every point of its loops and groups, one index at a time.
 
         The work-items of one sub-group lie in a few rows of the group, each of them a box; to let isl find them from a
@@ -198,14 +139,14 @@ class Domains:
         """
         points, names, sizes = region.points, [], [_constant(extent) or 1 for extent in self.local_sizes]
         for axis, size in enumerate(sizes):
-            name = next((i for i in sorted(region.inames) if self._local_axis(i) == axis), None)
+            name = next((i for i, at in self.along("local", region.inames).items() if at == axis), None)
             if name is None:
                 name = f"_lane{axis}"
                 points = _with_dimension(points, name)
                 points = points.add_constraint(_inequality(points, {name: 1}))
                 points = points.add_constraint(_inequality(points, {name: -1, 1: size - 1}))
             names.append(name)
-        starts = [self._start(name) for name in names]
+        starts = [self.starts.get(name, 0) for name in names]
         count = self.zero()
         for first in range(0, math.prod(sizes), width):
             lanes = isl.Set.empty(points.space)
@@ -216,41 +157,22 @@ class Domains:
                     box = box.add_constraint(_inequality(box, {name: 1, 1: -low - start}))
                     box = box.add_constraint(_inequality(box, {name: -1, 1: high + start}))
                 lanes = lanes | box
-            count = count + self.cardinality(_projected_on(points & lanes.coalesce(), kept))
+            count = count + self.cardinality(projected_on(points & lanes.coalesce(), kept))
         return count
 
-    def _start(self, name: str) -> int:
-        """The loop variable's value for work-item 0."""
-        if name not in self.kernel.all_inames():
-            return 0
-        bounds = self.kernel.get_iname_bounds(name)
-        low = static_min_of_pw_aff(bounds.lower_bound_pw_aff, constants_only=True)
-        return int(str(low.get_constant_val()))
+    def met(self, region: Region) -> tuple[Any, Any, Any]:
+        """How often work-items, sub-groups and work-groups meet a barrier at a region's points, as isl polynomials.
 
-    def meetings(self, loops: frozenset[str]) -> tuple[Any, Any, Any]:
-        """How often work-items, sub-groups and work-groups meet a barrier inside these loops, as isl polynomials."""
-        inames = loops | self.groups_around(loops)
-        region = self.region(inames, (), "barrier")
-        unused = self.unused(self.group_counts, region.inames, GroupInameTag)
-        by_group = _scaled(self.cardinality(region.points) * self.product(unused), region.factor)
+        The region is of loops and groups: all work-items of a group meet the barrier, or none.
+        """
+        by_group = _scaled(self.cardinality(region.points) * self.product(self.unused("group", region.inames)), region)
         total, width = self._group_size(), self.subgroup_size
         subgroups = None if total is None or width is None else by_group * math.ceil(total / width)
         return by_group * self.product(self.local_sizes), subgroups, by_group
 
-    def groups_around(self, loops: frozenset[str]) -> frozenset[str]:
-        """Group axes that the loops' bounds may depend on; outside all loops every group meets a barrier."""
-        if not loops:
-            return frozenset()
-        return self.group_inames(next(i.within_inames for i in self.kernel.instructions if loops <= i.within_inames))
-
-    def group_inames(self, inames: frozenset[str]) -> frozenset[str]:
-        return frozenset(i for i in inames if self.kernel.iname_tags_of_type(i, GroupInameTag))
-
-    def is_local(self, iname: str) -> bool:
-        return bool(self.kernel.iname_tags_of_type(iname, LocalInameTag))
-
-    def _local_axis(self, iname: str) -> int | None:
-        return next((int(tag.axis) for tag in self.kernel.iname_tags_of_type(iname, LocalInameTag)), None)
+    def along(self, kind: str, inames: Iterable[str]) -> dict[str, int]:
+        """Those of the loop variables that are coordinates of the ``group`` or ``local`` grid, with their axes."""
+        return {i: self.axes[i][1] for i in sorted(inames) if self.axes.get(i, ("",))[0] == kind}
 
     # --- counting points
 
@@ -297,8 +219,10 @@ class Domains:
             self.exact &= box.intersect_params(part.params()).is_subset(part)
         return total
 
-    def unused(self, extents: Any, inames: frozenset[str], tag_type: Any) -> list[Any]:
-        used = {tag.axis for iname in inames for tag in self.kernel.iname_tags_of_type(iname, tag_type)}
+    def unused(self, kind: str, inames: Iterable[str]) -> list[Any]:
+        """Extents of the grid along the axes that these loop variables leave out."""
+        used = set(self.along(kind, inames).values())
+        extents = self.group_counts if kind == "group" else self.local_sizes
         return [extent for axis, extent in enumerate(extents) if axis not in used]
 
     def product(self, extents: Any) -> Any:
@@ -342,23 +266,7 @@ def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, .
         yield tuple(place), max(first - row * length, 0), min(end - row * length, length)
 
 
-def _is_bound_by(points: Any, iname: str, hidden: set[str], from_below: bool = False) -> bool:
-    """Whether a constraint ties the loop variable, or its start, to a value known only when the kernel runs."""
-    return any(
-        constraint.involves_dims(*_place(points, iname), 1)
-        and not (from_below and constraint.get_coefficient_val(*_place(points, iname)).is_neg())
-        and any(constraint.involves_dims(*_place(points, name), 1) for name in hidden)
-        for basic in points.get_basic_sets()
-        for constraint in basic.get_constraints()
-    )
-
-
-def _place(points: Any, name: str) -> tuple[Any, int]:
-    kind, position = points.get_var_dict()[name]
-    return kind, position
-
-
-def _projected_on(points: Any, names: Iterable[str]) -> Any:
+def projected_on(points: Any, names: Iterable[str]) -> Any:
     return points.project_out_except(names, [isl.dim_type.set])
 
 
@@ -398,13 +306,18 @@ def _constant(extent: Any) -> int | None:
     return int(str(pieces[0][1].get_constant_val()))
 
 
-def _scaled(count: Any, factor: Fraction) -> Any:
-    if factor == 1:
+def _scaled(count: Any, region: Region) -> Any:
+    if region.factor == 1:
         return count
-    return count.scale_val(isl.Val(f"{factor.numerator}/{factor.denominator}"))
+    return count.scale_val(isl.Val(f"{region.factor.numerator}/{region.factor.denominator}"))
 
 
-def _fraction(value: float, name: str) -> Fraction:
+def statistic(value: float, name: str) -> Fraction:
+    """What the user says of data, as a number that counts can be multiplied by.
+
+    Raises:
+        CountingError: if it is no number, or negative.
+    """
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
         raise CountingError(f"the statistic of {name!r} is {value!r}; give a number that is not negative")
     return Fraction(float(value)).limit_denominator(10**6)

@@ -18,8 +18,9 @@ from loopy.symbolic import get_dependencies
 from perfmodel.counting.accesses import Accesses
 from perfmodel.counting.chains import operations_behind
 from perfmodel.counting.counts import AccessCount, ChainCount, Executions, KernelCounts, OperationCount
-from perfmodel.counting.domains import Domains, Region
+from perfmodel.counting.domains import Region
 from perfmodel.counting.expressions import OperationCounter, index_of
+from perfmodel.counting.loopy_domains import LoopyDomains
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.types import Typing
 from perfmodel.errors import CountingError, nearest
@@ -83,7 +84,7 @@ class _LoopyCounter:
             )
         _check_statistics(kernel, statistics)
         self.typing = Typing(kernel, program.callables_table)
-        self.domains = Domains(kernel, program.callables_table, statistics, subgroup_size)
+        self.domains = LoopyDomains(kernel, program.callables_table, statistics, subgroup_size)
         self.loops = dict(_loops_around(kernel.linearization))
         self.decided: set[tuple[str, frozenset[str]]] = set()
 

@@ -39,6 +39,12 @@ class Affine:
             total = total + coefficient * inner.floor(block)
         return total
 
+    def __str__(self) -> str:
+        """The numerator, as Python."""
+        parts = [f"{c} * {name}" for name, c in self.sizes]
+        parts += [f"{c} * (({inner}) // {inner.denominator})" for inner, c in self.floors]
+        return " + ".join([*parts, str(self.constant)])
+
     @once_per_block
     def floor(self, block: Block) -> NDArray[np.int64]:
         return np.floor_divide(self.numerator(block), self.denominator)
@@ -55,6 +61,9 @@ class Constraint:
 
     affine: Affine
     is_equality: bool
+
+    def __str__(self) -> str:
+        return f"{self.affine} {'==' if self.is_equality else '>='} 0"
 
     @once_per_block
     def holds(self, block: Block) -> NDArray[np.bool_]:

@@ -1,0 +1,171 @@
+"""What the accesses of a kernel touch together (Stevens & Klöckner 2016, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.counts import Footprint
+from perfmodel.counting.domains import Domains, has_barvinok
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+
+
+@dataclass(frozen=True)
+class Line:
+    """Elements along the direction in which they lie next to each other, to see what of it is used.
+
+    Attributes:
+        elements: isl set; of addresses, where the array's strides are numbers.
+        axis: along which neighbours lie next to each other.
+        gap: from one touched element to the next, as an access sees it; None where it touches one of every row.
+    """
+
+    elements: Any
+    axis: int
+    gap: int | None
+
+
+@dataclass(frozen=True)
+class ByGroup:
+    """Pairs of a work-group and an element that it touches.
+
+    Attributes:
+        pairs: isl set; the group's coordinates come first.
+        repeats: extents of the group axes on which the element does not depend.
+        axes: the other group axes.
+    """
+
+    pairs: Any
+    repeats: tuple[Any, ...]
+    axes: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What one access touches of a global array; None where it can't be derived."""
+
+    direction: str
+    elements: Any
+    line: Line | None
+    by_group: ByGroup | None
+
+
+@dataclass
+class _Array:
+    dtype: str
+    size: QuasiPolynomial | None
+    extents: Sequence[Any]
+    touched: list[Touched] = field(default_factory=list)
+
+
+class Footprints:
+    """Collects what the accesses to global arrays touch."""
+
+    def __init__(self, domains: Domains) -> None:
+        self.domains = domains
+        self.arrays: dict[str, _Array] = {}
+
+    def add(
+        self, name: str, dtype: str, size: QuasiPolynomial | None, extents: Sequence[Any], touched: Touched
+    ) -> None:
+        """One access to an array of so many elements, with so many along each axis of its `Line`s."""
+        self.arrays.setdefault(name, _Array(dtype, size, extents)).touched.append(touched)
+
+    def footprints(self) -> tuple[Footprint, ...]:
+        """By array and direction."""
+        return tuple(
+            self._footprint(name, array, direction)
+            for name, array in self.arrays.items()
+            for direction in ("load", "store", "any")
+            if direction == "any" or any(t.direction == direction for t in array.touched)
+        )
+
+    def _footprint(self, name: str, array: _Array, direction: str) -> Footprint:
+        chosen = [t for t in array.touched if direction in ("any", t.direction)]
+        return Footprint(
+            "global",
+            name,
+            array.dtype,
+            direction,
+            self.number(_union(t.elements for t in chosen)),
+            self._filled([t.line for t in chosen], array.extents) if direction == "any" else None,
+            # A group and its elements are no box, which is all that can be counted without barvinok.
+            self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
+            array.size,
+        )
+
+    def number(self, elements: Any) -> QuasiPolynomial | None:
+        """How many elements an isl set has; None where there is none."""
+        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
+
+    def _summed_over_groups(self, parts: list[ByGroup | None]) -> QuasiPolynomial | None:
+        """Distinct elements of each work-group, summed.
+
+        What accesses share, counts twice where they use different group axes, or where isl would be busy for long.
+        """
+        total = self.domains.zero()
+        by_axes: dict[frozenset[int], list[ByGroup]] = defaultdict(list)
+        for part in parts:
+            if part is None:
+                return None
+            by_axes[part.axes].append(part)
+        for same in by_axes.values():
+            union = _union(part.pairs for part in same)
+            if union is None:
+                return None
+            numbers = [self.domains.distinct(union)]
+            if None in numbers and len(same) > 1:
+                numbers = [self.domains.distinct(part.pairs) for part in same]
+            for number in numbers:
+                if number is None:
+                    return None
+                total = total + number * self.domains.product(same[0].repeats)
+        return self.domains.finished(total)
+
+    def _filled(self, lines: list[Line | None], extents: Sequence[Any]) -> QuasiPolynomial | None:
+        """The elements with all gaps along their lines filled.
+
+        Each element brings the gap behind it, so that every second element of a line fills exactly half of it; an
+        array of which all accesses touch one element of every row brings the row.
+        """
+        known = [line for line in lines if line is not None]
+        union = _union(line.elements for line in known)
+        if union is None or len(known) < len(lines) or len({line.axis for line in known}) > 1:
+            return None
+        gaps = [line.gap for line in known if line.gap is not None]
+        axis = known[0].axis
+        reach = f"{max(gaps)} - 1" if gaps else f"({extents[axis]}) - 1"
+        filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
+        return self.number(filled.coalesce())
+
+
+def addresses(elements: Any, strides: list[int]) -> Any:
+    """Elements by their distance from the array's first one."""
+    axes = [f"_from{axis}" for axis in range(len(strides))]
+    address = " + ".join(f"{stride} * {axis}" for stride, axis in zip(strides, axes, strict=True))
+    return elements.apply(isl.Map(f"{{ [{', '.join(axes)}] -> [{address}] }}").align_params(elements.space))
+
+
+def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
+    """Points whose place along an axis compares with that of an element, moved by a reach."""
+    dimensions = range(elements.dim(isl.dim_type.set))
+    before, after = [f"_from{d}" for d in dimensions], [f"_to{d}" for d in dimensions]
+    conditions = [f"{b} = {a}" for d, (b, a) in enumerate(zip(before, after, strict=True)) if d != axis]
+    conditions.append(f"{after[axis]} {comparison} {before[axis]} + {reach}")
+    sizes = ", ".join(elements.get_var_names(isl.dim_type.param))
+    relation = f"[{sizes}] -> {{ [{', '.join(before)}] -> [{', '.join(after)}] : {' and '.join(conditions)} }}"
+    return elements.apply(isl.Map(relation))
+
+
+def _union(parts: Iterable[Any]) -> Any:
+    """The union of isl sets of one dimension, or None if one is missing."""
+    union = None
+    for part in parts:
+        if part is None or (union is not None and part.dim(isl.dim_type.set) != union.dim(isl.dim_type.set)):
+            return None
+        union = part if union is None else union | part
+    return None if union is None else union.coalesce()

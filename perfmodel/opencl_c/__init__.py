@@ -1,0 +1,37 @@
+"""OpenCL C source: read into a typed tree, counted without running it, emulated a work-group at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.lowered import LoweredKernel
+
+
+def lowered_kernel(
+    source: str,
+    name: str,
+    build_options: Sequence[str] = (),
+    folders: Sequence[str | Path] = (),
+    file: str = "kernel.cl",
+) -> LoweredKernel:
+    """A kernel of a source, read, with its calls inlined; the last ones are remembered.
+
+    Raises:
+        SourceError: for what is no OpenCL C, or not supported, with its place.
+        KernelError: if the source has no such kernel.
+    """
+    return _lowered_kernel(source, name, tuple(build_options), tuple(map(str, folders)), file)
+
+
+@lru_cache(maxsize=256)
+def _lowered_kernel(
+    source: str, name: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
+) -> LoweredKernel:
+    from perfmodel.opencl_c.lowering import lower
+    from perfmodel.opencl_c.reading import read
+
+    return lower(read(source, build_options, folders, file), name)

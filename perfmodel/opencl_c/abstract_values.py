@@ -1,0 +1,296 @@
+"""What a lowered expression is as a function of sizes, coordinates and loop counters, where that can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.symbolic import (
+    EVERYWHERE,
+    ONE,
+    ZERO,
+    Bounds,
+    Pieces,
+    Polynomial,
+    both,
+    chosen,
+    combined,
+    compared,
+    either,
+    number,
+    plain,
+    quotient,
+    remainder,
+)
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A condition, in isl's notation."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class PointsTo:
+    """A place in an array or memory object, in bytes from its start."""
+
+    variable: str
+    offset: Pieces
+
+
+Value: TypeAlias = Pieces | Truth | PointsTo | None
+"""None: depends on data, or cannot be written as piecewise polynomial with conditions that isl decides."""
+
+Environment: TypeAlias = dict[low.Register, Value]
+
+
+class Evaluator:
+    """Evaluates expressions in an environment.
+
+    Args:
+        work_item: value of ``get_local_id`` and its like, by function and axis.
+        bounds: of all names.
+        is_never: whether a condition holds nowhere where the kernel is now.
+    """
+
+    def __init__(
+        self,
+        work_item: Mapping[tuple[str, int], Pieces],
+        bounds: Bounds,
+        is_never: Callable[[str], bool],
+    ) -> None:
+        self.work_item, self.bounds, self.is_never = work_item, bounds, is_never
+        self.environment: Environment = {}
+
+    def __call__(self, expression: low.Expression) -> Value:
+        match expression:
+            case low.Constant():
+                return self._constant(expression)
+            case low.Read():
+                return self.environment.get(expression.register)
+            case low.WorkItem():
+                return self._work_item(expression)
+            case low.Unary():
+                return self._unary(expression)
+            case low.Binary():
+                return self._binary(expression, self(expression.left), self(expression.right))
+            case low.Select():
+                return self.select(self(expression.condition), self(expression.then), self(expression.otherwise))
+            case low.Convert():
+                return self._converted(self(expression.operand), expression.operand.type, expression.type)
+            case low.Reinterpret():
+                inner = self(expression.operand)
+                return inner if isinstance(expression.type, Pointer) and isinstance(inner, PointsTo) else None
+            case low.Address():
+                return PointsTo(expression.object.name, plain(ZERO))
+            case low.Offset():
+                return self._offset(expression)
+            case low.Call():
+                return self._call(expression)
+        return None
+
+    def _constant(self, constant: low.Constant) -> Value:
+        if constant.type == BOOL:
+            return Truth("true" if constant.value else "false")
+        if isinstance(constant.type, Scalar) and not constant.type.is_float:
+            return plain(number(int(constant.value)))
+        return None
+
+    def _work_item(self, expression: low.WorkItem) -> Value:
+        if expression.axis is None:
+            return self.work_item.get((expression.function, 0))
+        axis = self(expression.axis)
+        at = axis.single.constant if isinstance(axis, Pieces) and axis.single is not None else None
+        if at is None:
+            return None
+        is_id = expression.function.endswith(("_id", "_offset"))
+        return self.work_item.get((expression.function, at), plain(ZERO if is_id else ONE))
+
+    def _unary(self, expression: low.Unary) -> Value:
+        operand = self(expression.operand)
+        if isinstance(operand, Truth):
+            return Truth(f"not ({operand.text})")
+        if not isinstance(operand, Pieces):
+            return None
+        if expression.operator == "~":
+            operand = operand.map(lambda value: -value - ONE)
+        else:
+            operand = operand.map(lambda value: -value)
+        return self._fitting(operand, expression.type)
+
+    def _binary(self, expression: low.Binary, left: Value, right: Value) -> Value:
+        operator = expression.operator
+        if isinstance(left, Truth) and isinstance(right, Truth):
+            if operator == "&":
+                return Truth(both(left.text, right.text))
+            if operator == "|":
+                return Truth(either(left.text, right.text))
+            return None
+        if expression.type == BOOL and operator in "&|":  # one side is not known
+            known = left if isinstance(left, Truth) else right
+            if isinstance(known, Truth) and known.text == ("false" if operator == "&" else "true"):
+                return known
+            return None
+        if not isinstance(left, Pieces) or not isinstance(right, Pieces):
+            return None
+        if expression.type == BOOL:
+            text = compared(operator, left, right)
+            return None if text is None else Truth(text)
+        if not isinstance(expression.type, Scalar) or expression.type.is_float:
+            return None
+        found = self._arithmetic(operator, left, right)
+        return None if found is None else self._fitting(found, expression.type)
+
+    def _arithmetic(self, operator: str, left: Pieces, right: Pieces) -> Pieces | None:
+        match operator:
+            case "+":
+                return combined(left, right, lambda a, b: a + b)
+            case "-":
+                return combined(left, right, lambda a, b: a - b)
+            case "*":
+                return combined(left, right, lambda a, b: a * b)
+            case "/" | "%":
+                if not self._is_at_least(left, 0):
+                    return None
+                function = quotient if operator == "/" else remainder
+                return combined(left, right, lambda a, b: function(a, b, self.bounds) if self._divides(b) else None)
+            case "<<":
+                return combined(left, right, self._shifted_left)
+            case ">>":
+                return combined(left, right, self._shifted_right)
+            case "&":
+                return combined(left, right, self._masked)
+            case "|" | "^":
+                return combined(left, right, lambda a, b: self._bitwise(operator, a, b))
+        return None
+
+    def _divides(self, divisor: Polynomial) -> bool:
+        """Whether a divisor can be taken as positive: a positive number, or sizes."""
+        low_, _ = divisor.bounds(self.bounds)
+        return low_ is not None and (low_ > 0 or divisor.constant is None)
+
+    def _shifted_left(self, value: Polynomial, by: Polynomial) -> Polynomial | None:
+        bits = by.constant
+        return value.scaled(1 << bits) if bits is not None and 0 <= bits < 63 else None
+
+    def _shifted_right(self, value: Polynomial, by: Polynomial) -> Polynomial | None:
+        bits = by.constant
+        return quotient(value, number(1 << bits), self.bounds) if bits is not None and 0 <= bits < 63 else None
+
+    def _masked(self, left: Polynomial, right: Polynomial) -> Polynomial | None:
+        if left.constant is not None and right.constant is not None:
+            return number(left.constant & right.constant)
+        value, mask = (left, right.constant) if right.constant is not None else (right, left.constant)
+        if mask is None:
+            return None
+        if mask >= 0 and mask & (mask + 1) == 0:
+            return remainder(value, number(mask + 1), self.bounds)
+        if mask < 0 and -mask & (-mask - 1) == 0:
+            return value - remainder(value, number(-mask), self.bounds)
+        return None
+
+    def _bitwise(self, operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
+        if left.constant is not None and right.constant is not None:
+            a, b = left.constant, right.constant
+            return number(a | b if operator == "|" else a ^ b)
+        if ZERO in (left, right):
+            return left + right
+        return None
+
+    def _is_at_least(self, value: Pieces, least: int) -> bool:
+        for condition, piece in value.pieces:
+            lowest, _ = piece.bounds(self.bounds)
+            if lowest is None or lowest < least:
+                text = piece.isl()
+                if text is None or not self.is_never(both(condition, f"{text} < {least}")):
+                    return False
+        return True
+
+    def _is_at_most(self, value: Pieces, most: int) -> bool:
+        negative = value.map(lambda piece: -piece)
+        return self._is_at_least(negative, -most)
+
+    def _fitting(self, value: Pieces, type_: Type) -> Value:
+        """The value, unless it may be out of an unsigned or short type's range, where it would wrap around.
+
+        Of types of 32 and 64 bits only the lower end is looked at: no kernel computes indices that are too large.
+        """
+        if not isinstance(type_, Scalar) or type_.is_float:
+            return None
+        if not type_.is_signed and not self._is_at_least(value, 0):
+            return None
+        if type_.size < 4:
+            bits = 8 * type_.size
+            least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if type_.is_signed else (0, (1 << bits) - 1)
+            if not self._is_at_least(value, least) or not self._is_at_most(value, most):
+                return None
+        return value
+
+    def _converted(self, value: Value, source: Type, target: Type) -> Value:
+        if not isinstance(target, Scalar) or target.is_float or not isinstance(source, Scalar):
+            return None
+        if isinstance(value, Truth):
+            return value if target == BOOL else chosen(value.text, plain(ONE), plain(ZERO))
+        if not isinstance(value, Pieces):
+            return None
+        if target == BOOL:
+            text = compared("!=", value, plain(ZERO))
+            return None if text is None else Truth(text)
+        is_wider = target.size > source.size or (target.size == source.size and target.is_signed == source.is_signed)
+        if is_wider and (target.is_signed or not source.is_signed):
+            return value
+        return self._fitting(value, target)
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """One of two values; also of what the two ways to here made of a variable."""
+        if then == otherwise:
+            return then
+        if not isinstance(condition, Truth) or then is None or otherwise is None:
+            return None
+        text = condition.text
+        if text in (EVERYWHERE, "false"):
+            return then if text == EVERYWHERE else otherwise
+        if isinstance(then, Pieces) and isinstance(otherwise, Pieces):
+            return chosen(text, then, otherwise)
+        if isinstance(then, Truth) and isinstance(otherwise, Truth):
+            return Truth(either(both(text, then.text), both(f"not ({text})", otherwise.text)))
+        if isinstance(then, PointsTo) and isinstance(otherwise, PointsTo) and then.variable == otherwise.variable:
+            offset = chosen(text, then.offset, otherwise.offset)
+            return None if offset is None else PointsTo(then.variable, offset)
+        return None
+
+    def _offset(self, expression: low.Offset) -> Value:
+        pointer, index = self(expression.pointer), self(expression.index)
+        if not isinstance(pointer, PointsTo) or not isinstance(index, Pieces):
+            return None
+        offset = combined(pointer.offset, index, lambda a, b: a + b.scaled(expression.scale))
+        return None if offset is None else PointsTo(pointer.variable, offset)
+
+    def _call(self, expression: low.Call) -> Value:
+        values: list[Any] = [self(argument) for argument in expression.arguments]
+        if not values or not all(isinstance(value, Pieces) for value in values):
+            return None
+        match expression.function, values:
+            case ("min" | "max") as function, [left, right]:
+                return self._extreme(function, left, right)
+            case "clamp", [value, least, most]:
+                inner = self._extreme("max", value, least)
+                return None if inner is None else self._extreme("min", inner, most)
+            case (("mul24" | "mad24"), [left, right, *rest]):
+                product = combined(left, right, lambda a, b: a * b)
+                if product is not None and rest:
+                    product = combined(product, rest[0], lambda a, b: a + b)
+                return None if product is None else self._fitting(product, expression.type)
+            case "abs", [value]:
+                return value if self._is_at_least(value, 0) else None
+        return None
+
+    def _extreme(self, function: str, left: Pieces, right: Pieces) -> Pieces | None:
+        text = compared("<=" if function == "min" else ">=", left, right)
+        if text is None:
+            return None
+        return left if text == EVERYWHERE else right if text == "false" else chosen(text, left, right)

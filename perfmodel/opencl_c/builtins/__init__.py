@@ -1,0 +1,73 @@
+"""The built-in functions, conversions and operators of OpenCL C on numpy values; how those look is in `values`.
+
+Callers switch off numpy's warnings (``np.errstate(all="ignore")``): overflows and divisions by zero are what C has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfmodel.errors import EmulationError, nearest
+from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
+from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinterpret, reinterpretation
+from perfmodel.opencl_c.builtins.floats import MATH
+from perfmodel.opencl_c.builtins.integers import INTEGERS
+from perfmodel.opencl_c.builtins.operations import operations
+from perfmodel.opencl_c.builtins.operators import binary, unary
+from perfmodel.opencl_c.builtins.parts import PARTS
+from perfmodel.opencl_c.builtins.relational import RELATIONAL, SHUFFLES
+from perfmodel.opencl_c.builtins.values import Builder, Form
+from perfmodel.opencl_c.types import Type
+
+__all__ = [
+    "BUILTINS",
+    "binary",
+    "conversion",
+    "convert",
+    "function",
+    "operations",
+    "reinterpret",
+    "reinterpretation",
+    "unary",
+]
+
+_MATH: Mapping[str, Builder] = {**MATH, **PARTS}
+_ROUGH = (
+    "cos",
+    "divide",
+    "exp",
+    "exp2",
+    "exp10",
+    "log",
+    "log2",
+    "log10",
+    "powr",
+    "recip",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "tan",
+)
+"""What OpenCL C also has, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
+
+BUILTINS: Mapping[str, Builder] = {
+    **{name: builder for name, builder in _MATH.items() if name not in ("divide", "recip")},
+    **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in _ROUGH},
+    **INTEGERS,
+    **COMMON,
+    **GEOMETRIC,
+    **RELATIONAL,
+    **SHUFFLES,
+}
+"""All functions by name, of which `function` makes the form for some types."""
+
+
+def function(name: str, result: Type, arguments: tuple[Type, ...]) -> Form:
+    """The numpy form of a built-in function for values of these types.
+
+    Raises:
+        EmulationError: there is no such function.
+    """
+    if name not in BUILTINS:
+        raise EmulationError(f"the emulation has no built-in function {name!r}{nearest(name, BUILTINS)}")
+    return BUILTINS[name](result, arguments)

@@ -1,0 +1,96 @@
+"""What one call of a built-in counts as, in the kinds of the feature family ``op``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfmodel.opencl_c.types import Type, width_of
+
+Count = tuple[str, int, int]
+"""A kind, how often it happens per component, and how often besides."""
+
+_DOT: tuple[Count, ...] = (("madd", 1, -1), ("mul", 0, 1))
+_LENGTH: tuple[Count, ...] = (*_DOT, ("sqrt", 0, 1))
+_DISTANCE: tuple[Count, ...] = (("add", 1, 0), *_LENGTH)
+_NORMALIZE: tuple[Count, ...] = (*_DOT, ("rsqrt", 0, 1), ("mul", 1, 0))
+_EACH_COMPARED: tuple[Count, ...] = (("compare", 1, 0),)
+_EACH_BITWISE: tuple[Count, ...] = (("bitwise", 1, 0),)
+
+OPERATIONS: Mapping[str, tuple[Count, ...]] = {
+    # Plain arithmetic.
+    "fma": (("madd", 1, 0),),
+    "mad": (("madd", 1, 0),),
+    "mad24": (("madd", 1, 0),),
+    "mad_hi": (("madd", 1, 0),),
+    "mad_sat": (("madd", 1, 0),),
+    "mul24": (("mul", 1, 0),),
+    "mul_hi": (("mul", 1, 0),),
+    "divide": (("div", 1, 0),),
+    "recip": (("div", 1, 0),),
+    "add_sat": (("add", 1, 0),),
+    "sub_sat": (("add", 1, 0),),
+    "abs_diff": (("add", 1, 0), ("abs", 1, 0)),
+    "hadd": (("add", 1, 0), ("shift", 1, 0)),
+    "rhadd": (("add", 2, 0), ("shift", 1, 0)),
+    "fdim": (("add", 1, 0), ("max", 1, 0)),
+    "fmax": (("max", 1, 0),),
+    "fmin": (("min", 1, 0),),
+    "max": (("max", 1, 0),),
+    "min": (("min", 1, 0),),
+    "maxmag": (("fabs", 2, 0), ("max", 1, 0)),
+    "minmag": (("fabs", 2, 0), ("min", 1, 0)),
+    "clamp": (("min", 1, 0), ("max", 1, 0)),
+    "degrees": (("mul", 1, 0),),
+    "radians": (("mul", 1, 0),),
+    "mix": (("add", 1, 0), ("madd", 1, 0)),
+    "step": _EACH_COMPARED,
+    "sign": _EACH_COMPARED,
+    "smoothstep": (("add", 2, 0), ("div", 1, 0), ("min", 1, 0), ("max", 1, 0), ("mul", 2, 0), ("madd", 1, 0)),
+    # Powers, whatever their exponent.
+    "pow": (("pow", 1, 0),),
+    "pown": (("pow", 1, 0),),
+    "powr": (("pow", 1, 0),),
+    # Vectors as a whole.
+    "dot": _DOT,
+    "length": _LENGTH,
+    "fast_length": _LENGTH,
+    "distance": _DISTANCE,
+    "fast_distance": _DISTANCE,
+    "normalize": _NORMALIZE,
+    "fast_normalize": _NORMALIZE,
+    "cross": (("mul", 0, 3), ("madd", 0, 3)),
+    # Calls with two results: the second one comes with the first, but of sincos.
+    "fract.0": (("floor", 1, 0), ("add", 1, 0), ("min", 1, 0)),
+    "fract.1": (),
+    "modf.0": (("trunc", 1, 0), ("add", 1, 0)),
+    "modf.1": (),
+    "sincos.0": (("sin", 1, 0),),
+    "sincos.1": (("cos", 1, 0),),
+    "frexp.0": (("frexp", 1, 0),),
+    "frexp.1": (),
+    "remquo.0": (("remquo", 1, 0),),
+    "remquo.1": (),
+    "lgamma_r.0": (("lgamma", 1, 0),),
+    "lgamma_r.1": (),
+    # Tests and bits.
+    **dict.fromkeys(("isequal", "isnotequal", "isgreater", "isgreaterequal", "isless", "islessequal"), _EACH_COMPARED),
+    **dict.fromkeys(("islessgreater", "isordered", "isunordered", "isnormal"), _EACH_COMPARED),
+    **dict.fromkeys(("signbit", "copysign", "any", "all", "select", "bitselect"), _EACH_BITWISE),
+    "rotate": (("shift", 1, 0),),
+    "upsample": (("shift", 1, 0), ("bitwise", 1, 0)),
+    # Constants and moved components.
+    "nan": (),
+    "shuffle": (),
+    "shuffle2": (),
+}
+"""All built-ins that don't count as one operation of their own name, without ``native_`` and ``half_``."""
+
+
+def operations(name: str, arguments: tuple[Type, ...]) -> tuple[tuple[str, int], ...]:
+    """The arithmetic of one call by one work-item: kinds and how many of each."""
+    base = name.removeprefix("native_").removeprefix("half_")
+    width = max(map(width_of, arguments), default=1)
+    total: dict[str, int] = {}
+    for kind, each, besides in OPERATIONS.get(base, ((base, 1, 0),)):
+        total[kind] = total.get(kind, 0) + each * width + besides
+    return tuple((kind, number) for kind, number in total.items() if number)

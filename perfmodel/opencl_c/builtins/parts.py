@@ -1,0 +1,125 @@
+"""The math functions (section 6.12.2) whose results are exact, or rounded once: parts, signs, neighbours, fma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from perfmodel.opencl_c.builtins.exact import fma, remainder_and_quotient
+from perfmodel.opencl_c.builtins.values import Builder, Form, always, choose, dtype_of
+from perfmodel.opencl_c.types import Type
+
+ILOGB_OF_ZERO, ILOGB_OF_NAN = -(2**31), 2**31 - 1
+"""What FP_ILOGB0 and FP_ILOGBNAN are to be defined as."""
+
+
+def _round(x: Any) -> Any:
+    """Halves away from zero; what is between x and its truncation is exact."""
+    whole = np.trunc(x)
+    step = np.greater_equal(np.absolute(np.subtract(x, whole)), 0.5)
+    return np.copysign(np.add(np.absolute(whole), step), x).astype(x.dtype, copy=False)
+
+
+def _fdim(x: Any, y: Any) -> Any:
+    return choose(np.less_equal(x, y), x.dtype.type(0), np.subtract(x, y))
+
+
+def _maxmag(x: Any, y: Any) -> Any:
+    left, right = np.absolute(x), np.absolute(y)
+    return choose(np.greater(left, right), x, choose(np.greater(right, left), y, np.fmax(x, y)))
+
+
+def _minmag(x: Any, y: Any) -> Any:
+    left, right = np.absolute(x), np.absolute(y)
+    return choose(np.less(left, right), x, choose(np.less(right, left), y, np.fmin(x, y)))
+
+
+def _mad(x: Any, y: Any, z: Any) -> Any:
+    return np.add(np.multiply(x, y), z)
+
+
+def _recip(x: Any) -> Any:
+    return np.divide(x.dtype.type(1), x)
+
+
+def _fraction(x: Any) -> Any:
+    """Less than one, even where the difference rounds to it."""
+    below_one = np.nextafter(x.dtype.type(1), x.dtype.type(0))
+    part = np.minimum(np.subtract(x, np.floor(x)), below_one)
+    return choose(np.logical_or(np.isinf(x), x == 0), np.copysign(x.dtype.type(0), x), part)
+
+
+def _logb(x: Any) -> Any:
+    exponent = np.subtract(np.frexp(x)[1], 1).astype(x.dtype)
+    is_regular = np.logical_and(np.isfinite(x), x != 0)
+    return choose(is_regular, exponent, np.log(np.absolute(x)))
+
+
+def _ilogb(x: Any) -> Any:
+    exponent = np.subtract(np.frexp(x)[1], np.int32(1))
+    special_one = choose(x == 0, np.int32(ILOGB_OF_ZERO), np.int32(ILOGB_OF_NAN))
+    return choose(np.logical_and(np.isfinite(x), x != 0), exponent, special_one)
+
+
+def _nextafter(x: Any, y: Any) -> Any:
+    """Of two zeros the second one, which numpy forgets for halfs."""
+    return choose(np.equal(x, y), y, np.nextafter(x, y))
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    return remainder_and_quotient(x, y)[1]
+
+
+def _sign_of_gamma(x: Any) -> Any:
+    """Negative between a negative even number and the odd one above it; at poles 1, or the sign of a zero."""
+    whole = np.floor(x)
+    is_negative = np.logical_and(np.logical_and(np.less(x, 0), whole != x), np.fmod(whole, 2) != 0)
+    return choose(np.logical_or(is_negative, np.logical_and(x == 0, np.signbit(x))), np.int32(-1), np.int32(1))
+
+
+def _nan(result: Type, arguments: tuple[Type, ...]) -> Form:
+    """A quiet one with the number in its low digits."""
+    dtype, code = dtype_of(result), dtype_of(arguments[0])
+    quiet = np.array(np.nan, dtype).view(code)[()]
+    payload = code.type(2 ** (np.finfo(dtype).nmant - 1) - 1)
+    return lambda number: np.bitwise_or(np.bitwise_and(number, payload), quiet).view(dtype)
+
+
+def _fma(result: Type, arguments: tuple[Type, ...]) -> Form:
+    return fma(dtype_of(result))
+
+
+PARTS: Mapping[str, Builder] = {
+    "ceil": always(np.ceil),
+    "copysign": always(np.copysign),
+    "divide": always(np.divide),
+    "fabs": always(np.absolute),
+    "fdim": always(_fdim),
+    "floor": always(np.floor),
+    "fma": _fma,
+    "fmax": always(np.fmax),
+    "fmin": always(np.fmin),
+    "fmod": always(np.fmod),
+    "fract.0": always(_fraction),
+    "fract.1": always(np.floor),
+    "frexp.0": always(lambda x: np.frexp(x)[0]),
+    "frexp.1": always(lambda x: np.frexp(x)[1]),
+    "ilogb": always(_ilogb),
+    "lgamma_r.1": always(_sign_of_gamma),
+    "logb": always(_logb),
+    "mad": always(_mad),
+    "maxmag": always(_maxmag),
+    "minmag": always(_minmag),
+    "modf.0": always(lambda x: np.modf(x)[0]),
+    "modf.1": always(np.trunc),
+    "nan": _nan,
+    "nextafter": always(_nextafter),
+    "recip": always(_recip),
+    "remquo.1": always(_quotient),
+    "rint": always(np.rint),
+    "round": always(_round),
+    "sqrt": always(np.sqrt),
+    "trunc": always(np.trunc),
+}

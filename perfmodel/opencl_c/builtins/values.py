@@ -1,0 +1,64 @@
+"""How values of OpenCL C are held in numpy, and what all built-ins need of that.
+
+A scalar is an array of one element per work-item (a lane), or a numpy scalar if it is the same for all of them. A
+vector has an axis of components in front: ``(width, lanes)``, or ``(width, 1)`` if it is the same for all. So numpy's
+broadcasting does the right thing nearly everywhere; what would turn numpy scalars into arrays of no axes goes through
+the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of
+
+Form: TypeAlias = Callable[..., Any]
+"""A function of values."""
+Builder: TypeAlias = Callable[[Type, tuple[Type, ...]], Form]
+"""Makes the form of a built-in for the type of its result and those of its arguments."""
+DType: TypeAlias = np.dtype[Any]
+
+
+def dtype_of(type_: Type) -> DType:
+    """What numpy calls the elements of a scalar, vector or pointer."""
+    return np.dtype(np.int64) if isinstance(type_, Pointer) else element_of(type_).numpy
+
+
+def signed(dtype: DType) -> DType:
+    """The signed integer of the same size."""
+    return np.dtype(f"i{dtype.itemsize}")
+
+
+def unsigned(dtype: DType) -> DType:
+    """The unsigned integer of the same size."""
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def bits_of(dtype: DType) -> int:
+    return 8 * dtype.itemsize
+
+
+def choose(condition: Any, then: Any, otherwise: Any) -> Any:
+    """`np.where`, which keeps numpy scalars; both choices must have one dtype."""
+    return np.where(condition, then, otherwise)[()]
+
+
+def of_lanes(row: Any) -> Any:
+    """A scalar from one row of a vector, or from a sum over its components: a numpy scalar if all lanes share it."""
+    return row[0] if row.shape[0] == 1 else row
+
+
+def truth(form: Form, result: Type) -> Form:
+    """A test that answers as OpenCL C wants: 0 or 1 for scalars, 0 or -1 for vectors."""
+    dtype = dtype_of(result)
+    if isinstance(result, Vector):
+        return lambda *values: np.negative(form(*values).astype(dtype))
+    return lambda *values: form(*values).astype(dtype)
+
+
+def always(form: Form) -> Builder:
+    """A form that is the same for all types."""
+    return lambda result, arguments: form

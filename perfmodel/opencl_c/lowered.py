@@ -1,0 +1,429 @@
+"""A kernel with its calls inlined and its side effects in order: the one form that is counted and emulated.
+
+Expressions are pure, but for `Load`, and all their parts are evaluated. What C evaluates only sometimes (``&&``, a
+branch of ``?:`` that reads memory or has effects) has become an `If`. Straight-line code is gathered in `Straight`
+blocks, of which all statements are executed equally often: counting a kernel is counting its blocks. So conditions of
+`If` and `Loop` are numbers computed by the block before, held in a register.
+
+Values that have no address live in registers. Arrays, structs, unions and variables whose address is taken are
+`MemoryObject`s, each with its place in the frame of its space: the work-item's (private), the work-group's (local) or
+the program's (constant). A pointer is a number: in private and local memory the byte offset in that frame, in global
+and constant memory an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from perfmodel.opencl_c.syntax import Place
+from perfmodel.opencl_c.types import Type
+
+Number: TypeAlias = int | float
+
+
+@dataclass(eq=False)
+class Register:
+    """A scalar, vector or pointer variable without an address; equal only to itself.
+
+    Attributes:
+        name: the variable's own, or a made one that starts with ``_``.
+        parameter: position among the kernel's parameters whose value it starts with; None if it is none.
+    """
+
+    name: str
+    type: Type
+    parameter: int | None = None
+
+
+@dataclass(eq=False)
+class MemoryObject:
+    """Something that has an address.
+
+    Attributes:
+        space: ``private``, ``local`` or ``constant``.
+        offset: in bytes, in the frame of its space.
+        initial: for constant memory: (byte offset, scalar, vector or pointer type, value) of each leaf that isn't zero.
+        parameter: position of the kernel's parameter that it holds (a struct by value); None if it is none.
+    """
+
+    name: str
+    type: Type
+    space: str
+    offset: int
+    initial: tuple[tuple[int, Type, Number | tuple[Number, ...]], ...] = ()
+    parameter: int | None = None
+
+
+# --- expressions
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    type: Type
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Node):
+    """A number; the same one in all components of a vector."""
+
+    value: Number
+
+
+@dataclass(frozen=True, eq=False)
+class Read(Node):
+    register: Register
+
+
+@dataclass(frozen=True, eq=False)
+class WorkItem(Node):
+    """``get_global_id`` and its like; `axis` is None for ``get_work_dim``. An axis
+    that the launch does not have has size 1 and id 0.
+    """
+
+    function: str
+    axis: Expression | None
+
+
+@dataclass(frozen=True, eq=False)
+class Unary(Node):
+    """``-``, ``~``, and ``!`` of a bool."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(Node):
+    """``+ - * / % & | ^ << >>``, and comparisons ``< <= > >= == !=``.
+
+    Both operands have one type; of shifts, the right one may be another integer, and its low bits count (6.3.j).
+    Comparisons of scalars and pointers have the type bool, those of vectors are signed integers, 0 or -1 (6.3.d).
+    ``& | ^`` are also for bools. Pointers are compared only.
+    """
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Node):
+    """One of two values by a bool; by a vector of integers component-wise, `then` where the sign bit is set."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Convert(Node):
+    """To `type`: bool from any number and back (0 or 1), between numbers, a scalar to all components of a vector.
+
+    Attributes:
+        rounding: ``rte``, ``rtz``, ``rtp``, ``rtn``, or "" for C's default.
+        saturate: out-of-range values become the nearest one.
+    """
+
+    operand: Expression
+    rounding: str = ""
+    saturate: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Reinterpret(Node):
+    """The same bits as another type of the same size (``as_type``), also between pointers and whole numbers."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Node):
+    """A vector from scalars and vectors, one after the other."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Node):
+    """Components of a vector; one gives a scalar."""
+
+    vector: Expression
+    components: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Node):
+    """A built-in function of values: OpenCL C 1.2, sections 6.12.2 to 6.12.6, 6.12.12 (shuffle).
+
+    `function` is the name in the source. Results by pointer are calls of their own: ``fract.0`` is what
+    ``fract`` returns, ``fract.1`` what it stores; so for modf, sincos, frexp, remquo, lgamma_r.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Address(Node):
+    """Where a memory object starts; `type` is the pointer's."""
+
+    object: MemoryObject
+
+
+@dataclass(frozen=True, eq=False)
+class Offset(Node):
+    """A pointer moved by ``index * scale`` bytes; the index is a scalar integer, taken as 64 bits."""
+
+    pointer: Expression
+    index: Expression
+    scale: int
+
+
+@dataclass(frozen=True, eq=False)
+class Load(Node):
+    """What is in memory at a pointer. A vector of three reads three components."""
+
+    pointer: Expression
+    access: Access
+
+
+Expression: TypeAlias = (
+    Constant
+    | Read
+    | WorkItem
+    | Unary
+    | Binary
+    | Select
+    | Convert
+    | Reinterpret
+    | Join
+    | Pick
+    | Call
+    | Address
+    | Offset
+    | Load
+)
+
+
+@dataclass(eq=False)
+class Access:
+    """One place in the source that touches memory; equal only to itself.
+
+    Attributes:
+        number: counts the accesses of a kernel, from 0.
+        direction: ``load``, ``store`` or ``atomic``.
+        space: ``global``, ``local``, ``constant`` or ``private``.
+        type: what is moved: a scalar, vector or pointer.
+        variable: the argument or memory object that it is in, where that can be told; else None.
+        alignment: bytes that the address must be a multiple of.
+        text: as it stands in the source, for people.
+    """
+
+    number: int
+    direction: str
+    space: str
+    type: Type
+    variable: str | None
+    alignment: int
+    text: str
+    place: Place
+
+
+# --- statements
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    """A register, or some of its components, in order, gets a value."""
+
+    register: Register
+    value: Expression
+    components: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    pointer: Expression
+    value: Expression
+    access: Access
+
+
+@dataclass(frozen=True, eq=False)
+class Atomic:
+    """``add sub xchg inc dec cmpxchg min max and or xor`` in memory; `result` gets the old value unless None."""
+
+    operation: str
+    pointer: Expression
+    operands: tuple[Expression, ...]
+    result: Register | None
+    access: Access
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier:
+    """All work-items of the group meet; `number` counts the barriers of a kernel."""
+
+    number: int
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """Statements that are executed one after the other, all equally often; `number` counts the blocks, from 0."""
+
+    number: int
+    statements: tuple[Assign | Store | Atomic | Barrier, ...]
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class If:
+    """`condition` is a register of type bool, `number` counts the branches (ifs and loops) of a kernel, from 0.
+
+    `is_choice` says that it comes from ``&&``, ``||`` or ``?:``.
+    """
+
+    number: int
+    condition: Register
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+    place: Place
+    is_choice: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Turns of: `test`, end unless `condition`, `body`, `step`. A ``do`` loop's first turn has no test.
+
+    Attributes:
+        label: leaving it ends the loop. The body's ``continue`` leaves a `Scope` around the body.
+        condition: a register of type bool that `test` computes.
+        name: the loop's variable, if there is one that `step` changes; else made from the line.
+        unroll: the number asked for by a pragma, 0 for all, None if none.
+    """
+
+    number: int
+    label: str
+    test: tuple[Statement, ...]
+    condition: Register
+    body: tuple[Statement, ...]
+    step: tuple[Statement, ...]
+    is_do: bool
+    name: str
+    unroll: int | None
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Statements that can be left for their end."""
+
+    label: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Leave:
+    """Ends the surrounding loop or scope of this label; always the last of its list."""
+
+    label: str
+
+
+Statement: TypeAlias = Straight | If | Loop | Scope | Leave
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A kernel's parameter: a scalar, vector, struct or pointer by its `type`."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredKernel:
+    """A kernel of a source.
+
+    Attributes:
+        registers, objects: all of them.
+        private_bytes, local_bytes, constant_bytes: sizes of the frames.
+        accesses, branches, blocks, barriers: how many there are.
+        work_group: of ``reqd_work_group_size``.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+    registers: tuple[Register, ...]
+    objects: tuple[MemoryObject, ...]
+    private_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    accesses: tuple[Access, ...]
+    branches: int
+    blocks: int
+    barriers: int
+    work_group: tuple[int, int, int] | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+
+def parts(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is made of."""
+    match expression:
+        case Constant() | Read() | Address():
+            return ()
+        case WorkItem():
+            return () if expression.axis is None else (expression.axis,)
+        case Unary() | Convert() | Reinterpret():
+            return (expression.operand,)
+        case Binary():
+            return (expression.left, expression.right)
+        case Select():
+            return (expression.condition, expression.then, expression.otherwise)
+        case Join():
+            return expression.parts
+        case Pick():
+            return (expression.vector,)
+        case Call():
+            return expression.arguments
+        case Offset():
+            return (expression.pointer, expression.index)
+        case Load():
+            return (expression.pointer,)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """An expression and all within it, operands first."""
+    for part in parts(expression):
+        yield from walk(part)
+    yield expression
+
+
+def expressions_of(statement: Assign | Store | Atomic | Barrier) -> tuple[Expression, ...]:
+    match statement:
+        case Assign():
+            return (statement.value,)
+        case Store():
+            return (statement.pointer, statement.value)
+        case Atomic():
+            return (statement.pointer, *statement.operands)
+    return ()
+
+
+def straights(body: tuple[Statement, ...]) -> Iterator[Straight]:
+    """All blocks, in the order of the source."""
+    for statement in body:
+        match statement:
+            case Straight():
+                yield statement
+            case If():
+                yield from straights(statement.then)
+                yield from straights(statement.otherwise)
+            case Loop():
+                yield from straights(statement.test)
+                yield from straights(statement.body)
+                yield from straights(statement.step)
+            case Scope():
+                yield from straights(statement.body)

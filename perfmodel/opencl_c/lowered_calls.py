@@ -1,0 +1,65 @@
+"""Names of the built-in functions that are no functions of values: sizes, memory, conversions, synchronization."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+WORK_ITEM = frozenset(
+    f"get_{name}"
+    for name in (
+        *("work_dim", "global_size", "global_id", "local_size", "local_id", "num_groups", "group_id"),
+        *("global_offset", "enqueued_local_size", "global_linear_id", "local_linear_id"),
+    )
+)
+
+FENCES = {
+    "barrier": True,
+    "work_group_barrier": True,
+    "mem_fence": False,
+    "read_mem_fence": False,
+    "write_mem_fence": False,
+    "atomic_work_item_fence": False,
+}
+"""Whether work-items wait there for each other."""
+
+ATOMICS = {name: name for name in ("add", "sub", "xchg", "inc", "dec", "cmpxchg", "min", "max", "and", "or", "xor")}
+
+BY_POINTER = frozenset(("fract", "modf", "sincos", "frexp", "remquo", "lgamma_r"))
+"""Functions with a second result, stored where their last argument points to."""
+
+_CONVERSION = re.compile(r"convert_[a-z]+\d*(_sat)?(?:_(rt[eznp]))?")
+_VECTOR_ACCESS = re.compile(r"v(load|store)(a?)(_half)?(\d*)(?:_(rt[eznp]))?")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    saturate: bool
+    rounding: str
+
+    @classmethod
+    def of(cls, name: str) -> Conversion | None:
+        found = _CONVERSION.fullmatch(name)
+        return cls(bool(found[1]), found[2] or "") if found else None
+
+
+@dataclass(frozen=True)
+class VectorAccess:
+    """``vload4``, ``vstore_half2_rtz``, ``vloada_half3``.
+
+    Attributes:
+        is_aligned: vectors lie at multiples of their size; three numbers then take the room of four.
+    """
+
+    is_half: bool
+    is_aligned: bool
+    width: int
+    rounding: str
+
+    @classmethod
+    def of(cls, name: str) -> VectorAccess | None:
+        found = _VECTOR_ACCESS.fullmatch(name)
+        if not found:
+            return None
+        _, aligned, half, width, rounding = found.groups()
+        return cls(bool(half), bool(aligned), int(width or 1), rounding or "")

@@ -1,0 +1,230 @@
+"""Macros: their definitions, and text with their calls expanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
+
+TOKENS = 100_000
+"""More than any kernel's macros make; reached within a second by a macro that doubles itself without end."""
+
+DEPTH = 60
+_SPECIAL = frozenset(("__LINE__", "__FILE__", "__COUNTER__", "_Pragma"))
+_REST = "__VA_ARGS__"
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro; one without arguments has None as its parameters."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: tuple[Token, ...]
+    is_variadic: bool = False
+
+
+def defined(line: list[Token], place: Token) -> Macro:
+    """The macro of what follows ``#define``."""
+    if not line or line[0].kind != NAME:
+        raise _fault("#define needs a name", place)
+    name, rest = line[0], line[1:]
+    if name.text == "defined":
+        raise _fault("'defined' cannot be the name of a macro", name)
+    parameters: list[str] = []
+    is_variadic = False
+    if not rest or rest[0].text != "(":
+        return Macro(name.text, None, _placeless(rest))
+    at = 1
+    texts: list[str] = []
+    while at < len(rest) and rest[at].text != ")":
+        if rest[at].kind != SPACE:
+            texts.append(rest[at].text)
+        at += 1
+    if at == len(rest):
+        raise _fault(f"the parameters of the macro {name.text} are not closed by ')'", name)
+    for index, text in enumerate(texts):
+        is_name = text == "..." or text.isidentifier()
+        if index % 2 == is_name or is_name == (text == ","):
+            raise _fault(f"the parameters of the macro {name.text} must be names with commas between", name)
+        if text == "...":
+            is_variadic = True
+            parameters.append(_REST)
+        elif text != ",":
+            parameters.append(text)
+    if texts and texts[-1] == ",":
+        raise _fault(f"the parameters of the macro {name.text} must be names with commas between", name)
+    return Macro(name.text, tuple(parameters), _placeless(rest[at + 1 :]), is_variadic)
+
+
+def _placeless(body: list[Token]) -> tuple[Token, ...]:
+    """What a macro's own text says stands where the macro is called; its arguments keep their places."""
+    return tuple(token._replace(file="", line=0, column=0) for token in stripped(body))
+
+
+def macro_of_option(definition: str) -> Macro:
+    """The macro of ``-D``: ``NAME`` is 1, ``NAME=value``, ``NAME(x)=value``."""
+    head, sign, value = definition.partition("=")
+    place = Token(NAME, head, f"the build option -D{definition}", 0, 0)
+    tokens = list(tokens_of(f"{head} {value if sign else '1'}", place.file))
+    if any(token.kind == NEWLINE for token in tokens):
+        raise _fault("a macro's value is one line", place)
+    return defined(stripped(tokens), place)
+
+
+class Expander:
+    """Expands macros as C does: a macro is not expanded again in what it made itself."""
+
+    def __init__(self, macros: dict[str, Macro]) -> None:
+        self.macros = macros
+        self.made = 0
+        self.depth = 0
+        self.counter = 0
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.macros or name in _SPECIAL
+
+    def expand(self, tokens: list[Token]) -> list[Token]:
+        macros = self.macros
+        done: list[Token] = []
+        todo = tokens[::-1]
+        while todo:
+            token = todo.pop()
+            name = token.text
+            if token.kind != NAME or name in token.hidden:
+                done.append(token)
+            elif name in macros:
+                self.call(macros[name], token, todo, done)
+            elif name in _SPECIAL and name != "_Pragma":
+                done.append(self.special(token))
+            else:
+                done.append(token)
+        return done
+
+    def special(self, token: Token) -> Token:
+        if token.text == "__LINE__":
+            return token._replace(kind=NUMBER, text=str(token.line))
+        if token.text == "__FILE__":
+            return token._replace(kind=STRING, text=f'"{token.file}"')
+        self.counter += 1
+        return token._replace(kind=NUMBER, text=str(self.counter - 1))
+
+    def call(self, macro: Macro, token: Token, todo: list[Token], done: list[Token]) -> None:
+        hidden = token.hidden | {macro.name}
+        if macro.parameters is None:
+            body = list(macro.body)
+            if any(part.text == "##" for part in body):
+                body = _pasted(body)
+        else:
+            at = len(todo) - 1
+            while at >= 0 and todo[at].kind in (SPACE, NEWLINE, LINE):
+                if todo[at].kind == LINE:
+                    todo[at:] = [*_opened(todo[at]), *todo[at + 1 :]]
+                    at = len(todo)
+                at -= 1
+            if at < 0 or todo[at].text != "(":
+                done.append(token)
+                return
+            del todo[at:]
+            arguments = self.arguments(macro, token, todo)
+            body = self.substituted(macro, arguments, token)
+        self.made += len(body) + 1
+        if self.made > TOKENS:
+            raise _fault(f"the macro {macro.name} makes more than {TOKENS} tokens: macros multiply one another", token)
+        if not body:
+            done.append(token._replace(kind=SPACE, text=" "))
+        for part in reversed(body):
+            where = part if part.line else token
+            todo.append(Token(part.kind, part.text, where.file, where.line, where.column, part.hidden | hidden))
+
+    def arguments(self, macro: Macro, token: Token, todo: list[Token]) -> list[list[Token]]:
+        """Takes a call's arguments, up to its closing parenthesis."""
+        parameters = macro.parameters or ()
+        found: list[list[Token]] = [[]]
+        nesting = 0
+        while todo:
+            part = todo.pop()
+            if part.kind == LINE:
+                todo.extend(_opened(part))
+                continue
+            if part.text == ")" and nesting == 0:
+                break
+            nesting += (part.text == "(") - (part.text == ")")
+            is_rest = macro.is_variadic and len(found) >= len(parameters)
+            if part.text == "," and nesting == 0 and not is_rest:
+                found.append([])
+            else:
+                found[-1].append(part._replace(kind=SPACE, text=" ") if part.kind == NEWLINE else part)
+        else:
+            raise _fault(f"the call of the macro {macro.name} is never closed by ')'", token)
+        found = [stripped(argument) for argument in found]
+        if macro.is_variadic and len(found) == len(parameters) - 1:
+            found.append([])
+        if not parameters and found == [[]]:
+            return []
+        if len(found) != len(parameters):
+            given = "1 argument is" if len(found) == 1 else f"{len(found)} arguments are"
+            raise _fault(f"{given} given to the macro {macro.name}, which takes {len(parameters)}", token)
+        return found
+
+    def substituted(self, macro: Macro, arguments: list[list[Token]], token: Token) -> list[Token]:
+        """The macro's text with its arguments in place, expanded unless they are pasted or made a string."""
+        given = dict(zip(macro.parameters or (), arguments, strict=True))
+        expanded: dict[str, list[Token]] = {}
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise _fault(f"calls of macros are nested more than {DEPTH} deep", token)
+        body: list[Token] = []
+        at = 0
+        texts = [part.text for part in macro.body if part.kind != SPACE]
+        parts = [part for part in macro.body if part.kind != SPACE] if "##" in texts or "#" in texts else macro.body
+        while at < len(parts):
+            part = parts[at]
+            after = parts[at + 1].text if at + 1 < len(parts) else ""
+            if part.text == "#" and after in given:
+                text = "".join(one.text for one in given[after]).replace("\\", "\\\\").replace('"', '\\"')
+                body.append(part._replace(kind=STRING, text=f'"{text}"'))
+                at += 2
+                continue
+            is_pasted = after == "##" or (at > 0 and parts[at - 1].text == "##")
+            if part.kind != NAME or part.text not in given:
+                body.append(part)
+            elif is_pasted:
+                # An empty argument leaves nothing to paste, but its ## must not reach beyond.
+                body.extend(given[part.text] or [part._replace(kind=SPACE, text="")])
+            else:
+                if part.text not in expanded:
+                    expanded[part.text] = self.expand(list(given[part.text]))
+                body.extend(expanded[part.text])
+            at += 1
+        self.depth -= 1
+        return _pasted(body) if "##" in texts else body
+
+
+def _pasted(body: list[Token]) -> list[Token]:
+    """With every ``a ## b`` made one token."""
+    made: list[Token] = []
+    at = 0
+    while at < len(body):
+        part = body[at]
+        if part.text == "##" and made and at + 1 < len(body):
+            while made[-1].kind == SPACE and made[-1].text == " " and len(made) > 1:
+                made.pop()
+            left, right = made.pop(), body[at + 1]
+            joined = list(tokens_of(left.text + right.text, left.file)) or [left]
+            made.extend(left._replace(kind=new.kind, text=new.text) for new in joined)
+            at += 2
+        else:
+            made.append(part)
+            at += 1
+    return [part for part in made if part.text]
+
+
+def _opened(line: Token) -> list[Token]:
+    """The tokens of a whole line, the first last."""
+    return list(tokens_of(line.text, line.file, line.line))[::-1]
+
+
+def _fault(reason: str, token: Token) -> SourceError:
+    return SourceError(reason, token.file, token.line, token.column)

@@ -1,0 +1,221 @@
+"""What every OpenCL C source finds declared: types, constants, feature macros, and the names of the built-ins.
+
+clang's library knows the built-in functions with all their overloads; it wants the types that they are made of, in a
+header of the name below.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import product
+
+from perfmodel.opencl_c.macros import Macro, defined
+from perfmodel.opencl_c.tokens import NAME, Token, stripped, tokens_of
+from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
+
+HEADER_NAME = "opencl-c-base.h"
+STANDARDS = {"CL1.0": 100, "CL1.1": 110, "CL1.2": 120, "CL2.0": 200, "CL3.0": 300}
+
+_C_NAMES = {
+    "uchar": "unsigned char",
+    "ushort": "unsigned short",
+    "uint": "unsigned int",
+    "ulong": "unsigned long",
+}
+_NUMBERS = [scalar for scalar in SCALARS.values() if scalar.name != "bool"]
+
+_EXTENSIONS = """
+cl_khr_fp64 cl_khr_fp16 cl_khr_byte_addressable_store
+cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics
+cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics
+cl_khr_int64_base_atomics cl_khr_int64_extended_atomics
+"""
+
+_TYPES = """
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef unsigned long size_t;
+typedef long ptrdiff_t;
+typedef long intptr_t;
+typedef unsigned long uintptr_t;
+typedef uint cl_mem_fence_flags;
+typedef enum memory_scope { memory_scope_work_item, memory_scope_work_group, memory_scope_device,
+    memory_scope_all_svm_devices, memory_scope_sub_group } memory_scope;
+typedef enum memory_order { memory_order_relaxed, memory_order_acquire = 2, memory_order_release,
+    memory_order_acq_rel, memory_order_seq_cst } memory_order;
+"""
+
+_CONSTANTS = """
+CHAR_BIT 8
+SCHAR_MAX 127
+SCHAR_MIN (-128)
+CHAR_MAX 127
+CHAR_MIN (-128)
+UCHAR_MAX 255
+SHRT_MAX 32767
+SHRT_MIN (-32768)
+USHRT_MAX 65535
+INT_MAX 2147483647
+INT_MIN (-2147483647 - 1)
+UINT_MAX 0xffffffffU
+LONG_MAX 0x7fffffffffffffffL
+LONG_MIN (-0x7fffffffffffffffL - 1)
+ULONG_MAX 0xffffffffffffffffUL
+FLT_DIG 6
+FLT_MANT_DIG 24
+FLT_MAX_10_EXP 38
+FLT_MAX_EXP 128
+FLT_MIN_10_EXP (-37)
+FLT_MIN_EXP (-125)
+FLT_RADIX 2
+FLT_MAX 0x1.fffffep127f
+FLT_MIN 0x1.0p-126f
+FLT_EPSILON 0x1.0p-23f
+DBL_DIG 15
+DBL_MANT_DIG 53
+DBL_MAX_10_EXP 308
+DBL_MAX_EXP 1024
+DBL_MIN_10_EXP (-307)
+DBL_MIN_EXP (-1021)
+DBL_RADIX 2
+DBL_MAX 0x1.fffffffffffffp1023
+DBL_MIN 0x1.0p-1022
+DBL_EPSILON 0x1.0p-52
+HALF_DIG 3
+HALF_MANT_DIG 11
+HALF_MAX_10_EXP 4
+HALF_MAX_EXP 16
+HALF_MIN_10_EXP (-4)
+HALF_MIN_EXP (-13)
+HALF_RADIX 2
+HALF_MAX 0x1.ffcp15h
+HALF_MIN 0x1.0p-14h
+HALF_EPSILON 0x1.0p-10h
+FP_ILOGB0 (-2147483647 - 1)
+FP_ILOGBNAN 2147483647
+MAXFLOAT 0x1.fffffep127f
+HUGE_VALF __builtin_huge_valf()
+HUGE_VAL __builtin_huge_val()
+INFINITY __builtin_inff()
+NAN __builtin_nanf("")
+NULL ((void*)0)
+CLK_LOCAL_MEM_FENCE 1
+CLK_GLOBAL_MEM_FENCE 2
+"""
+
+_MATHEMATICAL = {
+    "E": "2.718281828459045235360287471352662",
+    "LOG2E": "1.442695040888963407359924681001892",
+    "LOG10E": "0.434294481903251827651128918916605",
+    "LN2": "0.693147180559945309417232121458177",
+    "LN10": "2.302585092994045684017991454684364",
+    "PI": "3.141592653589793238462643383279503",
+    "PI_2": "1.570796326794896619231321691639751",
+    "PI_4": "0.785398163397448309615660845819876",
+    "1_PI": "0.318309886183790671537767526745029",
+    "2_PI": "0.636619772367581343075535053490057",
+    "2_SQRTPI": "1.128379167095512573896158903121545",
+    "SQRT2": "1.414213562373095048801688724209698",
+    "SQRT1_2": "0.707106781186547524400844362104849",
+}
+
+_FEATURES = """
+CL_VERSION_1_0 100
+CL_VERSION_1_1 110
+CL_VERSION_1_2 120
+CL_VERSION_2_0 200
+CL_VERSION_3_0 300
+__OPENCL_VERSION__ 300
+__ENDIAN_LITTLE__ 1
+FP_FAST_FMAF 1
+FP_FAST_FMA 1
+__kernel_exec(X,typen) __kernel __attribute__((work_group_size_hint(X,1,1))) __attribute__((vec_type_hint(typen)))
+"""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_HALF_AND_NATIVE = "cos divide exp exp2 exp10 log log2 log10 powr recip rsqrt sin sqrt tan"
+
+BUILTINS = _names(
+    """
+    get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_groups get_group_id
+    get_global_offset get_enqueued_local_size get_global_linear_id get_local_linear_id
+    acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf
+    exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log log2
+    log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin
+    sincos sinh sinpi sqrt tan tanh tanpi tgamma trunc
+    abs abs_diff add_sat hadd rhadd clamp clz ctz mad_hi mad_sat max min mul_hi rotate sub_sat upsample popcount
+    mad24 mul24
+    degrees mix radians step smoothstep sign
+    cross dot distance length normalize fast_distance fast_length fast_normalize
+    isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isfinite isinf isnan isnormal
+    isordered isunordered signbit any all bitselect select
+    barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
+    shuffle shuffle2 vload_half vstore_half vstore_half_rte vstore_half_rtz vstore_half_rtp vstore_half_rtn
+    """
+) | {f"{kind}_{name}" for kind in ("half", "native") for name in _HALF_AND_NATIVE.split()}
+
+_BUILTIN_PATTERN = re.compile(
+    r"""as_\w+ | convert_[a-z]+\d*(?:_sat)?(?:_rt[eznp])?
+    | vload(?:2|3|4|8|16) | vstore(?:2|3|4|8|16)
+    | vloada?_half(?:2|3|4|8|16)? | vstorea?_half(?:2|3|4|8|16)?(?:_rt[eznp])?
+    | atom(?:ic)?_(?:add|sub|xchg|inc|dec|cmpxchg|min|max|and|or|xor)""",
+    re.VERBOSE,
+)
+
+
+def is_builtin(name: str) -> bool:
+    return name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) is not None
+
+
+@cache
+def predefined(standard: str) -> dict[str, Macro]:
+    """The macros that a compiler defines by itself; not to be changed."""
+    lines = _CONSTANTS.strip().splitlines() + _FEATURES.strip().splitlines()
+    lines.append(f"__OPENCL_C_VERSION__ {STANDARDS[standard]}")
+    lines += [f"{name} 1" for name in _EXTENSIONS.split()]
+    for name, value in _MATHEMATICAL.items():
+        lines += [f"M_{name} {value}", f"M_{name}_F {value}f", f"M_{name}_H {value}h"]
+    macros = [defined(stripped(list(tokens_of(line, ""))), Token(NAME, "define", "", 0, 0)) for line in lines]
+    return {macro.name: macro for macro in macros}
+
+
+@cache
+def _typedefs() -> str:
+    # clang's library shows the built-ins of an extension only where its macro is there.
+    lines = [f"#define {name} 1" for name in (*_EXTENSIONS.split(), "__opencl_c_fp64", "__opencl_c_int64")]
+    lines += [f"typedef {c_name} {name};" for name, c_name in _C_NAMES.items()] + [_TYPES]
+    lines += [
+        f"typedef {scalar.name} {scalar.name}{width} __attribute__((ext_vector_type({width})));"
+        for scalar, width in product(_NUMBERS, WIDTHS)
+    ]
+    return "\n".join(lines)
+
+
+@cache
+def _reinterpretations(name: str) -> str:
+    """The overloads of ``as_<name>``: from every type of the same size."""
+    sized: list[tuple[str, int]] = []
+    for scalar in _NUMBERS:
+        sized += [(f"{scalar.name}{_written(width)}", _bytes(scalar, width)) for width in (1, *WIDTHS)]
+    size = dict(sized).get(name)
+    overloads = [f"{name} __attribute__((overloadable)) as_{name}({one});" for one, bytes_ in sized if bytes_ == size]
+    return "\n".join(overloads)
+
+
+def header(source: str) -> str:
+    """The header for `source`; of the many reinterpretations it declares only those that the source names."""
+    used = sorted(set(re.findall(r"\bas_(\w+)\s*\(", source)))
+    return "\n".join([_typedefs(), *map(_reinterpretations, used)])
+
+
+def _written(width: int) -> str:
+    return "" if width == 1 else str(width)
+
+
+def _bytes(scalar: Scalar, width: int) -> int:
+    return scalar.size * (4 if width == 3 else width)

@@ -1,0 +1,281 @@
+"""The arithmetic of a lowered kernel's blocks, by kind and type, as `OperationCount` counts it for every program.
+
+What work-items compute to know where and whether to work is left out, as for Loopy programs: whole numbers that
+follow from sizes and coordinates alone and end in addresses or conditions. They are kept apart as index arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.builtins import operations as operations_of_builtin
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, width_of
+
+Operations = Counter[tuple[str, str]]
+
+_KINDS = {
+    "+": "add",
+    "-": "add",
+    "*": "mul",
+    "/": "div",
+    "%": "mod",
+    "&": "bitwise",
+    "|": "bitwise",
+    "^": "bitwise",
+    "<<": "shift",
+    ">>": "shift",
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "compare"),
+}
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+@dataclass(frozen=True)
+class BlockOperations:
+    """Of one execution of a block: what is computed from data or for results, and index arithmetic."""
+
+    values: Operations
+    indices: Operations
+
+
+class KernelOperations:
+    """Which of a kernel's operations count, and how many each block has.
+
+    Attributes:
+        of_data: registers whose values depend on what is in memory.
+        of_values: registers whose values end in memory, or decide on data.
+    """
+
+    def __init__(self, kernel: low.LoweredKernel) -> None:
+        self.kernel = kernel
+        self.steps = frozenset(block.number for block in _steps(kernel.body))
+        self.assigned: dict[low.Register, list[low.Expression]] = {}
+        for block in self.blocks:
+            for statement in block.statements:
+                if isinstance(statement, low.Assign):
+                    self.assigned.setdefault(statement.register, []).append(statement.value)
+        self.of_data = self._of_data()
+        self.of_values = self._of_values()
+
+    @cached_property
+    def blocks(self) -> tuple[low.Straight, ...]:
+        return tuple(low.straights(self.kernel.body))
+
+    def depends_on_data(self, expression: low.Expression) -> bool:
+        return any(
+            isinstance(part, low.Load) or (isinstance(part, low.Read) and part.register in self.of_data)
+            for part in low.walk(expression)
+        )
+
+    def _of_data(self) -> frozenset[low.Register]:
+        found = {
+            statement.result
+            for block in self.blocks
+            for statement in block.statements
+            if isinstance(statement, low.Atomic) and statement.result is not None
+        }
+        self.of_data = frozenset(found)
+        while True:
+            more = {
+                register
+                for register, values in self.assigned.items()
+                if register not in found and any(map(self.depends_on_data, values))
+            }
+            if not more:
+                return self.of_data
+            found |= more
+            self.of_data = frozenset(found)
+
+    def _of_values(self) -> frozenset[low.Register]:
+        found: set[low.Register] = set()
+        waiting = [
+            expression
+            for block in self.blocks
+            for statement in block.statements
+            if isinstance(statement, low.Store | low.Atomic)
+            for expression in low.expressions_of(statement)[1:]
+        ]
+        waiting += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
+        while waiting:
+            for register in _read_for_value(waiting.pop()):
+                if register not in found:
+                    found.add(register)
+                    waiting += self.assigned.get(register, [])
+        return frozenset(found)
+
+    def counts(self, register: low.Register) -> bool:
+        """Whether what is computed for a register counts."""
+        return register in self.of_values or register in self.of_data
+
+    def is_private(self, register: low.Register) -> bool:
+        """Whether a register is a variable of the source that values are computed with."""
+        return register.parameter is None and not register.name.startswith("_") and self.counts(register)
+
+    def of(self, block: low.Straight) -> BlockOperations:
+        values, indices = Operations(), Operations()
+        for statement in block.statements:
+            match statement:
+                case low.Assign():
+                    # Loops count their turns, even where something is computed from the counter.
+                    is_control = block.number in self.steps and statement.register not in self.of_data
+                    counts = self.counts(statement.register) and not is_control
+                    _Counter(values if counts else indices, indices).count(statement.value)
+                case low.Store():
+                    _Counter(values, indices).count_address(statement.pointer)
+                    _Counter(values, indices).count(statement.value)
+                case low.Atomic():
+                    counter = _Counter(values, indices)
+                    counter.count_address(statement.pointer)
+                    for operand in statement.operands:
+                        counter.count(operand)
+        return BlockOperations(+values, +indices)
+
+
+class _Counter:
+    def __init__(self, found: Operations, indices: Operations) -> None:
+        self.found, self.indices = found, indices
+
+    def count_address(self, pointer: low.Expression) -> None:
+        """Whole numbers in an address are index arithmetic, whatever they depend on."""
+        _Counter(self.indices, self.indices).count(pointer, floats=self.found)
+
+    def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
+        for kind, dtype, times, is_float in own_operations(expression):
+            (floats if floats is not None and is_float else self.found)[kind, dtype] += times
+        for part in self.parts(expression):
+            if isinstance(part, low.Load):
+                self.count_address(part.pointer)
+            else:
+                self.count(part, floats)
+
+    def parts(self, expression: low.Expression) -> list[low.Expression]:
+        if isinstance(expression, low.Load):
+            self.count_address(expression.pointer)
+            return []
+        if is_sum(expression):
+            return summands(expression)
+        if is_product(expression):
+            return factors(expression)
+        return list(low.parts(expression))
+
+
+def own_operations(expression: low.Expression) -> Iterator[tuple[str, str, int, bool]]:
+    """What an expression does itself, without its operands: (kind, type, times, whether of floats)."""
+    match expression:
+        case low.Binary() if is_sum(expression):
+            yield from _joined(summands(expression), expression, "add")
+        case low.Binary() if is_product(expression):
+            yield from _joined(factors(expression), expression, "mul")
+        case low.Binary():
+            if expression.type == BOOL and expression.operator not in _COMPARISONS:
+                return  # joins conditions
+            type_ = expression.left.type
+            if isinstance(type_, Pointer) or type_ == BOOL or is_constant(expression):
+                return
+            element = element_of(type_)
+            yield _KINDS[expression.operator], element.dtype, width_of(type_), element.is_float
+        case low.Unary(operator="~"):
+            element = element_of(expression.type)
+            yield "bitwise", element.dtype, width_of(expression.type), False
+        case low.Call():
+            types = tuple(argument.type for argument in expression.arguments)
+            result = expression.type
+            # What a comparison of floats gives is an int; it is an operation of floats.
+            typed = types[0] if types and _is_number(types[0]) and not _is_float(result) else result
+            if _is_number(typed):
+                element = element_of(typed)
+                for kind, times in operations_of_builtin(expression.function, types):
+                    yield kind, element.dtype, times, element.is_float
+
+
+def _joined(
+    operands: list[low.Expression], expression: low.Expression, kind: str
+) -> Iterator[tuple[str, str, int, bool]]:
+    """Operations that join operands from left to right; those of constants alone cost nothing."""
+    element, width = element_of(expression.type), width_of(expression.type)
+    leading = 0
+    while leading < len(operands) and is_constant(operands[leading]):
+        leading += 1
+    joins = len(operands) - max(leading, 1)
+    if kind == "add":
+        fused = min(joins, sum(is_multiplication(operand) for operand in operands))
+        yield "madd", element.dtype, fused * width, element.is_float
+        yield "mul", element.dtype, -fused * width, element.is_float
+        joins -= fused
+    yield kind, element.dtype, joins * width, element.is_float
+
+
+def is_sum(expression: low.Expression) -> bool:
+    return isinstance(expression, low.Binary) and expression.operator in "+-" and _is_number(expression.type)
+
+
+def is_product(expression: low.Expression) -> bool:
+    return isinstance(expression, low.Binary) and expression.operator == "*"
+
+
+def summands(expression: low.Expression) -> list[low.Expression]:
+    """What is added up in one type, from left to right; a change of sign is no operation."""
+    if isinstance(expression, low.Binary) and is_sum(expression):
+        return [*summands(expression.left), *summands(expression.right)]
+    if isinstance(expression, low.Unary) and expression.operator == "-" and is_sum(expression.operand):
+        return summands(expression.operand)
+    return [expression]
+
+
+def factors(expression: low.Expression) -> list[low.Expression]:
+    """What is multiplied in one type, without factors of one and minus one."""
+    if isinstance(expression, low.Unary) and expression.operator == "-":
+        return factors(expression.operand)
+    if isinstance(expression, low.Binary) and expression.operator == "*":
+        return [*factors(expression.left), *factors(expression.right)]
+    if isinstance(expression, low.Constant) and expression.value in (1, -1):
+        return []
+    return [expression]
+
+
+def is_multiplication(expression: low.Expression) -> bool:
+    while isinstance(expression, low.Unary) and expression.operator == "-":
+        expression = expression.operand
+    if not is_product(expression):
+        return False
+    operands = factors(expression)
+    return len(operands) > 1 and not all(map(is_constant, operands))
+
+
+def is_constant(expression: low.Expression) -> bool:
+    return all(isinstance(part, low.Constant) or low.parts(part) for part in low.walk(expression)) and not any(
+        isinstance(part, low.Load | low.WorkItem | low.Call) for part in low.walk(expression)
+    )
+
+
+def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
+    """Registers that an expression's value is computed from, not only its addresses."""
+    if isinstance(expression, low.Read):
+        yield expression.register
+    elif not isinstance(expression, low.Load):
+        for part in low.parts(expression):
+            yield from _read_for_value(part)
+
+
+def _steps(body: tuple[low.Statement, ...]) -> Iterator[low.Straight]:
+    """The blocks that loops end their turns with."""
+    for statement in body:
+        match statement:
+            case low.If():
+                yield from _steps((*statement.then, *statement.otherwise))
+            case low.Loop():
+                yield from low.straights(statement.step)
+                yield from _steps((*statement.test, *statement.body))
+            case low.Scope():
+                yield from _steps(statement.body)
+
+
+def _is_number(type_: object) -> bool:
+    return isinstance(type_, Scalar | Vector)
+
+
+def _is_float(type_: object) -> bool:
+    return isinstance(type_, Scalar | Vector) and element_of(type_).is_float

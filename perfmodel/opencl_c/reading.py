@@ -1,0 +1,217 @@
+"""Reads OpenCL C: preprocessed here, parsed and typed by clang, handed on as `perfmodel.opencl_c.syntax`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c import clang_tree as ct
+from perfmodel.opencl_c import conditions
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.build_options import BuildOptions
+from perfmodel.opencl_c.clang_tree import Item, Tree
+from perfmodel.opencl_c.opencl_header import HEADER_NAME, header, predefined
+from perfmodel.opencl_c.preprocessing import Expanded, preprocess
+from perfmodel.opencl_c.reading_expressions import Expressions
+from perfmodel.opencl_c.reading_scope import Scope
+from perfmodel.opencl_c.reading_statements import Statements
+from perfmodel.opencl_c.reading_types import Types
+from perfmodel.opencl_c.refusals import check_nesting, refuse_unsupported
+from perfmodel.opencl_c.tokens import tokens_of, without_spaces
+
+# Names that no file on disk has: clang finds them in memory alone.
+_FOLDER = "/perfmodel.opencl_c"
+_SOURCE = f"{_FOLDER}/source.cl"
+_HEADER = f"{_FOLDER}/{HEADER_NAME}"
+
+_ARGUMENTS = (
+    *("-x", "cl", "-target", "spir64-unknown-unknown", "-undef", "-nostdinc", "-w", "-ferror-limit=1"),
+    *("-fbracket-depth=200", f"-I{_FOLDER}"),
+)
+_HINT = re.compile(
+    r"__attribute__\s*\(\s*\(\s*(?:__)?opencl_unroll_hint(?:__)?\s*(?:\(([^()]*)\))?\s*\)\s*\)",
+)
+_WORK_GROUP = re.compile(r"(?:__)?reqd_work_group_size(?:__)?\s*\((.*)\)", re.DOTALL)
+
+_REMEDIES = (
+    (r"use of undeclared identifier '(\w+)'", "declare it, or define it by a build option such as -D{0}=1"),
+    (r"unknown type name '(\w+)'", "define the type, or give it by a build option such as -D{0}=float"),
+    (r"implicit declaration of function '(\w+)'", "define {0} before it is called"),
+    (r"variable length arrays", "give the array a constant length, for instance by a macro"),
+    (r"bit-fields are not supported", "use shifts and masks"),
+    (r"variadic arguments are not allowed", "give every argument a parameter"),
+    (r"pointers to functions|taking address of function", "call functions by their names"),
+    (r"program scope variable must reside in constant", "write __constant before it"),
+    (r"call to '(\w+)' is ambiguous", "convert the arguments to the very types of one overload"),
+)
+
+
+def read(
+    source: str,
+    build_options: Sequence[str] = (),
+    folders: Sequence[str | Path] = (),
+    file: str = "kernel.cl",
+) -> sx.Unit:
+    """The functions and tables of an OpenCL C source, typed.
+
+    Args:
+        build_options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
+            change nothing here.
+        folders: where includes are searched, before those of ``-I``; nothing else is ever read.
+        file: what the source is called in errors and places.
+
+    Raises:
+        SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
+    """
+    options = BuildOptions.of(build_options)
+    searched = [*map(Path, folders), *options.folders]
+    text = preprocess(source, file, options.macros(predefined(options.standard)), searched)
+    unrolls = _unrolls(text)
+    check_nesting(text)
+    refuse_unsupported(text)
+    tree = _parsed(text, options)
+    scope = Scope(tree, text, Types(tree, text))
+    return _Program(scope, unrolls).read()
+
+
+def _unrolls(text: Expanded) -> dict[int, int]:
+    """The factors of loops by their offsets; their attributes are taken out of the text, which keeps its length."""
+    found = list(text.unrolls)
+    for match in _HINT.finditer(text.text):
+        tokens = without_spaces(list(tokens_of(match.group(1) or "0", "")))
+        place = tokens[0]._replace(**text.place(match.start())._asdict())
+        found.append((match.end(), conditions.evaluate(tokens, place)))
+    text.text = _HINT.sub(lambda match: " " * len(match.group()), text.text)
+    return {_next(text.text, offset): factor for offset, factor in found}
+
+
+def _next(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset].isspace():
+        offset += 1
+    return offset
+
+
+def _parsed(text: Expanded, options: BuildOptions) -> Tree:
+    arguments = [*_ARGUMENTS, f"-cl-std={options.standard}"]
+    if options.has_single_constants:
+        arguments.append("-cl-single-precision-constant")
+    if options.standard != "CL2.0":
+        arguments.append("-D__opencl_c_named_address_space_builtins")
+    files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
+    try:
+        unit = ct.index().parse(_SOURCE, arguments, files)
+    except TranslationUnitLoadError:
+        raise SourceError("clang cannot parse the source at all", *text.place(0)) from None
+    _raise_first(unit, text)
+    return Tree(unit, _SOURCE, len(text.text))
+
+
+def _raise_first(unit: TranslationUnit, text: Expanded) -> None:
+    for diagnostic in unit.diagnostics:
+        if diagnostic.severity >= Diagnostic.Error:
+            location = diagnostic.location
+            is_ours = location.file is not None and location.file.name == _SOURCE
+            raise text.fault(_reason(diagnostic.spelling), location.offset if is_ours else 0)
+
+
+def _reason(message: str) -> str:
+    for pattern, remedy in _REMEDIES:
+        found = re.search(pattern, message)
+        if found:
+            return f"{message}; {remedy.format(*found.groups())}"
+    return message
+
+
+class _Program:
+    """The functions of a source: their heads first, since they call one another."""
+
+    def __init__(self, scope: Scope, unrolls: dict[int, int]) -> None:
+        self.scope = scope
+        self.expressions = Expressions(scope)
+        self.statements = Statements(scope, self.expressions, unrolls)
+        self.bodies: list[tuple[sx.Function, Item]] = []
+        self.functions: dict[str, sx.Function] = {}
+
+    def read(self) -> sx.Unit:
+        scope = self.scope
+        for cursor in scope.tree.top():
+            if cursor.kind == ct.VAR_DECL:
+                scope.tables.append(self.statements.variable(scope.tree.item(cursor)))
+            elif cursor.kind == ct.FUNCTION_DECL:
+                self.head(scope.tree.item(cursor))
+        for function, body in self.bodies:
+            scope.function = function.name
+            function.body = self.statements.compound(body)
+        self.refuse_recursion()
+        return sx.Unit(self.functions, tuple(scope.tables), scope.types.records)
+
+    def head(self, item: Item) -> None:
+        scope = self.scope
+        if not item.children or item.children[-1].kind != ct.COMPOUND_STMT:
+            return
+        name = scope.tree.spelling(item.cursor)
+        if name in self.functions:
+            raise scope.fault(f"there are two functions {name}; perfmodel does not support overloading", item)
+        attributes = [scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES]
+        raw = scope.tree.library.clang_getCursorType(item.cursor)
+        result = scope.types.of(scope.tree.library.clang_getResultType(raw), item.start)
+        parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.PARM_DECL)
+        is_kernel = any(attribute in ("kernel", "__kernel") for attribute in attributes)
+        place = scope.text.place(item.start + self.name_offset(item, name))
+        function = sx.Function(name, result, parameters, is_kernel, place)
+        function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
+        self.functions[name] = function
+        scope.functions[ct.key_of(item.cursor)] = function
+        self.bodies.append((function, item.children[-1]))
+
+    def name_offset(self, item: Item, name: str) -> int:
+        found = re.search(rf"\b{re.escape(name)}\s*\(", self.scope.slice(item))
+        return found.start() if found else 0
+
+    def parameter(self, item: Item) -> sx.Variable:
+        scope, library = self.scope, self.scope.tree.library
+        raw = library.clang_getCursorType(item.cursor)
+        type_ = scope.types.of(raw, item.start)
+        if isinstance(type_, ts.Array):
+            # libclang shows the array that was written; what is passed is its address.
+            element = library.clang_getElementType(library.clang_getCanonicalType(raw))
+            type_ = ts.Pointer(type_.element, scope.types.space_of(element))
+        name = scope.tree.spelling(item.cursor)
+        variable = sx.Variable(name, type_, "private", scope.place(item), is_parameter=True)
+        scope.variables[ct.key_of(item.cursor)] = variable
+        return variable
+
+    def work_group(self, attribute: str, item: Item) -> tuple[int, int, int] | None:
+        found = _WORK_GROUP.fullmatch(attribute)
+        if not found:
+            return None
+        sizes = []
+        for part in found.group(1).split(","):
+            tokens = without_spaces(list(tokens_of(part, "")))
+            sizes.append(conditions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict())))
+        return sizes[0], sizes[1], sizes[2]
+
+    def refuse_recursion(self) -> None:
+        """A function that calls itself, be it through others, has no bound on its stack: OpenCL C forbids it."""
+        calls = self.scope.calls
+        finished: set[str] = set()
+        for start in calls:
+            path = [start]
+            waiting = [iter(calls.get(start, {}))]
+            while path:
+                callee = next(waiting[-1], None)
+                if callee is None:
+                    waiting.pop()
+                    finished.add(path.pop())
+                elif callee in path:
+                    cycle = " -> ".join([*path[path.index(callee) :], callee])
+                    reason = f"functions call themselves, which OpenCL C forbids ({cycle}); use a loop"
+                    raise self.scope.fault(reason, calls[path[-1]][callee])
+                elif callee not in finished:
+                    path.append(callee)
+                    waiting.append(iter(calls.get(callee, {})))

@@ -1,0 +1,354 @@
+"""Expressions of clang's tree as those of `perfmodel.opencl_c.syntax`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from perfmodel.opencl_c import clang_tree as ct
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.clang_tree import Item
+from perfmodel.opencl_c.conditions import character, integer
+from perfmodel.opencl_c.opencl_header import is_builtin
+from perfmodel.opencl_c.reading_constants import rounded
+from perfmodel.opencl_c.reading_initializers import Initializers
+from perfmodel.opencl_c.reading_scope import Scope
+
+# clang's numbers of the operators.
+_ARITHMETIC = ["*", "/", "%", "+", "-", "<<", ">>"]
+_BINARY = dict(enumerate([*_ARITHMETIC, "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|"], 3))
+_LOGICAL = {20: "&&", 21: "||"}
+_ASSIGN, _COMMA = 22, 33
+_COMPOUND = dict(enumerate([*_ARITHMETIC, "&", "^", "|"], 23))
+_STEPS = {1: (1, True), 2: (-1, True), 3: (1, False), 4: (-1, False)}
+_ADDRESS, _DEREFERENCE, _PLUS = 5, 6, 7
+_UNARY = {8: "-", 9: "~", 10: "!"}
+
+_SPECIAL_VALUES = {"nan": float("nan"), "inf": float("inf"), "huge_val": float("inf")}
+_SPECIAL = re.compile(r"__builtin_(nan|inf|huge_val)[fl]?")
+
+_WIDENING = frozenset(["min", "max", "clamp", "mix", "step", "smoothstep", "fmin", "fmax", "ldexp"])
+"""Built-ins that take a scalar for any vector's every component."""
+
+_SWIZZLE = re.compile(r"\s*(?:\.|->)\s*(\w+)\s*")
+_HALVES: dict[str, Callable[[int], tuple[int, ...]]] = {
+    "lo": lambda width: tuple(range(width // 2)),
+    "hi": lambda width: tuple(range(width // 2, width)),
+    "even": lambda width: tuple(range(0, width, 2)),
+    "odd": lambda width: tuple(range(1, width, 2)),
+}
+
+
+class Expressions:
+    """Reads expressions; every conversion that clang makes silently becomes a `Convert`."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.initializers = Initializers(scope, self)
+        self.callees: dict[int, sx.Function | str] = {}
+        self.readers: dict[int, Callable[[Item], sx.Expression]] = {
+            ct.UNEXPOSED_EXPR: self.implicit,
+            ct.PAREN_EXPR: self.inner,
+            ct.DECL_REF_EXPR: self.name,
+            ct.INTEGER_LITERAL: self.integer,
+            ct.FLOATING_LITERAL: self.floating,
+            ct.CHARACTER_LITERAL: self.character,
+            ct.BOOL_LITERAL: self.truth,
+            ct.SIZE_EXPR: self.size,
+            ct.UNARY_OPERATOR: self.unary,
+            ct.BINARY_OPERATOR: self.binary,
+            ct.COMPOUND_ASSIGNMENT: self.compound_assignment,
+            ct.CONDITIONAL_OPERATOR: self.conditional,
+            ct.CAST_EXPR: self.cast,
+            ct.MEMBER_REF_EXPR: self.member,
+            ct.SUBSCRIPT_EXPR: self.subscript,
+            ct.CALL_EXPR: self.call,
+            ct.COMPOUND_LITERAL: self.compound_literal,
+            ct.INIT_LIST: self.braced,
+        }
+
+    def read(self, item: Item) -> sx.Expression:
+        scope = self.scope
+        scope.enter(item.start)
+        children = item.children
+        while len(children) == 1 and children[0].kind == item.kind != ct.UNEXPOSED_EXPR:
+            # clang wraps constants of cases and enums in an expression of the same kind and extent.
+            if (children[0].start, children[0].end) != (item.start, item.end):
+                break
+            item = children[0]
+            children = item.children
+        reader = self.readers.get(item.kind)
+        if reader is None:
+            raise scope.fault(self.refusal(item), item)
+        expression = reader(item)
+        scope.depth -= 1
+        return expression
+
+    def refusal(self, item: Item) -> str:
+        text = self.scope.slice(item)
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        if item.kind == ct.STRING_LITERAL:
+            return f"the kernel uses the string {shown}, and perfmodel does not support strings; use an array of char"
+        if item.kind == ct.BLOCK_EXPR:
+            return "the kernel uses a block (^), which perfmodel does not support; use a function"
+        return f"perfmodel cannot read the expression {shown!r}; write it with plain operators"
+
+    def converted(self, expression: sx.Expression, type_: ts.Type, place: sx.Place | None = None) -> sx.Expression:
+        if expression.type == type_:
+            return expression
+        return sx.Convert(type_, place or expression.place, expression)
+
+    # --- names and numbers
+
+    def name(self, item: Item) -> sx.Expression:
+        scope = self.scope
+        referenced = scope.tree.library.clang_getCursorReferenced(item.cursor)
+        if referenced.kind == ct.ENUM_CONSTANT:
+            value = scope.tree.library.clang_getEnumConstantDeclValue(referenced)
+            return sx.Constant(scope.type(item), scope.place(item), value)
+        if referenced.kind == ct.FUNCTION_DECL:
+            name = scope.tree.spelling(referenced)
+            raise scope.fault(f"the kernel uses the function {name} as a value; call it by its name instead", item)
+        variable = scope.variable(referenced, item.start)
+        return sx.Name(variable.type, scope.place(item), variable)
+
+    def integer(self, item: Item) -> sx.Expression:
+        return sx.Constant(self.scope.type(item), self.scope.place(item), integer(self.scope.slice(item)))
+
+    def floating(self, item: Item) -> sx.Expression:
+        type_ = self.scope.type(item)
+        text = self.scope.slice(item).lower()
+        is_hexadecimal = text.startswith("0x")
+        digits = text.rstrip("lh" if is_hexadecimal and "p" not in text else "flh")
+        try:
+            value = float.fromhex(digits) if is_hexadecimal else float(digits)
+        except OverflowError:
+            value = float("inf")
+        return sx.Constant(type_, self.scope.place(item), rounded(value, type_))
+
+    def character(self, item: Item) -> sx.Expression:
+        text = self.scope.slice(item)
+        try:
+            value = character(text)
+        except ValueError:
+            raise self.scope.fault(f"{text} is no single character; write its number", item) from None
+        return sx.Constant(self.scope.type(item), self.scope.place(item), value)
+
+    def truth(self, item: Item) -> sx.Expression:
+        return sx.Constant(self.scope.type(item), self.scope.place(item), int(self.scope.slice(item) == "true"))
+
+    def size(self, item: Item) -> sx.Expression:
+        value = self.scope.tree.integer(item.cursor)
+        if value is None:
+            raise self.scope.fault(self.refusal(item), item)
+        return sx.Constant(self.scope.type(item), self.scope.place(item), value)
+
+    # --- conversions, vectors
+
+    def inner(self, item: Item) -> sx.Expression:
+        return self.read(item.children[-1])
+
+    def implicit(self, item: Item) -> sx.Expression:
+        """A conversion, unless more text belongs to it than to its operand: then components of a vector."""
+        if len(item.children) != 1:
+            raise self.scope.fault(self.refusal(item), item)
+        child = item.children[0]
+        if child.start == item.start and child.end < item.end:
+            found = _SWIZZLE.fullmatch(self.scope.text.text, child.end, item.end)
+            if found:
+                return self.swizzle(item, found.group(1))
+        expression = self.read(child)
+        type_ = self.scope.type(item)
+        if isinstance(expression.type, ts.Array) and isinstance(type_, ts.Pointer):
+            return sx.Decay(type_, expression.place, expression)
+        if isinstance(type_, ts.Array):
+            # An array that is a parameter: libclang shows it as it was written, but it is a pointer.
+            return expression
+        return self.converted(expression, type_)
+
+    def swizzle(self, item: Item, letters: str) -> sx.Expression:
+        place = self.scope.place(item)
+        vector = self.read(item.children[0])
+        if isinstance(vector.type, ts.Pointer):
+            vector = sx.Dereference(vector.type.target, place, vector)
+        if not isinstance(vector.type, ts.Vector):
+            raise self.scope.fault(self.refusal(item), item)
+        return sx.Swizzle(self.scope.type(item), place, vector, _components(letters, vector.type.width))
+
+    def cast(self, item: Item) -> sx.Expression:
+        expression = self.read(item.children[-1])
+        type_ = self.scope.type(item)
+        return expression if type_ == ts.VOID else self.converted(expression, type_, self.scope.place(item))
+
+    def compound_literal(self, item: Item) -> sx.Expression:
+        type_, place, braces = self.scope.type(item), self.scope.place(item), item.children[-1]
+        if isinstance(type_, ts.Vector):
+            return self.vector(type_, braces.children, place)
+        if isinstance(type_, ts.Array | ts.Record):
+            return sx.CompoundLiteral(type_, place, self.initializers.read(type_, braces))
+        return self.converted(self.read(braces), type_)
+
+    def braced(self, item: Item) -> sx.Expression:
+        """``{…}`` of a vector or of a single number."""
+        type_, place = self.scope.type(item), self.scope.place(item)
+        if isinstance(type_, ts.Vector):
+            return self.vector(type_, item.children, place)
+        if len(item.children) == 1 and isinstance(type_, ts.Scalar | ts.Pointer):
+            return self.converted(self.read(item.children[0]), type_)
+        raise self.scope.fault(self.refusal(item), item)
+
+    def vector(self, type_: ts.Vector, items: list[Item], place: sx.Place) -> sx.Expression:
+        parts = [self.read(child) for child in items]
+        if len(parts) == 1 and parts[0].type == type_:
+            return parts[0]
+        parts = [self.converted(part, ts.like(part.type, type_.element)) for part in parts]
+        missing = type_.width - sum(ts.width_of(part.type) for part in parts)
+        parts += [sx.Constant(type_.element, place, 0)] * missing
+        return sx.VectorLiteral(type_, place, tuple(parts))
+
+    # --- operators
+
+    def unary(self, item: Item) -> sx.Expression:
+        scope = self.scope
+        kind = scope.tree.library.clang_getCursorUnaryOperatorKind(item.cursor)
+        operand = self.read(item.children[0])
+        if kind == _PLUS:
+            return operand
+        type_, place = scope.type(item), scope.place(item)
+        if kind in _STEPS:
+            return sx.Increment(operand.type, place, operand, *_STEPS[kind])
+        if kind == _ADDRESS:
+            return sx.AddressOf(type_, place, operand)
+        if kind == _DEREFERENCE:
+            return sx.Dereference(type_, place, operand)
+        if kind not in _UNARY:
+            raise scope.fault(self.refusal(item), item)
+        return sx.Unary(type_, place, _UNARY[kind], operand)
+
+    def binary(self, item: Item) -> sx.Expression:
+        scope = self.scope
+        kind = scope.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)
+        type_, place = scope.type(item), scope.place(item)
+        left, right = self.read(item.children[0]), self.read(item.children[1])
+        if kind == _ASSIGN:
+            return sx.Assign(left.type, place, left, right)
+        if kind == _COMMA:
+            return sx.Comma(right.type, place, left, right)
+        if kind in _LOGICAL:
+            return sx.Logical(type_, place, _LOGICAL[kind], left, right)
+        sign = _BINARY.get(kind)
+        if sign is None or sign == "<=>":
+            raise scope.fault(self.refusal(item), item)
+        if sign in ("+", "-") and (isinstance(left.type, ts.Pointer) or isinstance(right.type, ts.Pointer)):
+            return self.pointer_arithmetic(sign, left, right, place)
+        return sx.Binary(type_, place, sign, left, right)
+
+    def pointer_arithmetic(
+        self, sign: str, left: sx.Expression, right: sx.Expression, place: sx.Place
+    ) -> sx.Expression:
+        if not isinstance(left.type, ts.Pointer):
+            left, right = right, left
+        elif isinstance(right.type, ts.Pointer):
+            return sx.PointerDifference(ts.LONG, place, left, right)
+        if sign == "-":
+            right = sx.Unary(ts.LONG, right.place, "-", self.converted(right, ts.LONG))
+        return sx.Shift(left.type, place, left, right)
+
+    def compound_assignment(self, item: Item) -> sx.Expression:
+        scope = self.scope
+        sign = _COMPOUND[scope.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)]
+        target, value = self.read(item.children[0]), self.read(item.children[1])
+        computed = value.type
+        if isinstance(target.type, ts.Pointer | ts.Vector):
+            computed = target.type
+        elif sign in ("<<", ">>"):
+            computed = _promoted(target.type)
+        return sx.CompoundAssign(target.type, scope.place(item), sign, target, value, computed)
+
+    def conditional(self, item: Item) -> sx.Expression:
+        condition, then, otherwise = (self.read(child) for child in item.children)
+        return sx.Conditional(then.type, self.scope.place(item), condition, then, otherwise)
+
+    # --- memory
+
+    def member(self, item: Item) -> sx.Expression:
+        place = self.scope.place(item)
+        record = self.read(item.children[0])
+        if isinstance(record.type, ts.Pointer):
+            record = sx.Dereference(record.type.target, place, record)
+        return sx.Member(self.scope.type(item), place, record, self.scope.tree.spelling(item.cursor))
+
+    def subscript(self, item: Item) -> sx.Expression:
+        scope, place = self.scope, self.scope.place(item)
+        base, index = self.read(item.children[0]), self.read(item.children[1])
+        if isinstance(index.type, ts.Pointer | ts.Vector):
+            base, index = index, base
+        if isinstance(base.type, ts.Pointer):
+            return sx.Dereference(base.type.target, place, sx.Shift(base.type, place, base, index))
+        value = scope.tree.integer(item.children[1].cursor)
+        if not isinstance(base.type, ts.Vector) or value is None:
+            raise scope.fault("a component of a vector is chosen by a variable index; use an array instead", item)
+        if not 0 <= value < base.type.width:
+            raise scope.fault(f"a {base.type} has no component {value}", item)
+        return sx.Swizzle(base.type.element, place, base, (value,))
+
+    # --- calls
+
+    def call(self, item: Item) -> sx.Expression:
+        scope, place = self.scope, self.scope.place(item)
+        referenced = scope.tree.library.clang_getCursorReferenced(item.cursor)
+        key = ct.key_of(referenced)
+        callee = self.callees.get(key)
+        if callee is None:
+            callee = self.callees[key] = self.callee(item, referenced)
+        type_ = scope.type(item)
+        special = _SPECIAL.fullmatch(callee) if isinstance(callee, str) else None
+        if special:
+            return sx.Constant(type_, place, _SPECIAL_VALUES[special.group(1)])
+        arguments = [self.read(child) for child in item.children[1:]]
+        if isinstance(callee, sx.Function):
+            scope.calls.setdefault(scope.function, {}).setdefault(callee.name, item.start)
+            return sx.Call(type_, place, callee, tuple(arguments))
+        if callee == "work_group_barrier":
+            callee, arguments = "barrier", arguments[:1]
+        if callee.startswith("as_") and item.children[1].kind == ct.UNEXPOSED_EXPR:
+            given = arguments[0]
+            if isinstance(given, sx.Convert) and given.operand.type.size != type_.size:
+                raise scope.fault(f"{callee} needs a value of {type_.size} bytes, not {given.operand.type}", item)
+        if callee in _WIDENING and isinstance(type_, ts.Vector):
+            arguments = [self.widened(argument, type_) for argument in arguments]
+        return sx.BuiltinCall(type_, place, callee, tuple(arguments))
+
+    def widened(self, argument: sx.Expression, type_: ts.Vector) -> sx.Expression:
+        if not isinstance(argument.type, ts.Scalar):
+            return argument
+        return self.converted(argument, ts.Vector(argument.type, type_.width))
+
+    def callee(self, item: Item, referenced: ct.RawCursor) -> sx.Function | str:
+        scope = self.scope
+        if referenced.kind != ct.FUNCTION_DECL:
+            raise scope.fault("a function is called through a pointer; call it by its name instead", item)
+        definition = scope.tree.library.clang_getCursorDefinition(referenced)
+        function = scope.functions.get(ct.key_of(definition))
+        if function is not None:
+            return function
+        name = scope.tree.spelling(referenced)
+        if is_builtin(name) or _SPECIAL.fullmatch(name):
+            return name
+        if scope.tree.extent(referenced)[0] >= 0:
+            raise scope.fault(f"the function {name} is declared, but nothing defines it", item)
+        raise scope.fault(f"the kernel calls {name}, which perfmodel does not support", item)
+
+
+def _components(letters: str, width: int) -> tuple[int, ...]:
+    if letters in _HALVES:
+        # The upper half and the odd components of three are those of four.
+        return _HALVES[letters](4 if width == 3 else width)
+    if letters[0] in "sS" and len(letters) > 1:
+        return tuple(int(letter, 16) for letter in letters[1:])
+    return tuple("xyzw".index(letter) if letter in "xyzw" else "rgba".index(letter) for letter in letters)
+
+
+def _promoted(type_: ts.Type) -> ts.Type:
+    return ts.INT if isinstance(type_, ts.Scalar) and not type_.is_float and type_.size < 4 else type_

@@ -1,0 +1,152 @@
+"""Braces around initial values: which byte of an array, struct or union every value goes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfmodel.opencl_c import clang_tree as ct
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.clang_tree import Item
+from perfmodel.opencl_c.reading_scope import Scope
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.reading_expressions import Expressions
+
+
+class _Feed:
+    """The values between braces, one after the other: inner braces may be left out."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self.items, self.at = items, 0
+
+    @property
+    def head(self) -> Item | None:
+        return self.items[self.at] if self.at < len(self.items) else None
+
+
+class Initializers:
+    def __init__(self, scope: Scope, expressions: Expressions) -> None:
+        self.scope, self.expressions = scope, expressions
+
+    def read(self, type_: ts.Array | ts.Record, braces: Item) -> sx.InitializerList:
+        leaves: dict[int, sx.Expression] = {}
+        self.braced(type_, braces, 0, leaves)
+        return sx.InitializerList(
+            type_, self.scope.place(braces), tuple(sorted(leaves.items(), key=lambda leaf: leaf[0]))
+        )
+
+    def braced(self, type_: ts.Type, braces: Item, offset: int, leaves: dict[int, sx.Expression]) -> None:
+        with self.scope.deeper(braces.start):
+            feed = _Feed(braces.children)
+            if isinstance(type_, ts.Array | ts.Record):
+                self.aggregate(type_, feed, offset, leaves, has_braces=True)
+            elif feed.head is not None:
+                self.element(type_, feed, offset, leaves)
+
+    def aggregate(
+        self, type_: ts.Array | ts.Record, feed: _Feed, offset: int, leaves: dict[int, sx.Expression], has_braces: bool
+    ) -> None:
+        """Gives the members values from `feed`, in order or as designated."""
+        at, must_name = 0, False
+        while (head := feed.head) is not None:
+            if self.is_designated(head):
+                if not has_braces:
+                    return
+                feed.at += 1
+                at, must_name = self.designated(type_, head, offset, leaves)
+                continue
+            if at >= _count(type_, self.scope):
+                return
+            if must_name:
+                raise self.scope.fault("a value follows one that is named inside a member: name it too", head)
+            member = self.member(type_, at)
+            self.element(member.type, feed, offset + member.offset, leaves)
+            at += 1
+
+    def member(self, type_: ts.Array | ts.Record, at: int) -> ts.Field:
+        if isinstance(type_, ts.Array):
+            return ts.Field("", type_.element, at * type_.element.size)
+        return self.scope.types.layouts[type_.name].members[at]
+
+    def element(self, type_: ts.Type, feed: _Feed, offset: int, leaves: dict[int, sx.Expression]) -> None:
+        head = feed.head
+        assert head is not None
+        if head.kind == ct.INIT_LIST and not isinstance(type_, ts.Vector):
+            feed.at += 1
+            self.braced(type_, head, offset, leaves)
+        elif isinstance(type_, ts.Array) or (isinstance(type_, ts.Record) and self.scope.type(head) != type_):
+            if head.kind == ct.STRING_LITERAL:
+                raise self.scope.fault(self.expressions.refusal(head), head)
+            self.aggregate(type_, feed, offset, leaves, has_braces=False)
+        elif isinstance(type_, ts.Vector):
+            leaves[offset] = self.vector(type_, feed)
+        else:
+            feed.at += 1
+            leaves[offset] = self.expressions.converted(self.expressions.read(head), type_)
+
+    def vector(self, type_: ts.Vector, feed: _Feed) -> sx.Expression:
+        """A vector's value, or its components where their braces are left out."""
+        items: list[Item] = []
+        width = 0
+        while (head := feed.head) is not None and width < type_.width and not self.is_designated(head):
+            found = ts.width_of(self.scope.type(head))
+            if items and isinstance(self.scope.type(head), ts.Vector) and width + found > type_.width:
+                break
+            feed.at += 1
+            items.append(head)
+            width += found
+        return self.expressions.vector(type_, items, self.scope.place(items[0]))
+
+    # --- designators
+
+    def is_designated(self, item: Item) -> bool:
+        return item.kind == ct.UNEXPOSED_EXPR and len(item.children) > 1 and self.scope.type(item) == ts.VOID
+
+    def designated(
+        self, type_: ts.Array | ts.Record, item: Item, offset: int, leaves: dict[int, sx.Expression]
+    ) -> tuple[int, bool]:
+        """Reads ``.a.b[2] = value``; returns the number of the next member, and whether it is inside one."""
+        *path, value = item.children
+        current: ts.Type = type_
+        inside = 0
+        first = -1
+        steps = 0
+        for step in path:
+            if step.kind == ct.MEMBER_REF and not self.scope.tree.spelling(step.cursor):
+                continue
+            if isinstance(current, ts.Record) and step.kind == ct.MEMBER_REF:
+                field = current.field(self.scope.tree.spelling(step.cursor))
+            elif isinstance(current, ts.Array) and (index := self.scope.tree.integer(step.cursor)) is not None:
+                field = self.member(current, index)
+            else:
+                raise self.scope.fault("this way to name a member is not supported; write its value in order", value)
+            steps += 1
+            inside += field.offset
+            if first < 0:
+                first = _number(type_, field, self.scope)
+            current = field.type
+        self.element(current, _Feed([value]), offset + inside, leaves)
+        return first + 1, steps > 1
+
+
+def _count(type_: ts.Array | ts.Record, scope: Scope) -> int:
+    if isinstance(type_, ts.Array):
+        return type_.length
+    layout = scope.types.layouts[type_.name]
+    return min(len(layout.members), 1) if layout.is_union else len(layout.members)
+
+
+def _number(type_: ts.Array | ts.Record, field: ts.Field, scope: Scope) -> int:
+    """Which member of `type_` the field is, or is in."""
+    if isinstance(type_, ts.Array):
+        return field.offset // type_.element.size if type_.element.size else 0
+    members = scope.types.layouts[type_.name].members
+    for number, member in enumerate(members):
+        if member.name == field.name:
+            return number
+    return next(number for number, member in enumerate(members) if not member.name and _covers(member, field))
+
+
+def _covers(member: ts.Field, field: ts.Field) -> bool:
+    return member.offset <= field.offset < member.offset + member.type.size

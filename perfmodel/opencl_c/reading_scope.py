@@ -1,0 +1,68 @@
+"""What the readers of expressions, initializers and statements share: the source, its names, and how deep they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c import clang_tree as ct
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.clang_tree import Item, RawCursor, Tree
+from perfmodel.opencl_c.preprocessing import Expanded
+from perfmodel.opencl_c.reading_types import Types
+
+DEPTH = 150
+"""Trees are walked by recursion, here and by those who execute or count them; hand-written kernels reach 20."""
+
+
+@dataclass
+class Scope:
+    """A source that is being read.
+
+    Attributes:
+        variables, functions: by clang's declaration.
+        calls: which of the program's functions every function calls, with the place of the first call.
+    """
+
+    tree: Tree
+    text: Expanded
+    types: Types
+    variables: dict[int, sx.Variable] = field(default_factory=dict)
+    functions: dict[int, sx.Function] = field(default_factory=dict)
+    tables: list[sx.Variable] = field(default_factory=list)
+    calls: dict[str, dict[str, int]] = field(default_factory=dict)
+    function: str = ""
+    depth: int = 0
+
+    @contextmanager
+    def deeper(self, offset: int) -> Iterator[None]:
+        self.enter(offset)
+        yield
+        self.depth -= 1
+
+    def enter(self, offset: int) -> None:
+        self.depth += 1
+        if self.depth > DEPTH:
+            reason = f"statements and expressions are nested more than {DEPTH} deep: use variables for their parts"
+            raise self.fault(reason, offset)
+
+    def type(self, item: Item) -> ts.Type:
+        return self.types.of_cursor(item.cursor, item.start)
+
+    def place(self, item: Item) -> sx.Place:
+        return self.text.place(item.start)
+
+    def slice(self, item: Item) -> str:
+        return self.text.text[item.start : item.end] if item.start >= 0 else ""
+
+    def fault(self, reason: str, where: Item | int) -> SourceError:
+        return self.text.fault(reason, where if isinstance(where, int) else where.start)
+
+    def variable(self, cursor: RawCursor, offset: int) -> sx.Variable:
+        found = self.variables.get(ct.key_of(cursor))
+        if found is None:
+            raise self.fault(f"{self.tree.spelling(cursor)!r} is used, but nothing gives it a value", offset)
+        return found

@@ -1,0 +1,218 @@
+"""Statements of clang's tree as those of `perfmodel.opencl_c.syntax`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from perfmodel.opencl_c import clang_tree as ct
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.clang_tree import Item
+from perfmodel.opencl_c.reading_constants import fold
+from perfmodel.opencl_c.reading_expressions import Expressions
+from perfmodel.opencl_c.reading_scope import Scope
+
+LARGEST = 1 << 24
+"""Bytes of a variable; work-items have some kilobytes of memory of their own."""
+
+_HEADER = re.compile(r"""[();]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+
+
+class Statements:
+    """Reads statements; `unrolls` are the factors of loops by their offsets."""
+
+    def __init__(self, scope: Scope, expressions: Expressions, unrolls: dict[int, int]) -> None:
+        self.scope, self.expressions, self.unrolls = scope, expressions, unrolls
+        self.readers: dict[int, Callable[[Item], list[sx.Statement]]] = {
+            ct.COMPOUND_STMT: lambda item: [self.compound(item)],
+            ct.DECL_STMT: self.declarations,
+            ct.NULL_STMT: lambda _: [],
+            ct.IF_STMT: self.branch,
+            ct.FOR_STMT: self.for_loop,
+            ct.WHILE_STMT: self.while_loop,
+            ct.DO_STMT: self.do_loop,
+            ct.SWITCH_STMT: self.switch,
+            ct.BREAK_STMT: lambda item: [sx.Break(self.scope.place(item))],
+            ct.CONTINUE_STMT: lambda item: [sx.Continue(self.scope.place(item))],
+            ct.RETURN_STMT: self.return_,
+        }
+
+    def read(self, item: Item) -> list[sx.Statement]:
+        """The statements that an item stands for: none of ``;``, several of ``int i, j;``."""
+        scope = self.scope
+        scope.enter(item.start)
+        reader = self.readers.get(item.kind)
+        if reader is not None:
+            statements = reader(item)
+        elif item.kind in ct.EXPRESSIONS:
+            statements = [sx.Evaluate(self.expressions.read(item), scope.place(item))]
+        else:
+            raise scope.fault(self.refusal(item), item)
+        scope.depth -= 1
+        return statements
+
+    def one(self, item: Item) -> sx.Statement:
+        statements = self.read(item)
+        return statements[0] if len(statements) == 1 else sx.Compound(tuple(statements), self.scope.place(item))
+
+    def compound(self, item: Item) -> sx.Compound:
+        return sx.Compound(self.all(item.children), self.scope.place(item))
+
+    def all(self, items: list[Item]) -> tuple[sx.Statement, ...]:
+        return tuple(statement for item in items for statement in self.read(item))
+
+    def refusal(self, item: Item) -> str:
+        if item.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
+            return "a case stands inside another statement of its switch; put it directly between the switch's braces"
+        if item.kind == ct.LABEL_STMT:
+            return "the kernel uses a label, which perfmodel does not support; use loops and branches"
+        if item.kind == ct.GOTO_STMT:
+            return "the kernel uses goto, which perfmodel does not support; use loops and branches"
+        text = self.scope.slice(item).split("\n")[0]
+        return f"perfmodel cannot read the statement {text[:60]!r}; use loops, branches and assignments"
+
+    # --- declarations
+
+    def declarations(self, item: Item) -> list[sx.Statement]:
+        made: list[sx.Statement] = []
+        for child in item.children:
+            if child.kind == ct.VAR_DECL:
+                variable = self.variable(child)
+                if variable.space == "constant":
+                    self.scope.tables.append(variable)
+                else:
+                    made.append(sx.Declare(variable, variable.place))
+            elif child.kind == ct.FUNCTION_DECL:
+                raise self.scope.fault("a function is declared inside another; declare it before", child)
+        return made
+
+    def variable(self, item: Item) -> sx.Variable:
+        """A variable with its initial value, of a function or of the whole program."""
+        scope = self.scope
+        library = scope.tree.library
+        raw = library.clang_getCursorType(item.cursor)
+        name, type_, space = (
+            scope.tree.spelling(item.cursor),
+            scope.types.of(raw, item.start),
+            scope.types.space_of(raw),
+        )
+        place = scope.text.place(_name_offset(scope.slice(item), name) + item.start)
+        if space not in ("private", "local", "constant"):
+            reason = f"the variable {name} lives in {space} memory beyond the kernel's run, as static ones do"
+            raise scope.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)
+        if type_.size > LARGEST:
+            raise scope.fault(f"the variable {name} takes {type_.size} bytes; use an argument in global memory", item)
+        variable = sx.Variable(name, type_, space, place)
+        scope.variables[ct.key_of(item.cursor)] = variable
+        initial = library.clang_Cursor_getVarDeclInitializer(item.cursor)
+        if ct.key_of_expression(initial):
+            variable.initial = self.initial(
+                type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
+            )
+        elif space == "constant":
+            raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
+        if space == "constant" and variable.initial is not None:
+            variable.initial = _folded(variable.initial)
+        return variable
+
+    def initial(self, type_: ts.Type, item: Item) -> sx.Expression | sx.InitializerList:
+        if isinstance(type_, ts.Array | ts.Record) and item.kind == ct.INIT_LIST:
+            return self.expressions.initializers.read(type_, item)
+        return self.expressions.converted(self.expressions.read(item), type_)
+
+    # --- branches
+
+    def branch(self, item: Item) -> list[sx.Statement]:
+        condition, then, *rest = item.children
+        otherwise = self.one(rest[0]) if rest else None
+        return [sx.If(self.expressions.read(condition), self.one(then), otherwise, self.scope.place(item))]
+
+    def switch(self, item: Item) -> list[sx.Statement]:
+        scope = self.scope
+        value, body = item.children
+        if body.kind != ct.COMPOUND_STMT:
+            raise scope.fault("the switch has no braces; put its cases between { and }", item)
+        cases: list[sx.Case] = []
+        for child in body.children:
+            if child.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
+                values: list[int | None] = []
+                while child.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
+                    values.append(self.case_value(child) if child.kind == ct.CASE_STMT else None)
+                    child = child.children[-1]
+                cases.append(sx.Case(tuple(values), tuple(self.read(child))))
+            elif cases:
+                cases[-1] = sx.Case(cases[-1].values, cases[-1].body + tuple(self.read(child)))
+            else:
+                raise scope.fault("a statement stands before the first case of its switch; put it outside", child)
+        return [sx.Switch(self.expressions.read(value), tuple(cases), scope.place(item))]
+
+    def case_value(self, item: Item) -> int:
+        if len(item.children) != 2:
+            raise self.scope.fault("a case has a range of values; write them one by one", item)
+        value = self.scope.tree.integer(item.children[0].cursor)
+        if value is None:
+            raise self.scope.fault("the value of the case is not a constant", item)
+        return value
+
+    def return_(self, item: Item) -> list[sx.Statement]:
+        value = self.expressions.read(item.children[0]) if item.children else None
+        return [sx.Return(value, self.scope.place(item))]
+
+    # --- loops
+
+    def for_loop(self, item: Item) -> list[sx.Statement]:
+        *header, body = item.children
+        first, second = self.semicolons(item)
+        slots: list[Item | None] = [None, None, None]
+        for child in header:
+            slots[(child.start > first) + (child.start > second)] = child
+        initial, condition, step = slots
+        return [
+            sx.Loop(
+                self.one(initial) if initial else None,
+                self.expressions.read(condition) if condition else None,
+                self.expressions.read(step) if step else None,
+                self.one(body),
+                False,
+                self.unrolls.get(item.start),
+                self.scope.place(item),
+            )
+        ]
+
+    def semicolons(self, item: Item) -> tuple[int, int]:
+        """Where a ``for`` parts its header: clang does not say which parts are missing."""
+        found: list[int] = []
+        depth = 0
+        for match in _HEADER.finditer(self.scope.text.text, item.start, item.end):
+            sign = match.group()
+            depth += (sign == "(") - (sign == ")")
+            if sign == ";" and depth == 1:
+                found.append(match.start())
+                if len(found) == 2:
+                    return found[0], found[1]
+        raise self.scope.fault("the header of this for cannot be read", item)
+
+    def while_loop(self, item: Item) -> list[sx.Statement]:
+        condition, body = item.children
+        return [self.loop(item, condition, body, is_do=False)]
+
+    def do_loop(self, item: Item) -> list[sx.Statement]:
+        body, condition = item.children
+        return [self.loop(item, condition, body, is_do=True)]
+
+    def loop(self, item: Item, condition: Item, body: Item, is_do: bool) -> sx.Loop:
+        test, place = self.expressions.read(condition), self.scope.place(item)
+        return sx.Loop(None, test, None, self.one(body), is_do, self.unrolls.get(item.start), place)
+
+
+def _folded(initial: sx.Expression | sx.InitializerList) -> sx.Expression | sx.InitializerList:
+    if isinstance(initial, sx.InitializerList):
+        leaves = tuple((offset, fold(leaf)) for offset, leaf in initial.leaves)
+        return sx.InitializerList(initial.type, initial.place, leaves)
+    return fold(initial)
+
+
+def _name_offset(text: str, name: str) -> int:
+    found = re.search(rf"\b{re.escape(name)}\b", text) if name else None
+    return found.start() if found else 0

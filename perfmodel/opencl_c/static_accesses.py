@@ -1,0 +1,348 @@
+"""Memory accesses of a lowered kernel: how often, with which strides, and what they touch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.counts import AccessCount, Footprint, Stride
+from perfmodel.counting.domains import Domains, Region, projected_on
+from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.abstract_values import PointsTo, Value
+from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.symbolic import ZERO, Monomial, Polynomial, quotient_of
+from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+
+
+@dataclass(frozen=True)
+class GlobalArray:
+    """An argument in global or constant memory.
+
+    Attributes:
+        dtype: numpy's name of what its elements are.
+        item: bytes of an element.
+        size: elements, as a polynomial of the sizes; None if unknown.
+    """
+
+    dtype: str
+    item: int
+    size: Polynomial | None
+
+
+class StaticAccesses:
+    """Collects the accesses of one kernel."""
+
+    def __init__(self, domains: Domains, arrays: Mapping[str, GlobalArray]) -> None:
+        self.domains, self.arrays = domains, arrays
+        self.found: list[AccessCount] = []
+        self.touched = Footprints(domains)
+        self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
+
+    def add(self, access: low.Access, direction: str, place: Value, region: Region, loops: Sequence[low.Loop]) -> None:
+        """One execution of an access at every point of a region."""
+        known = place if isinstance(place, PointsTo) else None
+        space = "global" if access.space == "constant" else access.space
+        unit = _unit(access)
+        strides = self._strides(known, unit, region, loops)
+        self._count(access, space, direction, strides, region, loops, self._footprint(access, known, region))
+        variable = access.variable
+        if space == "global" and variable is not None and variable in self.arrays:
+            self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
+
+    def private(
+        self, assign: low.Assign, operations: KernelOperations, region: Region, loops: Sequence[low.Loop]
+    ) -> None:
+        """The private variables that a statement reads and writes, those that values are computed with."""
+        read = [
+            part.register
+            for part in low.walk(assign.value)
+            if isinstance(part, low.Read) and operations.is_private(part.register)
+        ]
+        written = [assign.register] if operations.is_private(assign.register) else []
+        for direction, registers in (("load", read), ("store", written)):
+            for register in registers:
+                if isinstance(register.type, Scalar | Vector):
+                    self._private(register, direction, region, loops)
+
+    def _private(self, register: low.Register, direction: str, region: Region, loops: Sequence[low.Loop]) -> None:
+        element = element_of(register.type)
+        executions = self.domains.executions(region)
+        names = tuple(loop.name for loop in loops)
+        strides = dict.fromkeys(names, _stride(ZERO))
+        bits = 8 * register.type.size
+        self.found.append(
+            AccessCount(
+                "private",
+                register.name,
+                frozenset(),
+                element.dtype,
+                bits,
+                direction,
+                {},
+                {},
+                strides,
+                executions,
+                names,
+                executions,
+                None,
+                register.name,
+                register.name,
+            )
+        )
+
+    def _count(
+        self,
+        access: low.Access,
+        space: str,
+        direction: str,
+        strides: Mapping[str, Stride],
+        region: Region,
+        loops: Sequence[low.Loop],
+        footprint: QuasiPolynomial | None,
+    ) -> None:
+        local, group = (
+            {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
+            for kind in ("local", "group")
+        )
+        unrolled = [loop for loop in loops if loop.unroll == 0]
+        kept = region.inames - {f"_{loop.name}" for loop in unrolled}
+        once = (
+            region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
+        )
+        self.found.append(
+            AccessCount(
+                space,
+                access.variable or "?",
+                frozenset(),
+                _element_name(access.type),
+                8 * _unit(access),
+                direction,
+                local,
+                group,
+                {loop.name: strides.get(f"_{loop.name}", _stride(ZERO)) for loop in loops},
+                self.domains.executions(region),
+                tuple(loop.name for loop in loops if loop not in unrolled),
+                self.domains.executions(once),
+                footprint,
+                access.text,
+                str(access.place),
+            )
+        )
+
+    # --- strides
+
+    def _strides(
+        self, place: PointsTo | None, unit: int, region: Region, loops: Sequence[low.Loop]
+    ) -> dict[str, Stride]:
+        """Along each coordinate and loop that moves the access, in elements of what is accessed."""
+        names = sorted(region.inames | {f"_{loop.name}" for loop in loops})
+        if place is None:
+            return dict.fromkeys(names)
+        found: dict[str, Stride] = {}
+        for name in names:
+            steps = {piece.coefficient(name) for _, piece in place.offset.pieces}
+            step = steps.pop() if len(steps) == 1 else None
+            if step is None:
+                found[name] = None
+            elif step.terms:
+                found[name] = _stride(step, unit)
+        return found
+
+    # --- footprints
+
+    def _footprint(self, access: low.Access, place: PointsTo | None, region: Region) -> QuasiPolynomial | None:
+        """Distinct elements of this access; in local memory, those of each work-group."""
+        if place is None or access.space == "private":
+            return None
+        item = _unit(access)
+        indices = [_divided(piece, item) or ZERO for _, piece in place.offset.pieces]
+        weights = list(dict.fromkeys([*(weight for index in indices for weight in _weights(index)), ()]))
+        if access.space == "local":
+            by_group = self._by_group(place, region, item, item, weights)
+            if by_group is None:
+                return None
+            return self.domains.finished(
+                self.domains.cardinality(by_group.pairs) * self.domains.product(by_group.repeats)
+            )
+        elements = self._elements(place, region, item, item, weights)
+        return None if elements is None else self.touched.number(elements)
+
+    def footprints(self) -> tuple[Footprint, ...]:
+        """What all accesses collected so far touch together, by array and direction."""
+        shapes: dict[str, list[Monomial]] = {}
+        for name, array, _, place, _, _ in self.waiting:
+            shape = shapes.setdefault(name, [])
+            for _, piece in place.offset.pieces if place is not None else ():
+                index = _divided(piece, array.item)
+                shape += [weight for weight in _weights(index or ZERO) if weight not in shape]
+        for shape in shapes.values():
+            if () not in shape:
+                shape.append(())
+            shape.sort(key=lambda monomial: (sum(power for _, power in monomial), str(monomial)), reverse=True)
+        gaps = self._gaps(shapes)
+        for name, array, direction, place, region, unit in self.waiting:
+            weights = shapes[name]
+            elements = None if place is None else self._elements(place, region, array.item, unit, weights)
+            line = None if place is None or elements is None else self._line(elements, weights, gaps.get(name, 0))
+            by_group = None if place is None else self._by_group(place, region, array.item, unit, weights)
+            size = None if array.size is None else array.size.quasipolynomial()
+            extents = [*(["1"] if len(weights) == 1 else []), *(_row(weights) for _ in weights)]
+            self.touched.add(name, array.dtype, size, extents, Touched(direction, elements, line, by_group))
+        self.waiting.clear()
+        return self.touched.footprints()
+
+    def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
+        """The isl set of elements touched, each by its coordinates along the array's axes.
+
+        A flattened index ``i * n + j`` has one axis for each product of sizes in it; that ``j`` stays below ``n`` is
+        taken for granted.
+        """
+        return self._image(place, region, item, unit, weights, ())
+
+    def _by_group(
+        self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]
+    ) -> ByGroup | None:
+        axes = {axis: name for name, axis in self.domains.along("group", region.inames).items()}
+        pairs = self._image(place, region, item, unit, weights, [axes[axis] for axis in sorted(axes)])
+        if pairs is None:
+            return None
+        return ByGroup(pairs, tuple(self.domains.unused("group", region.inames)), frozenset(axes))
+
+    def _image(
+        self,
+        place: PointsTo,
+        region: Region,
+        item: int,
+        unit: int,
+        weights: list[Monomial],
+        before: Sequence[str],
+    ) -> Any:
+        names = [region.points.get_dim_name(isl.dim_type.set, d) for d in range(region.points.dim(isl.dim_type.set))]
+        sizes = ", ".join(sorted(self.domains.sizes))
+        union = None
+        parts = max(unit // item, 1)
+        for condition, piece in place.offset.pieces:
+            index = _divided(piece, item)
+            if index is None:
+                return None
+            by_weight = _by_weight(index, weights)
+            coordinates = []
+            for weight in weights:
+                text = by_weight.get(weight, ZERO).isl()
+                if text is None:
+                    return None
+                coordinates.append(text)
+            conditions = [f"({condition})"]
+            if parts > 1:  # a vector touches several elements, one after the other
+                coordinates[-1] = f"{coordinates[-1]} + _part"
+                conditions.append(f"0 <= _part < {parts}")
+            coordinates = [*before, *coordinates]
+            to = [f"_to{axis}" for axis in range(len(coordinates))]
+            conditions += [f"{new} = {text}" for new, text in zip(to, coordinates, strict=True)]
+            relation = " and ".join(conditions)
+            if parts > 1:
+                relation = f"exists (_part : {relation})"
+            try:
+                image = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(to)}] : {relation} }}")
+            except isl.Error:  # a name that is no coordinate of the region: a loop whose turns are a statistic
+                return None
+            touched = region.points.apply(image.align_params(region.points.space))
+            union = touched if union is None else union | touched
+        return None if union is None else union.coalesce()
+
+    def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
+        """Elements along the axis on which neighbours lie next to each other: that of weight one."""
+        axis = weights.index(())
+        if len(weights) == 1:
+            return Line(addresses(elements, [1]), 0, gap or 1)
+        return Line(elements, axis, gap or None)
+
+    def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
+        """How far apart the elements touched of each array are at least, along its axis of weight one; 0 for one."""
+        found: dict[str, int] = {}
+        starts: dict[str, int] = {}
+        for name, array, _, place, region, unit in self.waiting:
+            for _, piece in place.offset.pieces if place is not None else ():
+                index = _by_weight(_divided(piece, array.item) or ZERO, shapes[name]).get((), ZERO)
+                start = index.terms.get((), 0)
+                steps = [index.coefficient(coordinate) for coordinate in region.inames]
+                numbers = [None if step is None else step.constant for step in steps]
+                apart = [1 if n is None else n for n in numbers]
+                if unit > array.item:
+                    apart.append(1)
+                found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
+        return found
+
+
+def _unit(access: low.Access) -> int:
+    """Bytes that an access moves; an aligned vector of three moves the fourth along."""
+    type_ = access.type
+    if isinstance(type_, Vector) and type_.width == 3 and access.alignment < type_.alignment:
+        return 3 * type_.element.size
+    return type_.size
+
+
+def _element_name(type_: Type) -> str:
+    return "uint64" if isinstance(type_, Pointer) else element_of(type_).dtype
+
+
+def _stride(value: Polynomial, unit: int = 1) -> Stride:
+    divided = _divided(value, unit)
+    return None if divided is None else divided.quasipolynomial()
+
+
+def _divided(value: Polynomial, by: int) -> Polynomial | None:
+    """A number of bytes as one of elements, if it is a whole one."""
+    if any(c % by for c in value.terms.values()):
+        return None
+    return Polynomial({monomial: c // by for monomial, c in value.terms.items()})
+
+
+def _weights(index: Polynomial) -> list[Monomial]:
+    """The products of sizes that coordinates are multiplied with in a flattened index."""
+    found = dict.fromkeys(_parts(monomial)[0] for monomial in index.terms if not _is_of_sizes(monomial))
+    return list(found)
+
+
+def _by_weight(index: Polynomial, weights: Sequence[Monomial]) -> dict[Monomial, Polynomial]:
+    """A flattened index as coordinates: what is multiplied with each of these products of sizes.
+
+    What has sizes alone belongs to the largest of them that it is a multiple of: ``i * n + n`` is row i + 1.
+    """
+    found: dict[Monomial, Polynomial] = {}
+    for monomial, c in index.terms.items():
+        weight, rest = _parts(monomial)
+        if _is_of_sizes(monomial):
+            divided = [(w, r) for w in weights if (r := quotient_of(monomial, w)) is not None]
+            weight, rest = max(divided, key=lambda part: len(part[0]), default=((), monomial))
+        found[weight] = found.get(weight, ZERO) + Polynomial({rest: c})
+    return found
+
+
+def _is_of_sizes(monomial: Monomial) -> bool:
+    return all(_is_size(atom) for atom, _ in monomial)
+
+
+def _parts(monomial: Monomial) -> tuple[Monomial, Monomial]:
+    """The sizes in a product, and all else."""
+    sizes = tuple(part for part in monomial if _is_size(part[0]))
+    return sizes, tuple(part for part in monomial if part not in sizes)
+
+
+def _is_size(atom: Any) -> bool:
+    """Whether an atom is the same for all work-items and turns; coordinates' and counters' names start with ``_``."""
+    if isinstance(atom, str):
+        return not atom.startswith("_")
+    return all(not name.startswith("_") for name in atom.numerator.names() | atom.denominator.names())
+
+
+def _row(weights: list[Monomial]) -> str:
+    """How many elements a row has: the smallest product of sizes that moves to another one."""
+    longer = [weight for weight in weights if weight]
+    return (Polynomial({longer[-1]: 1}).isl() or "1") if longer else "1"

@@ -1,0 +1,83 @@
+"""Which variables need an address, and how aggregates lie in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.lowered_calls import BY_POINTER
+from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector
+
+MOST_LEAVES = 4096
+"""Of an aggregate that is initialized or copied at once."""
+
+
+def aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
+
+
+def leaves(type_: Type, place: syn.Place) -> list[tuple[int, Type]]:
+    """(byte offset, type) of every number that an aggregate holds; of a union, by its largest member."""
+    found: list[tuple[int, Type]] = []
+    for leaf in _leaves(type_, 0):
+        found.append(leaf)
+        if len(found) > MOST_LEAVES:
+            raise SourceError(f"{type_} has over {MOST_LEAVES} elements to copy at once; copy them in a loop", *place)
+    return found
+
+
+def _leaves(type_: Type, offset: int) -> Iterator[tuple[int, Type]]:
+    match type_:
+        case Scalar() | Vector() | Pointer():
+            yield offset, type_
+        case Array():
+            for position in range(type_.length):
+                yield from _leaves(type_.element, offset + position * type_.element.size)
+        case Record():
+            fields = type_.fields
+            if is_union(type_):
+                fields = (max(fields, key=lambda field: field.type.size),)
+            for field in fields:
+                yield from _leaves(field.type, offset + field.offset)
+
+
+def is_union(record: Record) -> bool:
+    return len(record.fields) > 1 and all(field.offset == 0 for field in record.fields)
+
+
+def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:
+    """Scalars, vectors and pointers of which somebody takes the address."""
+    found: set[syn.Variable] = set()
+    for function in unit.functions.values():
+        if function.body is not None:
+            _search(function.body, found)
+    return frozenset(found)
+
+
+def _search(node: object, found: set[syn.Variable]) -> None:
+    if isinstance(node, syn.BuiltinCall) and node.name in BY_POINTER and node.arguments:
+        # What these store is a value of its own, so that their target may stay without an address.
+        *values, pointer = node.arguments
+        while isinstance(pointer, syn.Convert):
+            pointer = pointer.operand
+        for value in values:
+            _search(value, found)
+        _search(pointer.target if isinstance(pointer, syn.AddressOf) else pointer, found)
+        return
+    if isinstance(node, syn.AddressOf):
+        target: syn.Expression = node.target
+        while isinstance(target, syn.Swizzle | syn.Member):
+            target = target.vector if isinstance(target, syn.Swizzle) else target.record
+        if isinstance(target, syn.Name):
+            found.add(target.variable)
+    if isinstance(node, syn.Declare) and node.variable.initial is not None:
+        _search(node.variable.initial, found)
+    if isinstance(node, tuple):
+        for item in node:
+            _search(item, found)
+    elif dataclasses.is_dataclass(node) and not isinstance(node, syn.Variable | syn.Function | type):
+        for field in node.__dataclass_fields__:
+            if field not in ("type", "place"):
+                _search(getattr(node, field), found)

@@ -1,0 +1,371 @@
+"""OpenCL C as a typed syntax tree: what the reader makes of a source, before anything is executed or counted.
+
+Every expression knows its type, every implicit conversion is a `Convert`, names are resolved to the very `Variable`
+or `Function` that they mean. Arrays decay to pointers by `Decay`. Lvalues are `Name`, `Dereference`, `Member` and
+`Swizzle` of such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from perfmodel.opencl_c.types import Record, Type
+
+
+class Place(NamedTuple):
+    """Where something stands in the user's source."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(eq=False)
+class Variable:
+    """A variable or parameter; equal only to itself.
+
+    Attributes:
+        space: ``private``, ``local``, or ``constant`` (tables in constant memory).
+        initial: of a constant table or an initialized variable.
+    """
+
+    name: str
+    type: Type
+    space: str
+    place: Place
+    is_parameter: bool = False
+    initial: Expression | InitializerList | None = None
+
+
+# --- expressions
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    type: Type
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Node):
+    """A number (of enums, sizeof and character literals too)."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Name(Node):
+    variable: Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Dereference(Node):
+    """``*p``, and ``p[i]`` of a `Shift`."""
+
+    pointer: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(Node):
+    """``p + i``, in elements of what the pointer points to; ``p - i`` has a negated index."""
+
+    pointer: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class PointerDifference(Node):
+    """``p - q`` in elements; a long."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Member(Node):
+    """``s.f``; ``p->f`` is a member of a `Dereference`."""
+
+    record: Expression
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Swizzle(Node):
+    """Components of a vector, as numbers: ``v.zx`` has (2, 0). ``v[i]`` with a constant too."""
+
+    vector: Expression
+    components: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AddressOf(Node):
+    target: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Decay(Node):
+    """An array lvalue as a pointer to its first element."""
+
+    array: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Unary(Node):
+    """``-``, ``~``, ``!``; ``!`` gives an int, or a vector of 0 and -1."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(Node):
+    """``+ - * / % & | ^ << >>`` and comparisons ``< <= > >= == !=``.
+
+    Operands have one type (shifts: the left one's type is the result's). Comparisons give an int, or for vectors a
+    vector of signed integers, 0 or -1. Pointers can be compared.
+    """
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Logical(Node):
+    """``&&`` and ``||``; of scalars the right side is evaluated only if needed."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional(Node):
+    """``c ? a : b``; with a vector as condition, by component and without a branch."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Convert(Node):
+    """A conversion to `type`, implicit or cast: between numbers, of a scalar to a vector (splat), of pointers."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class VectorLiteral(Node):
+    """``(float4)(a, b, c.xy)``: scalars and vectors one after the other."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Node):
+    """A call of one of the program's own functions."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltinCall(Node):
+    """A call of a built-in function by its name, e.g. ``convert_int4_sat_rte``, ``vload4``, ``get_global_id``."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Assign(Node):
+    """``target = value``."""
+
+    target: Expression
+    value: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class CompoundAssign(Node):
+    """``target op= value``, computed in `computed` (``c += 1.5f`` of a char is computed in float).
+
+    For a pointer target the operator is ``+`` or ``-`` and the value a number of elements.
+    """
+
+    operator: str
+    target: Expression
+    value: Expression
+    computed: Type
+
+
+@dataclass(frozen=True, eq=False)
+class Increment(Node):
+    """``++x``, ``x++``, ``--x``, ``x--``; the value is the old one if postfix."""
+
+    target: Expression
+    step: int
+    is_postfix: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Comma(Node):
+    first: Expression
+    second: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class InitializerList(Node):
+    """``{…}`` of an array, struct or union: (byte offset, value) for every leaf that is given; the rest is zero."""
+
+    leaves: tuple[tuple[int, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CompoundLiteral(Node):
+    """``(struct s){…}``, an lvalue."""
+
+    initial: InitializerList
+
+
+Expression: TypeAlias = (
+    Constant
+    | Name
+    | Dereference
+    | Shift
+    | PointerDifference
+    | Member
+    | Swizzle
+    | AddressOf
+    | Decay
+    | Unary
+    | Binary
+    | Logical
+    | Conditional
+    | Convert
+    | VectorLiteral
+    | Call
+    | BuiltinCall
+    | Assign
+    | CompoundAssign
+    | Increment
+    | Comma
+    | CompoundLiteral
+)
+
+
+# --- statements
+
+
+@dataclass(frozen=True, eq=False)
+class Compound:
+    statements: tuple[Statement, ...]
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Declare:
+    """A variable comes to life, with `variable.initial` if it has one; a local one has none."""
+
+    variable: Variable
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluate:
+    expression: Expression
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class If:
+    condition: Expression
+    then: Statement
+    otherwise: Statement | None
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """``for``, ``while`` and ``do``.
+
+    Attributes:
+        initial: statement before the loop, in its scope.
+        condition: None is always true.
+        is_do: the first turn comes before the first test.
+        unroll: of ``#pragma unroll`` or ``opencl_unroll_hint``: a number, 0 for all, None if not given.
+    """
+
+    initial: Statement | None
+    condition: Expression | None
+    step: Expression | None
+    body: Statement
+    is_do: bool
+    unroll: int | None
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """``case 1: case 2:`` (values), ``default:`` (with None among the values), and what follows up to the next."""
+
+    values: tuple[int | None, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Switch:
+    """Control falls from one case through to the next, unless there is a `Break`."""
+
+    value: Expression
+    cases: tuple[Case, ...]
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Break:
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Continue:
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Return:
+    value: Expression | None
+    place: Place
+
+
+Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Break | Continue | Return
+
+
+@dataclass(eq=False)
+class Function:
+    """A function with its body; `work_group` is from ``reqd_work_group_size``."""
+
+    name: str
+    result: Type
+    parameters: tuple[Variable, ...]
+    is_kernel: bool
+    place: Place
+    body: Compound | None = None
+    work_group: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A source read: its functions, its tables in constant memory, its structs."""
+
+    functions: dict[str, Function]
+    tables: tuple[Variable, ...] = ()
+    records: dict[str, Record] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(name for name, function in self.functions.items() if function.is_kernel)

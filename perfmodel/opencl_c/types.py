@@ -1,0 +1,153 @@
+"""The types of OpenCL C (OpenCL C 1.2, section 6.1), with the sizes that all devices give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+POINTER_BYTES = 8
+"""Every device that perfmodel meets has addresses, and so size_t, of 64 bits."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number; `dtype` is numpy's name of it. ``bool`` only as the result of comparisons, which C gives as an int."""
+
+    name: str
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        return self.numpy.itemsize
+
+    alignment = size
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        return np.dtype(self.dtype)
+
+    @property
+    def is_float(self) -> bool:
+        return self.numpy.kind == "f"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.numpy.kind in "if"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Vector:
+    """2, 3, 4, 8 or 16 numbers; three take the room of four."""
+
+    element: Scalar
+    width: int
+
+    @property
+    def size(self) -> int:
+        return self.element.size * (4 if self.width == 3 else self.width)
+
+    alignment = size
+
+    def __str__(self) -> str:
+        return f"{self.element}{self.width}"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address in one of the spaces ``global``, ``local``, ``constant`` and ``private``."""
+
+    target: Type
+    space: str
+
+    size = alignment = POINTER_BYTES
+
+    def __str__(self) -> str:
+        return f"{self.space} {self.target}*"
+
+
+@dataclass(frozen=True)
+class Array:
+    element: Type
+    length: int
+
+    @property
+    def size(self) -> int:
+        return self.element.size * self.length
+
+    @property
+    def alignment(self) -> int:
+        return self.element.alignment
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.length}]"
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    type: Type
+    offset: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A struct or a union, laid out: fields by their byte offsets."""
+
+    name: str
+    fields: tuple[Field, ...]
+    size: int
+    alignment: int
+
+    def field(self, name: str) -> Field:
+        return next(field for field in self.fields if field.name == name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Void:
+    size = alignment = 1
+
+    def __str__(self) -> str:
+        return "void"
+
+
+Type: TypeAlias = Scalar | Vector | Pointer | Array | Record | Void
+
+VOID = Void()
+BOOL = Scalar("bool", "bool")
+CHAR, UCHAR = Scalar("char", "int8"), Scalar("uchar", "uint8")
+SHORT, USHORT = Scalar("short", "int16"), Scalar("ushort", "uint16")
+INT, UINT = Scalar("int", "int32"), Scalar("uint", "uint32")
+LONG, ULONG = Scalar("long", "int64"), Scalar("ulong", "uint64")
+HALF, FLOAT, DOUBLE = Scalar("half", "float16"), Scalar("float", "float32"), Scalar("double", "float64")
+
+SCALARS = {
+    scalar.name: scalar for scalar in (BOOL, CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, HALF, FLOAT, DOUBLE)
+}
+WIDTHS = (2, 3, 4, 8, 16)
+
+
+def element_of(type_: Type) -> Scalar:
+    """The scalar that a scalar or a vector consists of."""
+    if isinstance(type_, Vector):
+        return type_.element
+    if isinstance(type_, Scalar):
+        return type_
+    raise TypeError(f"{type_} is no scalar or vector")
+
+
+def width_of(type_: Type) -> int:
+    return type_.width if isinstance(type_, Vector) else 1
+
+
+def like(type_: Type, element: Scalar) -> Scalar | Vector:
+    """A scalar or vector of the same width with other elements."""
+    return Vector(element, type_.width) if isinstance(type_, Vector) else element
