@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
     from perfmodel.device import devices
     from perfmodel.errors import PerfmodelError
+    from perfmodel.interception import intercept
     from perfmodel.kernel import Kernel
     from perfmodel.kernel_generator import KernelGenerator
     from perfmodel.model import Model
+    from perfmodel.profile import emulate
     from perfmodel.store import Store
     from perfmodel.vocabulary import feature, register
     from perfmodel.work_removal import isolate_accesses, remove_work
@@ -37,7 +39,9 @@ _EXPORTS = {
     "PerfmodelError": "errors",
     "Store": "store",
     "devices": "device",
+    "emulate": "profile",
     "feature": "vocabulary",
+    "intercept": "interception",
     "isolate_accesses": "work_removal",
     "measure": "campaign",
     "register": "vocabulary",
@@ -54,7 +58,9 @@ __all__ = [
     "PerfmodelError",
     "Store",
     "devices",
+    "emulate",
     "feature",
+    "intercept",
     "isolate_accesses",
     "measure",
     "register",

@@ -21,6 +21,9 @@ DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrat
 TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
 
 
+_python_shows_warning = warnings.showwarning
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0, or 2 after one sentence on standard error for anything a user can mend."""
     _prepare_streams_and_cache()
@@ -64,13 +67,21 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Options may stand between tags."""
+    """Options may stand between tags; a command that `runs_scripts` leaves a script's own arguments to it."""
 
     _is_inside = False
+    runs_scripts = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._is_inside:
             return super().parse_known_args(args, namespace)
+        if self.runs_scripts:
+            from perfmodel.interception.script import split
+
+            ours, scripts = split(args)
+            found, unknown = super().parse_known_args(ours, namespace)
+            found.arguments = scripts
+            return found, unknown
         self._is_inside = True
         try:
             return self.parse_known_intermixed_args(args, namespace)
@@ -143,6 +154,20 @@ def _parser() -> argparse.ArgumentParser:
     _conditions(added)
     added.add_argument("--out", default="model.txt", help="file to write, for calibrate @FILE (default: %(default)s)")
     added.add_argument("--terms", type=int, default=12, metavar="N", help="at most so many (default: %(default)s)")
+    added = command(
+        _run,
+        "run",
+        "run a Python script that uses pyopencl, and list the kernels that it launched",
+        "perfmodel run my_program.py 1024 --predict unified-plus@h200",
+    )
+    added.runs_scripts = True  # type: ignore[attr-defined]
+    added.usage = "%(prog)s [-h] [--json] [--predict CALIBRATION] [--emulate] SCRIPT [ARGUMENT ...]"
+    added.add_argument(
+        "script", metavar="SCRIPT", help="a Python file, and its own arguments; after -- all are its own"
+    )
+    added.add_argument("--json", action="store_true", help="print one line of JSON at the end instead of the table")
+    added.add_argument("--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one")
+    added.add_argument("--emulate", action="store_true", help="emulate the first work-group of each kernel as well")
     for run, name, summary in (
         (_predict, "predict", "predict the time of kernels"),
         (_explain, "explain", "say where the predicted time of kernels goes"),
@@ -320,6 +345,24 @@ def _suggest(parsed: argparse.Namespace) -> None:
     command = shlex.join(["perfmodel", *sys.argv[1:]])
     Path(parsed.out).write_text(as_file(found, command), encoding="utf-8")
     print(f"\n{as_text(found)}\n\nwritten to {parsed.out}")
+
+
+def _run(parsed: argparse.Namespace) -> None:
+    from perfmodel.interception import intercept
+    from perfmodel.interception.projection import calibration_called
+    from perfmodel.interception.report import as_json, as_text
+    from perfmodel.interception.script import check_script, make_drivers_visible, run_script
+
+    check_script(parsed.script)
+    calibration = calibration_called(parsed.predict) if parsed.predict else None
+    make_drivers_visible()
+    log = intercept(contents="first" if parsed.emulate else False)
+    with warnings.catch_warnings():
+        warnings.showwarning = _python_shows_warning
+        status = run_script(parsed.script, parsed.arguments, log)
+    print((as_json if parsed.json else as_text)(log.groups(), calibration, parsed.emulate))
+    if status:
+        raise SystemExit(status)
 
 
 def _predict(parsed: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfmodel.counting.counts import KernelCounts
     from perfmodel.measurement import Launch
-    from perfmodel.opencl_program import Array, LocalArray, Scalar
+    from perfmodel.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
 
 
 class Program(Protocol):
@@ -47,7 +48,7 @@ class Program(Protocol):
 
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
 
-    def as_opencl(self) -> Program:
+    def as_opencl(self) -> OpenCLProgram:
         """The same as OpenCL C source."""
 
 
@@ -144,6 +145,23 @@ class Kernel:
         bound = {name: value for name, value in self._arguments.items() if name in program.arguments}
         return Kernel(program, self.tags, None, **bound)
 
+    def observe(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
+        """The same kernel with statistics of what data decide in it, from emulating some of its work-groups.
+
+        So a kernel whose loops and branches depend on data can be counted, and predicted, without saying how.
+
+        Args:
+            arrays, groups, seed: see `perfmodel.emulate`.
+        """
+        from perfmodel.opencl_c.observation import observed
+        from perfmodel.profile import emulate
+
+        emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
+        items = len(emulation.groups) * math.prod(emulation.local_size)
+        executions = emulation.blocks[:, :, 0].sum(axis=0).tolist()
+        program = self.program.as_opencl().observing(observed(emulation.kernel, executions, items))
+        return Kernel(program, self.tags, None, **self._arguments)
+
     @property
     def name(self) -> str:
         return self.tags.get("generator", self.program.name)
@@ -208,6 +226,8 @@ class Kernel:
         Raises:
             CountingError: for what data decide, without statistics of them.
         """
+        if min(self.sizes.values(), default=0) < 0:  # counts for all sizes are for those that are not negative
+            return self.program.counts_for(subgroup_size, self.sizes)
         try:
             return self.program.counts_for(subgroup_size)
         except CountingError:

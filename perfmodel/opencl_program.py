@@ -7,7 +7,9 @@ import hashlib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +91,7 @@ class OpenCLProgram:
             sizes are refused.
         statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
             and the probability of a branch, as ``if_LINE``.
+        observed: the same as `perfmodel.Kernel.observe` saw it, for what `statistics` leaves out.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -104,6 +107,7 @@ class OpenCLProgram:
         build_options: Sequence[str] = (),
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
+        observed: Mapping[int, Fraction] | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -133,12 +137,15 @@ class OpenCLProgram:
             for argument in self._declared
             if isinstance(argument, Array | LocalArray)
         }
+        expressions = [*self._global_size, *self._local_size, *self._extents.values()]
+        self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions.strip(), dict(statistics or {})
+        self.observed = dict(observed or {})
         self._conditions = _conditions(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics))
+        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -161,7 +168,7 @@ class OpenCLProgram:
         if key not in self._counts:
             from perfmodel.counting.cache import cached_counts
 
-            parts = [self.content, self.assumptions, key[1]]
+            parts = [self.content, self.assumptions, key[1], [(n, str(f)) for n, f in sorted(self.observed.items())]]
             count = partial(self._counted, subgroup_size, at)
             try:
                 self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
@@ -199,7 +206,7 @@ class OpenCLProgram:
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
-        return count_opencl(self.lowered, grid, arrays, self.statistics, subgroup_size, numbers)
+        return count_opencl(self.lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed)
 
     @cached_property
     def lowered(self) -> LoweredKernel:
@@ -225,9 +232,15 @@ class OpenCLProgram:
     def as_opencl(self) -> OpenCLProgram:
         return self
 
+    def observing(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
+        """The same program with other statistics of its branches."""
+        twin = copy(self)
+        twin.observed, twin._counts = dict(observed), {}
+        return twin
+
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         for name, value in sizes.items():
-            if np.any(value < 0):
+            if name in self._extending and np.any(value < 0):
                 raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
         for condition in self._conditions:
             good = condition.holds(sizes)

@@ -187,6 +187,8 @@ def evaluate_all(
         }
     except CountingError:  # there may be counts for each of the sizes by itself
         counted = {}
+    if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
+        counted = {}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
 

@@ -9,7 +9,7 @@ import islpy as isl
 
 from perfmodel.counting.domains import Domains
 from perfmodel.errors import CountingError
-from perfmodel.opencl_c.symbolic import ZERO, Bounds, Pieces, Polynomial, name, number, plain, quotient
+from perfmodel.opencl_c.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
 
 _Active = TypeVar("_Active")
 
@@ -72,7 +72,7 @@ class Grid:
         """A coordinate of the grid as a polynomial; zero where there is only one."""
         if extent.constant == 1:
             return ZERO
-        dimension = f"_{kind[0]}{axis}"
+        dimension = coordinate(f"{kind[0]}{axis}")
         self.dimensions.append(dimension)
         self.axes[dimension] = (kind, axis)
         self.conditions.append(f"0 <= {dimension} < {extent.isl()}")

@@ -12,7 +12,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.folding import as_bool, as_constant, converted, folded, joined
 from perfmodel.opencl_c.lowered_calls import ATOMICS, BY_POINTER, FENCES, WORK_ITEM, Conversion, VectorAccess
-from perfmodel.opencl_c.roots import assign_variables
+from perfmodel.opencl_c.roots import assign_variables, space_of
 from perfmodel.opencl_c.source_text import text_of
 from perfmodel.opencl_c.storage import addressed_variables, aligned, leaves
 from perfmodel.opencl_c.types import BOOL, HALF, INT, LONG, Array, Pointer, Record, Scalar, Type, Vector, element_of
@@ -408,7 +408,7 @@ class _Lowering:
                 return self.whole(self.frame.variables[expression.variable])
             case syn.Dereference():
                 pointer = self.value(expression.pointer)
-                return _InMemory(pointer, expression.type, expression.type.alignment)
+                return _InMemory(pointer, expression.type, _alignment(expression))
             case syn.Member():
                 record = self.lvalue(expression.record)
                 assert isinstance(record, _InMemory)
@@ -469,8 +469,7 @@ class _Lowering:
         return low.Read(value.type, register)
 
     def access(self, direction: str, place: _InMemory, text: str) -> low.Access:
-        assert isinstance(place.pointer.type, Pointer)
-        space = place.pointer.type.space
+        space = space_of(place.pointer)
         if space == "generic":
             raise SourceError(
                 f"{text} is accessed by a pointer of no address space; declare it global, local or private", *self.place
@@ -507,6 +506,7 @@ class _Lowering:
 
     def store_value(self, target: _Lvalue, value: low.Expression, text: str) -> None:
         if isinstance(target, _InRegister):
+            self.settle(target.register, value)
             self.emit(low.Assign(target.register, value, target.components))
         elif target.components is None:
             self.emit(low.Store(target.pointer, value, self.access("store", target, text)))
@@ -519,6 +519,19 @@ class _Lowering:
             for component, place in enumerate(places):
                 part = value if len(places) == 1 else low.Pick(place.type, value, (component,))
                 self.emit(low.Store(place.pointer, part, self.access("store", place, text)))
+
+    def settle(self, register: low.Register, value: low.Expression) -> None:
+        """A pointer declared without address space has that of what it first points to."""
+        if not isinstance(register.type, Pointer) or isinstance(value, low.Constant):
+            return
+        space = space_of(value)
+        if register.type.space == "generic" and space != "generic":
+            register.type = Pointer(register.type.target, space)
+        elif space != register.type.space:
+            raise SourceError(
+                f"{register.name} points to {register.type.space} and to {space} memory; use a pointer for each",
+                *self.place,
+            )
 
     def put(self, target: _Lvalue, value: syn.Expression, text: str) -> None:
         """Assigns an expression, of structs leaf by leaf."""
@@ -890,6 +903,20 @@ class _Lowering:
 
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+def _alignment(expression: syn.Expression) -> int:
+    """Of what an lvalue means: less than its type's within packed structs."""
+    match expression:
+        case syn.Member():
+            return min(expression.type.alignment, _alignment(expression.record))
+        case syn.Dereference():
+            pointer = expression.pointer
+            while isinstance(pointer, syn.Shift):
+                pointer = pointer.pointer
+            if isinstance(pointer, syn.Decay):
+                return min(expression.type.alignment, _alignment(pointer.array))
+    return expression.type.alignment
 
 
 def _is_void(type_: Type) -> bool:

@@ -66,3 +66,20 @@ def _roots(pointer: low.Expression, roots: dict[low.Register, Roots]) -> Roots:
         case low.Constant():
             return frozenset()
     return frozenset((UNKNOWN,))
+
+
+def space_of(pointer: low.Expression) -> str:
+    """The address space that a pointer points to, ``generic`` if that is not known."""
+    match pointer:
+        case low.Read():
+            type_ = pointer.register.type
+        case low.Offset():
+            return space_of(pointer.pointer)
+        case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
+            return space_of(pointer.operand)
+        case low.Select():
+            spaces = {space_of(pointer.then), space_of(pointer.otherwise)}
+            return spaces.pop() if len(spaces) == 1 else "generic"
+        case _:
+            type_ = pointer.type
+    return type_.space if isinstance(type_, Pointer) else "generic"

@@ -16,7 +16,7 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.abstract_values import PointsTo, Value
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_c.symbolic import ZERO, Monomial, Polynomial, quotient_of
+from perfmodel.opencl_c.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
 
 
@@ -111,7 +111,7 @@ class StaticAccesses:
             for kind in ("local", "group")
         )
         unrolled = [loop for loop in loops if loop.unroll == 0]
-        kept = region.inames - {f"_{loop.name}" for loop in unrolled}
+        kept = region.inames - {coordinate(loop.name) for loop in unrolled}
         once = (
             region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
         )
@@ -125,7 +125,7 @@ class StaticAccesses:
                 direction,
                 local,
                 group,
-                {loop.name: strides.get(f"_{loop.name}", _stride(ZERO)) for loop in loops},
+                {loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
                 self.domains.executions(region),
                 tuple(loop.name for loop in loops if loop not in unrolled),
                 self.domains.executions(once),
@@ -141,7 +141,7 @@ class StaticAccesses:
         self, place: PointsTo | None, unit: int, region: Region, loops: Sequence[low.Loop]
     ) -> dict[str, Stride]:
         """Along each coordinate and loop that moves the access, in elements of what is accessed."""
-        names = sorted(region.inames | {f"_{loop.name}" for loop in loops})
+        names = sorted(region.inames | {coordinate(loop.name) for loop in loops})
         if place is None:
             return dict.fromkeys(names)
         found: dict[str, Stride] = {}
@@ -231,7 +231,7 @@ class StaticAccesses:
             index = _divided(piece, item)
             if index is None:
                 return None
-            by_weight = _by_weight(index, weights)
+            by_weight = self._coordinates(index, weights, region, names)
             coordinates = []
             for weight in weights:
                 text = by_weight.get(weight, ZERO).isl()
@@ -240,14 +240,14 @@ class StaticAccesses:
                 coordinates.append(text)
             conditions = [f"({condition})"]
             if parts > 1:  # a vector touches several elements, one after the other
-                coordinates[-1] = f"{coordinates[-1]} + _part"
-                conditions.append(f"0 <= _part < {parts}")
+                coordinates[-1] = f"{coordinates[-1]} + __part"
+                conditions.append(f"0 <= __part < {parts}")
             coordinates = [*before, *coordinates]
-            to = [f"_to{axis}" for axis in range(len(coordinates))]
+            to = [f"__to{axis}" for axis in range(len(coordinates))]
             conditions += [f"{new} = {text}" for new, text in zip(to, coordinates, strict=True)]
             relation = " and ".join(conditions)
             if parts > 1:
-                relation = f"exists (_part : {relation})"
+                relation = f"exists (__part : {relation})"
             try:
                 image = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(to)}] : {relation} }}")
             except isl.Error:  # a name that is no coordinate of the region: a loop whose turns are a statistic
@@ -255,6 +255,30 @@ class StaticAccesses:
             touched = region.points.apply(image.align_params(region.points.space))
             union = touched if union is None else union | touched
         return None if union is None else union.coalesce()
+
+    def _coordinates(
+        self, index: Polynomial, weights: list[Monomial], region: Region, names: Sequence[str | None]
+    ) -> dict[Monomial, Polynomial]:
+        """A flattened index by its products of sizes.
+
+        ``i * n + n + j`` is place j of row i + 1, but ``i * n + n - 1 - j`` is a place of row i, counted from its end.
+        """
+        rows = _by_weight(index, weights)
+        columns = _by_weight(index, weights, has_rows=False)
+        if rows == columns or not self._may_be_negative(rows.get((), ZERO), region, names):
+            return rows
+        return rows if self._may_be_negative(columns.get((), ZERO), region, names) else columns
+
+    def _may_be_negative(self, value: Polynomial, region: Region, names: Sequence[str | None]) -> bool:
+        text = value.isl()
+        if text is None:
+            return True
+        sizes = ", ".join(sorted(self.domains.sizes))
+        try:
+            below = isl.Set(f"[{sizes}] -> {{ [{', '.join(map(str, names))}] : {text} < 0 }}")
+        except isl.Error:
+            return True
+        return not (region.points & below.align_params(region.points.space)).is_empty()
 
     def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
         """Elements along the axis on which neighbours lie next to each other: that of weight one."""
@@ -310,16 +334,16 @@ def _weights(index: Polynomial) -> list[Monomial]:
     return list(found)
 
 
-def _by_weight(index: Polynomial, weights: Sequence[Monomial]) -> dict[Monomial, Polynomial]:
+def _by_weight(index: Polynomial, weights: Sequence[Monomial], has_rows: bool = True) -> dict[Monomial, Polynomial]:
     """A flattened index as coordinates: what is multiplied with each of these products of sizes.
 
-    What has sizes alone belongs to the largest of them that it is a multiple of: ``i * n + n`` is row i + 1.
+    With `has_rows`, what has sizes alone belongs to the largest of them that it is a multiple of.
     """
     found: dict[Monomial, Polynomial] = {}
     for monomial, c in index.terms.items():
         weight, rest = _parts(monomial)
         if _is_of_sizes(monomial):
-            divided = [(w, r) for w in weights if (r := quotient_of(monomial, w)) is not None]
+            divided = [(w, r) for w in weights if (r := quotient_of(monomial, w)) is not None] if has_rows else []
             weight, rest = max(divided, key=lambda part: len(part[0]), default=((), monomial))
         found[weight] = found.get(weight, ZERO) + Polynomial({rest: c})
     return found
@@ -336,10 +360,10 @@ def _parts(monomial: Monomial) -> tuple[Monomial, Monomial]:
 
 
 def _is_size(atom: Any) -> bool:
-    """Whether an atom is the same for all work-items and turns; coordinates' and counters' names start with ``_``."""
+    """Whether an atom is the same for all work-items and turns; no coordinate, no counter."""
     if isinstance(atom, str):
-        return not atom.startswith("_")
-    return all(not name.startswith("_") for name in atom.numerator.names() | atom.denominator.names())
+        return not is_coordinate(atom)
+    return not any(map(is_coordinate, atom.numerator.names() | atom.denominator.names()))
 
 
 def _row(weights: list[Monomial]) -> str:

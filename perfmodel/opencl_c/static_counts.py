@@ -19,7 +19,19 @@ from perfmodel.opencl_c.carried import carried_operations
 from perfmodel.opencl_c.grid import Grid
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static_accesses import GlobalArray, StaticAccesses
-from perfmodel.opencl_c.symbolic import ONE, ZERO, Pieces, Polynomial, chosen, combined, name, number, plain, quotient
+from perfmodel.opencl_c.symbolic import (
+    ONE,
+    ZERO,
+    Pieces,
+    Polynomial,
+    chosen,
+    combined,
+    coordinate,
+    name,
+    number,
+    plain,
+    quotient,
+)
 from perfmodel.opencl_c.types import Pointer, Scalar
 
 MOST_TURNS = 512
@@ -52,6 +64,7 @@ def count_opencl(
     statistics: Mapping[str, float] | None = None,
     subgroup_size: int | None = None,
     at: Mapping[str, Polynomial] | None = None,
+    observed: Mapping[int, Fraction] | None = None,
 ) -> KernelCounts:
     """Counts of a kernel in OpenCL C.
 
@@ -62,11 +75,12 @@ def count_opencl(
             probability of a branch, as ``if_LINE``.
         subgroup_size: work-items of a sub-group; None counts no sub-groups.
         at: scalar arguments that are numbers, and no sizes of the grid.
+        observed: statistics of branches by their numbers, for those that `statistics` leaves out.
 
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
     """
-    counter = _StaticCounter(kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {})
+    counter = _StaticCounter(kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {})
     try:
         return counter.counts()
     except isl.Error as error:
@@ -84,8 +98,9 @@ class _StaticCounter:
         statistics: Mapping[str, float],
         subgroup_size: int | None,
         at: Mapping[str, Polynomial],
+        observed: Mapping[int, Fraction],
     ) -> None:
-        self.at = at
+        self.at, self.observed = at, observed
         self.kernel, self.grid, self.statistics = kernel, grid, statistics
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
@@ -252,8 +267,8 @@ class _StaticCounter:
 
     def branch(self, branch: low.If, active: _Active) -> _Active | None:
         condition = self.environment.get(branch.condition)
-        if isinstance(condition, Truth):
-            holds = self.set_of(condition.text, active)
+        holds = self.decided(condition, active)
+        if holds is not None:
             then_active, other_active = active.within(holds), active.within(holds.complement())
         elif not self.matters(branch):
             return self.unimportant(branch, active)
@@ -275,7 +290,7 @@ class _StaticCounter:
         for register in {*changed, *(r for r in self.environment if r not in then_environment)}:
             then, otherwise = then_environment.get(register), self.environment.get(register)
             self.environment[register] = self.evaluate.select(condition, then, otherwise)
-        if not isinstance(condition, Truth):
+        if holds is None:
             return active
         if then_after is then_active and other_after is other_active:
             return active
@@ -312,6 +327,8 @@ class _StaticCounter:
             if probability > 1:
                 raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
             return probability
+        if branch.number in self.observed:
+            return self.observed[branch.number]
         if self.is_dry:
             return Fraction(1, 2)
         what = "&&, || or ?:" if branch.is_choice else "if or case"
@@ -323,7 +340,7 @@ class _StaticCounter:
     # --- loops
 
     def loop_name(self, loop: low.Loop) -> str:
-        return f"_{loop.name}"
+        return coordinate(loop.name)
 
     def loop(self, loop: low.Loop, active: _Active) -> _Active | None:
         assigned = _assigned(loop)
@@ -345,8 +362,9 @@ class _StaticCounter:
                 return unrolled[0]
             self.environment.update(heads)
             return self.by_statistics(loop, active, assigned)
-        domain = self.domain(loop, inside, condition)
-        domain = self.without_broken(loop, domain, heads)
+        domain = self.without_broken(loop, self.domain(loop, inside, condition), heads)
+        if domain is None:
+            return self.by_statistics(loop, active, assigned)
         most = _constant_maximum(domain.points, own)
         self.bounds[own] = (0, most)
         self.count_loop(loop, active, domain, heads)
@@ -375,7 +393,7 @@ class _StaticCounter:
                 if not isinstance(value, Pieces | PointsTo):
                     self.environment[register] = None
                     continue
-                unknown = f"_before{len(active.dimensions)}"
+                unknown = coordinate(f"before{len(active.dimensions)}")
                 active = _Active(_with_counter(active.points, unknown), (*active.dimensions, unknown), active.factor)
                 # Counters seldom fall below zero; where they do, `heads` has the truth.
                 self.bounds[unknown] = (0, None)
@@ -401,7 +419,7 @@ class _StaticCounter:
         with self.dry():
             self.run(loop.test, inside)
             value = self.environment.get(loop.condition)
-        return value.text if isinstance(value, Truth) else None
+        return value.text if isinstance(value, Truth) and self.decided(value, inside) is not None else None
 
     def domain(self, loop: low.Loop, inside: _Active, condition: str) -> _Active:
         """The turns of a loop: up to the first at which its condition does not hold."""
@@ -419,8 +437,8 @@ class _StaticCounter:
             points = points - _later(stopped, own)
         return replace(inside, points=points.coalesce())
 
-    def without_broken(self, loop: low.Loop, domain: _Active, heads: Environment) -> _Active:
-        """The turns up to a `break`."""
+    def without_broken(self, loop: low.Loop, domain: _Active, heads: Environment) -> _Active | None:
+        """The turns up to a `break`; None if data decide on it, and the turns have been observed."""
         if not _is_left(loop.body, lambda label: True):
             return domain
         with self.dry():
@@ -430,6 +448,8 @@ class _StaticCounter:
             self.run(loop.body, domain)
             left = [part for label, found in self.exits.items() if not _is_inside(loop, label) for part in found.parts]
             if any(part.factor != domain.factor for part in left):
+                if loop.number in self.observed:
+                    return None
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
                     f"turns as statistics={{{loop.name!r}: …}}, or emulate the kernel"
@@ -560,7 +580,9 @@ class _StaticCounter:
 
     def by_statistics(self, loop: low.Loop, active: _Active, assigned: list[low.Register]) -> _Active:
         key = self.statistic_of(loop)
-        if key is None:
+        if key is None and loop.number in self.observed:
+            turns = self.observed[loop.number]
+        elif key is None:
             if not self.is_dry:
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
@@ -591,6 +613,15 @@ class _StaticCounter:
         sizes = ", ".join(sorted(self.domains.sizes))
         found = isl.Set(f"[{sizes}] -> {{ [{', '.join(active.dimensions)}] : {text} }}")
         return found.align_params(self.domains.space)
+
+    def decided(self, condition: Value, active: _Active) -> Any:
+        """Where a condition holds; None if that depends on data, or on a loop whose turns are a statistic."""
+        if not isinstance(condition, Truth):
+            return None
+        try:
+            return self.set_of(condition.text, active)
+        except isl.Error:  # a name that is no coordinate here
+            return None
 
     def is_never(self, text: str) -> bool:
         """Whether a condition holds nowhere where control is."""
@@ -693,18 +724,18 @@ def _with_counter(points: Any, own: str) -> Any:
 
 def _moved(points: Any, own: str, by: int) -> Any:
     """Points with the last coordinate moved."""
-    return points.apply(_on_last(points, f"_to = {own} + {by}"))
+    return points.apply(_on_last(points, f"__to = {own} + {by}"))
 
 
 def _later(points: Any, own: str) -> Any:
     """All points with a larger last coordinate than one of these."""
-    return points.apply(_on_last(points, f"_to > {own}"))
+    return points.apply(_on_last(points, f"__to > {own}"))
 
 
 def _on_last(points: Any, relation: str) -> Any:
     names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
     sizes = ", ".join(points.get_var_names(isl.dim_type.param))
-    moved = [*names[:-1], "_to"]
+    moved = [*names[:-1], "__to"]
     found = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}")
     for axis, dimension in enumerate(names):
         found = found.set_dim_name(isl.dim_type.out, axis, dimension)

@@ -183,6 +183,15 @@ class Polynomial:
     __repr__ = __str__
 
 
+def coordinate(text: str) -> str:
+    """The name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has it."""
+    return f"__{text}"
+
+
+def is_coordinate(name_: str) -> bool:
+    return name_.startswith("__")
+
+
 def name(text: str) -> Polynomial:
     return Polynomial({((text, 1),): 1})
 

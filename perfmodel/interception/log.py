@@ -1,0 +1,169 @@
+"""All launches of a program, in their order, as a sequence and as tables."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from perfmodel.errors import KernelError, PerfmodelError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pandas as pd
+
+    from perfmodel.calibration import Calibration
+    from perfmodel.interception.record import LaunchRecord
+
+
+@dataclass
+class Launches:
+    """Launches of the same kernel on the same device with the same sizes and values."""
+
+    records: list[LaunchRecord]
+
+    @property
+    def first(self) -> LaunchRecord:
+        return self.records[0]
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of the times that are known."""
+        times = [record.seconds for record in self.records]
+        known = [time for time in times if time is not None]
+        return statistics.median(known) if known else None
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The scalar arguments by name."""
+        return {each.name: _plain(each.value) for each in self.first.arguments if each.kind == "scalar"}
+
+
+class LaunchLog(Sequence["LaunchRecord"]):
+    """The launches made within its ``with`` blocks; see `perfmodel.intercept`."""
+
+    def __init__(self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20) -> None:
+        if contents not in (True, False, "first"):
+            raise KernelError(f"contents={contents!r} cannot be kept; give True, False or 'first'")
+        if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
+            raise KernelError(f"limit_bytes={limit_bytes!r} is no number of bytes; give a whole one")
+        self.contents, self.limit_bytes = contents, limit_bytes
+        self._records: list[LaunchRecord] = []
+        self._running: deque[LaunchRecord] = deque()
+        self._kept: set[tuple[object, ...]] = set()
+
+    def __enter__(self) -> LaunchLog:
+        from perfmodel.interception.patches import PATCHES
+
+        PATCHES.open(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        from perfmodel.interception.patches import PATCHES
+
+        PATCHES.close(self)
+        self._let_go()
+
+    def wants_contents(self, record: LaunchRecord) -> bool:
+        """Whether contents are to be kept of a launch that is about to happen."""
+        if self.contents == "first":
+            if record.key in self._kept:
+                return False
+            self._kept.add(record.key)
+        return bool(self.contents)
+
+    def add(self, record: LaunchRecord) -> None:
+        self._records.append(record)
+        self._running.append(record)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Takes the times of launches that have ended, so that no more events are kept than are needed."""
+        with suppress(IndexError):  # another thread was faster
+            while self._running[0].has_ended():
+                self._running.popleft()
+
+    @overload
+    def __getitem__(self, index: int) -> LaunchRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LaunchRecord]: ...
+    def __getitem__(self, index: int | slice) -> LaunchRecord | list[LaunchRecord]:
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[LaunchRecord]:
+        return iter(list(self._records))
+
+    def groups(self) -> list[Launches]:
+        """Launches of the same kernel at the same sizes together, in the order of the first of each."""
+        groups: dict[object, Launches] = {}
+        for record in self:
+            groups.setdefault(record.key, Launches([])).records.append(record)
+        return list(groups.values())
+
+    def table(self) -> pd.DataFrame:
+        """A row for each launch, in their order; waits for those that still run, if their time is measured."""
+        import pandas as pd
+
+        columns = (
+            *("kernel", "global_size", "local_size", "global_offset", "argument_bytes", "measured_s", "device"),
+            "problem",
+        )
+        rows = [
+            (r.name, r.global_size, r.local_size, r.global_offset, r.n_bytes, r.seconds, r.device, r.problem)
+            for r in self
+        ]
+        frame = pd.DataFrame(rows, columns=list(columns))
+        return frame.astype({"measured_s": "float64"})
+
+    def predict(
+        self, calibration: Calibration, statistics: Mapping[str, Mapping[str, float]] | None = None
+    ) -> pd.DataFrame:
+        """A row for each kernel and its sizes, with the predicted seconds of one launch and, if known, the measured.
+
+        What cannot be predicted has the reason in ``problem``.
+
+        Args:
+            statistics: for kernels by name, as for `LaunchRecord.kernel_with`.
+        """
+        import pandas as pd
+
+        columns = (
+            *("kernel", "global_size", "local_size", "sizes", "launches", "predicted_s", "measured_s", "device"),
+            "problem",
+        )
+        rows = []
+        for group in self.groups():
+            first = group.first
+            seconds, problem = predicted(group, calibration, (statistics or {}).get(first.name))
+            place = (first.name, first.global_size, first.local_size, group.sizes)
+            rows.append((*place, len(group.records), seconds, group.seconds, first.device, problem))
+        frame = pd.DataFrame(rows, columns=list(columns))
+        return frame.astype({"predicted_s": "float64", "measured_s": "float64"})
+
+    def __repr__(self) -> str:
+        from perfmodel.interception.report import as_text
+
+        return as_text(self.groups())
+
+
+def predicted(
+    group: Launches, calibration: Calibration, statistics: Mapping[str, float] | None = None
+) -> tuple[float | None, str]:
+    """The seconds of one launch, or None and why."""
+    try:
+        return group.first.predict(calibration, statistics), ""
+    except PerfmodelError as error:
+        return None, str(error).split("\n")[0]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value

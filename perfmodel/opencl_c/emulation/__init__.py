@@ -1,0 +1,26 @@
+"""Running work-groups of an OpenCL C kernel in numpy, to see what they do: how often, where in memory, and what wrong.
+
+All work-items of one or several groups run in lock-step, as lanes of arrays under a mask (`lanes`). A kernel becomes
+Python code (`code`, `expressions`), of which accesses to memory (`accesses`, `atomics`) and the counts of everything
+(`recording`) are kept by patterns that repeat (`patterns`). `emulate` is the way in.
+"""
+
+from perfmodel.opencl_c.emulation.arguments import Argument, LocalBytes, Random, Zeros
+from perfmodel.opencl_c.emulation.code import code_of
+from perfmodel.opencl_c.emulation.emulation import Emulation, emulate
+from perfmodel.opencl_c.emulation.extrapolation import Extrapolated
+from perfmodel.opencl_c.emulation.findings import Finding
+from perfmodel.opencl_c.emulation.machine import Machine
+
+__all__ = [
+    "Argument",
+    "Emulation",
+    "Extrapolated",
+    "Finding",
+    "LocalBytes",
+    "Machine",
+    "Random",
+    "Zeros",
+    "code_of",
+    "emulate",
+]

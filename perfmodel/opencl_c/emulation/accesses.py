@@ -1,0 +1,393 @@
+"""Loads and stores: how one access of the kernel is carried out and recorded.
+
+A `Handler` is made for each access of the generated code and each batch. Addresses come in parts, ``pointer + (index +
+extra) * scale``, because mostly all but one part is the same for all lanes: then the pattern of addresses is that of
+the remaining part, known without computing any address, and at once if it is the very array of last time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.context import Context
+from perfmodel.opencl_c.emulation.findings import Finding
+from perfmodel.opencl_c.emulation.footprints import Footprint
+from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
+from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Region
+from perfmodel.opencl_c.emulation.patterns import Pattern
+from perfmodel.opencl_c.types import Pointer, Scalar, Vector
+
+_REMEMBERED_BYTES = 1 << 25
+"""Of the addresses whose patterns one access remembers."""
+_REMEMBERED_PLACES = 1 << 14
+"""At which one pattern was met."""
+
+_MARKED_AT_ONCE = 1 << 18
+
+_Key: TypeAlias = tuple[Mask, bytes, int, str]
+
+
+class Handler:
+    """One access of the kernel in one batch.
+
+    Attributes:
+        element: bytes of a number. width: numbers moved. bytes: moved by each work-item.
+        alignment: bytes that addresses must be multiples of to go the quick way.
+        phases: the low bits of addresses that matter for counts.
+        lane_offsets, group_stride: see `Region` and `Footprint`.
+    """
+
+    def __init__(self, context: Context, access: low.Access, scale: int) -> None:
+        self.context, self.access, self.scale = context, access, scale
+        assert isinstance(access.type, Scalar | Vector | Pointer)
+        scalar = access.type.element if isinstance(access.type, Vector) else access.type
+        self.dtype = np.dtype(np.int64) if isinstance(scalar, Pointer) else scalar.numpy
+        self.element = self.dtype.itemsize
+        self.is_vector = isinstance(access.type, Vector)
+        self.width = access.type.width if isinstance(access.type, Vector) else 1
+        self.bytes = self.element * self.width
+        self.alignment = max(access.alignment, self.element)
+        self.is_store = access.direction != "load"
+        self.patterns: dict[_Key, Pattern] = {}
+        self._shift = self.element.bit_length() - 1
+        self._zero = np.zeros((self.width, 1), self.dtype) if self.is_vector else self.dtype.type(0)
+        self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
+
+        regions = context.regions
+        self.region, self._low, self._high = regions.of_access(access)
+        self._is_global = access.space in ("global", "constant")
+        self._go_to(self.region)
+        # Without a known variable, a pointer into any buffer may turn up.
+        self._is_anywhere = self._is_global and access.variable is None
+        self._wide_index = regions.has_wide_buffers
+        if self._is_global:
+            self.phases = context.machine.transaction_bytes - 1
+        else:
+            self.phases = context.machine.bank_bytes - 1 if access.space == "local" else 0
+        # Atomics may be misaligned or out of bounds as stores are.
+        self._misaligned = self.alignment - 1
+
+        self._last: Pattern
+        self._last_mask: Mask | None = None
+        self._last_key = b""
+        self._last_scale = 0
+        self._last_part: Values = None
+        self._last_pointer: Values = None
+        self._last_index: Values = None
+        self._last_sum: Values = None
+        self._last_first = 0
+
+    def _go_to(self, region: Region) -> None:
+        self.region = region
+        self._origin = region.origin
+        self._data: NDArray[Any] = region.view(self.dtype)
+        self.lane_offsets = region.lane_offsets
+        self._footprint: Footprint | None = region.stores if self.is_store else region.loads
+        layout = self.context.layout
+        self.group_stride = (
+            self._footprint.stride if self._footprint and self.lane_offsets is None and layout.groups > 1 else 0
+        )
+        # One group's frame, or global memory, has one place for what all lanes ask for alike.
+        self._is_shared = self.lane_offsets is None or (self.access.space == "local" and layout.groups == 1)
+        self._is_logged = self.context.logs and region.is_logged
+        self._is_checked = (
+            self.context.checks and self.access.space == "local" and not self.is_store and region.stores is not None
+        )
+
+    # --- where
+
+    def _locate(self, mask: Mask, pointer: Values, index: Values, extra: Values) -> tuple[Pattern, int]:
+        """The pattern of the active lanes' addresses, and the first one's address."""
+        shift = 0
+        if index is None:
+            part, start, scale = pointer, 0, 1
+        else:
+            if extra is not None:
+                if not extra.ndim:
+                    shift = int(extra)
+                elif not index.ndim:
+                    shift, index = int(index), extra
+                else:
+                    index = index + extra
+            if not pointer.ndim:
+                part, scale = index, self.scale
+                start = int(pointer) + shift * scale
+            elif not index.ndim:
+                part, scale = pointer, 1
+                start = (int(index) + shift) * self.scale
+            else:
+                if pointer is not self._last_pointer or index is not self._last_index:
+                    self._last_pointer, self._last_index = pointer, index
+                    self._last_sum = self._addresses(pointer, index, None)
+                part, start, scale = self._last_sum, shift * self.scale, 1
+        if part is self._last_part and mask is self._last_mask:
+            return self._last, start + self._last_first
+        if not part.ndim:
+            first, key = int(part) * scale, b""
+            pattern = self._find(mask, key, scale, part, None)
+        else:
+            if scale != 1 and (self._wide_index or part.dtype.itemsize < 4):
+                part = part.astype(np.int64)
+            values = part if mask.is_full else part[mask.lanes]
+            number = values[0]
+            relative = values - number
+            first = int(number) * scale
+            key = relative.tobytes()
+            if key == self._last_key and mask is self._last_mask and scale == self._last_scale:
+                pattern = self._last
+            else:
+                pattern = self._find(mask, key, scale, part, relative)
+        self._last_part, self._last_mask, self._last_key, self._last_scale = part, mask, key, scale
+        self._last, self._last_first = pattern, first
+        return pattern, start + first
+
+    def _find(self, mask: Mask, key: bytes, scale: int, part: Values, relative: Values) -> Pattern:
+        found_by = (mask, key, scale, part.dtype.char)
+        pattern = self.patterns.get(found_by)
+        if pattern is None:
+            if relative is None:
+                offsets = np.zeros(len(mask.lanes), np.int64)
+            else:
+                # Differences of unsigned indices have wrapped around to what they are as signed ones.
+                offsets = relative.view(f"i{relative.dtype.itemsize}").astype(np.int64) * scale
+            if len(self.patterns) * (len(key) + 64) * 4 > _REMEMBERED_BYTES:
+                self.context.fold(self)
+                self.patterns.clear()
+            pattern = self.patterns[found_by] = Pattern(self, mask, offsets)
+        return pattern
+
+    def _addresses(self, pointer: Values, index: Values, extra: Values) -> Values:
+        if index is None:
+            return pointer
+        if extra is not None:
+            index = index + extra
+        return pointer + index.astype(np.int64) * self.scale
+
+    def _misses(self, pattern: Pattern, base: int) -> bool:
+        """Whether some address is not in the region, or not where typed views serve."""
+        if self._is_anywhere:
+            region = self.context.regions.by_number.get(base + pattern.low >> ADDRESS_BITS)
+            if region is not None and region is not self.region:
+                self._go_to(region)
+                self._low, self._high = region.origin, region.origin + region.size
+        return (
+            base + pattern.low < self._low
+            or base + pattern.high > self._high
+            or bool(base & self._misaligned)
+            or not pattern.is_regular
+        )
+
+    def locate(self, mask: Mask, pointer: Values, index: Values, extra: Values) -> tuple[Pattern, int, bool]:
+        """The pattern, the first active lane's address, and whether the slow way must be gone; counts the access."""
+        pattern, base = self._locate(mask, pointer, index, extra)
+        missed = False
+        if (
+            base + pattern.low < self._low
+            or base + pattern.high > self._high
+            or base & self._misaligned
+            or not pattern.is_regular
+        ) and self._misses(pattern, base):
+            missed = True
+            # Patterns are exact only for addresses near each other.
+            addresses = self._active_addresses(mask, pointer, index, extra)
+            relative = addresses - addresses[0]
+            base = int(addresses[0])
+            pattern = self._find(mask, relative.tobytes(), 1, relative, relative)
+            self._last_part, self._last_mask = None, None
+        phase = base & self.phases
+        counts = pattern.counts
+        counts[phase] = counts.get(phase, 0) + 1
+        if base not in pattern.known and not missed:
+            self._meet(pattern, base)
+        return pattern, base, missed
+
+    def _active_addresses(self, mask: Mask, pointer: Values, index: Values, extra: Values) -> Integers:
+        addresses = self._addresses(pointer, index, extra)
+        return np.broadcast_to(addresses, (mask.layout.lanes,))[mask.lanes].astype(np.int64)
+
+    def _meet(self, pattern: Pattern, base: int) -> None:
+        """What need only be done the first time that a pattern comes at an address."""
+        if len(pattern.known) >= _REMEMBERED_PLACES:
+            pattern.known.clear()
+        pattern.known.add(base)
+        self.context.trace(pattern, base)
+        start = base + pattern.low - self._origin >> self._shift
+        if self.region.is_lazy:
+            self.region.ensure((pattern.active + start) * self.element)
+        if self._is_checked:
+            self._check_initialised(pattern, start)
+        if self._footprint is not None:
+            self._footprint.mark(pattern.marks + start, self.element)
+
+    def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
+        """Only the footprint, of accesses that are counted without being carried out."""
+        if self._footprint is None:
+            return
+        inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)
+        starts = (addresses[inside] + pattern.low - self._origin) >> self._shift
+        marks = pattern.marks.ravel()
+        step = max(1, _MARKED_AT_ONCE // len(marks))
+        for first in range(0, len(starts), step):
+            self._footprint.mark((marks + starts[first : first + step, np.newaxis]).ravel(), self.element)
+
+    # --- quick ways
+
+    def load(self, mask: Mask, pointer: Values, index: Values = None, extra: Values = None) -> Values:
+        pattern, base, missed = self.locate(mask, pointer, index, extra)
+        if missed:
+            return self._load_slowly(mask, self._active_addresses(mask, pointer, index, extra))
+        if self._is_logged:
+            self.context.log.append((pattern, base, None))
+        start = base + pattern.low - self._origin >> self._shift
+        if pattern.is_uniform and self._is_shared:
+            if self.is_vector:
+                return self._data[start : start + self.width, np.newaxis].copy()
+            return self._data[start]
+        return self._data[start:][pattern.index]
+
+    def store(self, mask: Mask, value: Values, pointer: Values, index: Values = None, extra: Values = None) -> None:
+        pattern, base, missed = self.locate(mask, pointer, index, extra)
+        if missed:
+            self._store_slowly(mask, value, self._active_addresses(mask, pointer, index, extra))
+            return
+        start = base + pattern.low - self._origin >> self._shift
+        if value.ndim and not mask.is_full and value.shape[-1] > 1:
+            value = value[..., mask.lanes]
+        data = self._data[start:]
+        data[pattern.active] = value
+        if self._is_logged:
+            self.context.log.append((pattern, base, None if value.ndim else value.item()))
+            if value.ndim and pattern.has_repeats and self.context.checks:
+                self._check_repeats(pattern, data, value)
+
+    def place(self, pattern: Pattern, base: int) -> tuple[NDArray[Any], Integers]:
+        """Memory as numbers of the access's type, and the positions of what the active lanes access in it."""
+        start = base + pattern.low - self._origin >> self._shift
+        return self._data, pattern.active + start
+
+    def log(self, pattern: Pattern, base: int) -> None:
+        if self._is_logged:
+            self.context.log.append((pattern, base, None))
+
+    # --- slow ways
+
+    def _load_slowly(self, mask: Mask, addresses: Integers) -> Values:
+        lanes = mask.layout.lanes
+        result = np.zeros((self.width, lanes) if self.is_vector else lanes, self.dtype)
+        for region, chosen in self.reachable(mask, addresses):
+            offsets = self._bytes(region, mask.lanes[chosen], addresses[chosen])
+            region.ensure(offsets.ravel())
+            found = region.data[offsets].view(self.dtype)
+            result[..., mask.lanes[chosen]] = found.T if self.is_vector else found[:, 0]
+            if region.loads is not None:
+                self._mark_bytes(region.loads, mask.lanes[chosen], offsets)
+        return result
+
+    def _store_slowly(self, mask: Mask, value: Values, addresses: Integers) -> None:
+        shape = (self.width, mask.layout.lanes) if self.is_vector else (mask.layout.lanes,)
+        values = np.broadcast_to(value, shape)
+        for region, chosen in self.reachable(mask, addresses):
+            lanes = mask.lanes[chosen]
+            offsets = self._bytes(region, lanes, addresses[chosen])
+            region.ensure(offsets.ravel())
+            rows = np.ascontiguousarray(values[..., lanes].T).reshape(len(lanes), self.width)
+            region.data[offsets] = rows.view(np.uint8)
+            if region.stores is not None:
+                self._mark_bytes(region.stores, lanes, offsets)
+
+    def _bytes(self, region: Region, lanes: Integers, addresses: Integers) -> Integers:
+        offsets = addresses - region.origin
+        if region.lane_offsets is not None:
+            offsets = offsets + region.lane_offsets[lanes]
+        return np.asarray(offsets[:, np.newaxis] + np.arange(self.bytes))
+
+    def _mark_bytes(self, footprint: Footprint, lanes: Integers, offsets: Integers) -> None:
+        if self._is_global:
+            offsets = offsets + (self.context.layout.group_of[lanes] * footprint.stride)[:, np.newaxis]
+        footprint.mark_bytes(offsets.ravel())
+
+    def reachable(self, mask: Mask, addresses: Integers) -> list[tuple[Region, Integers]]:
+        """Regions and positions of the addresses that are within them; of the others, findings."""
+        misaligned = (addresses & (self.access.alignment - 1) != 0).nonzero()[0]
+        if len(misaligned) and self.context.checks:
+            self._report("misaligned", mask, misaligned, addresses, f"no multiple of {self.access.alignment}")
+        if not self._is_anywhere:
+            inside = (addresses >= self._low) & (addresses + self.bytes <= self._high)
+            found = [(self.region, inside.nonzero()[0])]
+        else:
+            inside = np.zeros(len(addresses), bool)
+            found = []
+            for number in np.unique(addresses >> ADDRESS_BITS).tolist():
+                region = self.context.regions.by_number.get(number)
+                if region is not None:
+                    end = region.origin + region.size
+                    chosen = (addresses >= region.origin) & (addresses + self.bytes <= end)
+                    inside |= chosen
+                    found.append((region, chosen.nonzero()[0]))
+        outside = (~inside).nonzero()[0]
+        if len(outside):
+            self._report("out of bounds", mask, outside, addresses, "")
+        return [(region, chosen) for region, chosen in found if len(chosen)]
+
+    # --- findings
+
+    def _report(self, kind: str, mask: Mask, chosen: Integers, addresses: Integers, why: str) -> None:
+        address, lane = int(addresses[chosen[0]]), int(mask.lanes[chosen[0]])
+        access = self.access
+        does = {"load": "reads", "store": "writes", "atomic": "changes"}[access.direction]
+        if self._is_anywhere:
+            region = self.context.regions.by_number.get(address >> ADDRESS_BITS)
+            low_end = 0 if region is None else region.origin
+            size = 0 if region is None else region.size
+            name = "no argument's memory" if region is None else f"'{region.name}'"
+        else:
+            low_end, size = self._low, self._high - self._low
+            name = f"'{access.variable}'" if access.variable else f"{access.space} memory"
+        if self._is_anywhere and region is None:
+            where = f"at address {address:#x}, which is in {name}"
+        else:
+            where = f"at byte {address - low_end} of {name}, {why or f'which has {size}'}"
+        self.context.find(kind, access, f"{access.text} {does} {self.bytes} bytes {where}", lane, len(chosen))
+
+    def _check_initialised(self, pattern: Pattern, start: int) -> None:
+        stores = self.region.stores
+        assert stores is not None
+        missing = stores.view(self.element)[pattern.active + start] == 0
+        if not missing.any():
+            return
+        if missing.ndim == 2:
+            missing = missing.any(axis=0)
+        chosen = missing.nonzero()[0]
+        lane = int(pattern.mask.lanes[chosen[0]])
+        message = f"{self.access.text} reads local memory that nobody has written"
+        self.context.find("uninitialised", self.access, message, lane, len(chosen))
+
+    def _check_repeats(self, pattern: Pattern, data: NDArray[Any], value: Values) -> None:
+        bits = f"u{self.element}"  # of which also those of no number are equal to themselves
+        wrong = data[pattern.active].view(bits) != np.ascontiguousarray(value).view(bits)
+        if wrong.ndim == 2:
+            wrong = wrong.any(axis=0)
+        if not wrong.any():
+            return
+        places = np.atleast_2d(pattern.active)[0]
+        # The last one to write a word wins; races between groups are told elsewhere.
+        reverse, inverse = np.unique(places[::-1], return_index=True, return_inverse=True)[1:]
+        winner = pattern.mask.lanes[::-1][reverse][inverse[::-1]]
+        group_of = self.context.layout.group_of
+        chosen = (wrong & (group_of[winner] == group_of[pattern.mask.lanes])).nonzero()[0]
+        if len(chosen):
+            lane = int(pattern.mask.lanes[chosen[0]])
+            message = f"{self.access.text} is written by several work-items at once, with different values"
+            finding = Finding(
+                "race",
+                self.access.place,
+                message,
+                self.context.layout.group_ids_of(lane),
+                self.context.layout.local_ids(lane),
+                len(chosen),
+            )
+            self.context.findings.add(finding, "at once")

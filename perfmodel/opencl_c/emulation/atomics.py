@@ -1,0 +1,132 @@
+"""Atomic operations: lanes that meet at one address take their turns in the order of the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
+
+_UFUNCS: Mapping[str, np.ufunc] = {
+    "add": np.add,
+    "inc": np.add,
+    "sub": np.subtract,
+    "dec": np.subtract,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_Array = NDArray[Any]
+
+
+class AtomicHandler(Handler):
+    def atomic(
+        self,
+        mask: Mask,
+        operation: str,
+        operands: tuple[Values, ...],
+        wants_old: bool,
+        pointer: Values,
+        index: Values = None,
+        extra: Values = None,
+    ) -> Values:
+        """The old values where they are wanted, for all lanes."""
+        pattern, base, missed = self.locate(mask, pointer, index, extra)
+        lanes = mask.lanes
+        if missed:
+            addresses = self._active_addresses(mask, pointer, index, extra)
+            old = np.zeros(len(lanes), self.dtype)
+            for region, chosen in self.reachable(mask, addresses):
+                usable = chosen[addresses[chosen] % self.element == 0]
+                offsets = self._bytes(region, lanes[usable], addresses[usable])
+                region.ensure(offsets.ravel())
+                picked = tuple(_active(operand, lanes[usable]) for operand in operands)
+                places = offsets[:, 0] // self.element
+                old[usable] = perform(operation, region.view(self.dtype), places, picked, True)
+        else:
+            self.log(pattern, base)
+            data, places = self.place(pattern, base)
+            picked = tuple(_active(operand, lanes) for operand in operands)
+            old = perform(operation, data, places, picked, wants_old, pattern.has_repeats)
+        if not wants_old:
+            return None
+        result = np.zeros(mask.layout.lanes, self.dtype)
+        result[lanes] = old
+        return result
+
+
+def _active(operand: Values, lanes: Integers) -> _Array:
+    return np.asarray(operand[lanes] if operand.ndim else np.broadcast_to(operand, len(lanes)))
+
+
+def perform(
+    operation: str,
+    data: _Array,
+    places: Integers,
+    operands: tuple[_Array, ...],
+    wants_old: bool,
+    has_repeats: bool = True,
+) -> _Array:
+    """Changes `data` at the places, one after the other, and gives what was there before each change."""
+    if operation in ("inc", "dec"):
+        operands = (np.ones(len(places), data.dtype),)
+    if not has_repeats:
+        old = data[places]
+        data[places] = _changed(operation, old, operands)
+        return old
+    if not wants_old and operation in _UFUNCS:
+        _UFUNCS[operation].at(data, places, operands[0])
+        return data[:0]
+    if not wants_old and operation == "xchg":
+        data[places] = operands[0]  # the last one stays
+        return data[:0]
+    return _in_turn(operation, data, places, operands)
+
+
+def _changed(operation: str, old: _Array, operands: tuple[_Array, ...]) -> _Array:
+    if operation == "xchg":
+        return operands[0]
+    if operation == "cmpxchg":
+        return np.where(old == operands[0], operands[1], old)
+    result: _Array = _UFUNCS[operation](old, operands[0])
+    return result
+
+
+def _in_turn(operation: str, data: _Array, places: Integers, operands: tuple[_Array, ...]) -> _Array:
+    """Lanes grouped by place; sums and exchanges at once, others a turn for each lane that waits at a place."""
+    order = np.argsort(places, kind="stable")
+    place = places[order]
+    starts = np.ones(len(place), bool)
+    starts[1:] = place[1:] != place[:-1]
+    first = starts.nonzero()[0]
+    run = np.cumsum(starts) - 1
+    before = np.empty(len(place), data.dtype)
+    if operation in ("add", "inc", "sub", "dec", "xchg"):
+        value = operands[0][order].astype(data.dtype)
+        last = np.append(first[1:], len(place)) - 1
+        if operation == "xchg":
+            before[1:] = value[:-1]
+            before[first] = data[place[first]]
+            data[place[first]] = value[last]
+        else:
+            # Whole numbers wrap around, so that differences of running sums are right whatever they reach.
+            if operation in ("sub", "dec"):
+                value = np.negative(value)
+            sums = np.cumsum(value, dtype=data.dtype)
+            before = data[place] + (sums - value) - (sums - value)[first][run]
+            data[place[first]] = before[last] + value[last]
+    else:
+        turn = np.arange(len(place)) - first[run]
+        by_turn = np.argsort(turn, kind="stable")
+        for part in np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]):
+            old = before[part] = data[place[part]]
+            data[place[part]] = _changed(operation, old, tuple(operand[order[part]] for operand in operands))
+    result = np.empty(len(place), data.dtype)
+    result[order] = before
+    return result

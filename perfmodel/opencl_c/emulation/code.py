@@ -1,0 +1,273 @@
+"""A kernel as Python code: one function, of which each statement works on all lanes at once.
+
+Masks are variables: each list of statements has one, None when nobody is left in it. `Emulator` supplies what the
+function refers to (``branch3`` of an `If`, ``load5`` of an access).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.expressions import Expressions, LoopFrame
+from perfmodel.opencl_c.emulation.homes import ROOT, ListKey, assigned, escapes, homes
+from perfmodel.opencl_c.emulation.plans import Plan, plan_of
+from perfmodel.opencl_c.syntax import Place
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a kernel.
+
+    Attributes:
+        text: to read. build: makes the function, which takes the steps allowed, for a batch (see `emulator`).
+        accesses, work_items, divisions: see `Expressions`. plans: of loops whose turns may be left out, by number.
+    """
+
+    text: str
+    build: Callable[[dict[str, Any]], Callable[[int], int]]
+    accesses: tuple[tuple[low.Access, int], ...]
+    work_items: dict[tuple[str, int | None], str]
+    divisions: tuple[Place, ...]
+    plans: tuple[Plan, ...]
+
+
+_MADE: WeakKeyDictionary[low.LoweredKernel, Code] = WeakKeyDictionary()
+
+
+def code_of(kernel: low.LoweredKernel) -> Code:
+    """The code of a kernel, made once."""
+    found = _MADE.get(kernel)
+    if found is None:
+        found = _MADE[kernel] = _Generator(kernel).code()
+    return found
+
+
+class _Generator:
+    def __init__(self, kernel: low.LoweredKernel) -> None:
+        self.kernel = kernel
+        self.names = {
+            register: f"r{number}_{re.sub(r'[^A-Za-z0-9]', '_', register.name)}"
+            for number, register in enumerate(kernel.registers)
+        }
+        self.expressions = Expressions(self.names)
+        self.homes = homes(kernel)
+        self.mask_of: dict[ListKey, str] = {ROOT: "m0"}
+        self.lines: list[str] = []
+        self.depth = 1
+        self.masks = 0
+        self.left: dict[str, str] = {}
+        self.plans: list[Plan] = []
+
+    def code(self) -> Code:
+        self.body(self.kernel.body, "m0")
+        lines, self.lines, self.depth = self.lines, [], 0
+        self.emit("def run(steps):")
+        self.depth = 1
+        self.emit("m0 = full")
+        for number, register in enumerate(self.kernel.registers):
+            self.emit(f"{self.names[register]} = start_{number}")
+        for (name, axis), text in self.expressions.work_items.items():
+            self.emit(f"{text} = work_item({name!r}, {axis})")
+        text = "\n".join(self.lines + lines) + "\n    return steps\n"
+        compiled = compile(text, f"<emulation of {self.kernel.name}>", "exec")
+        constants = self.expressions.namespace
+
+        def build(namespace: dict[str, Any]) -> Callable[[int], int]:
+            names = {**constants, **namespace}
+            exec(compiled, names)
+            return names["run"]  # type: ignore[no-any-return]
+
+        return Code(
+            text,
+            build,
+            tuple(self.expressions.accesses),
+            self.expressions.work_items,
+            tuple(self.expressions.divisions),
+            tuple(self.plans),
+        )
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def new_mask(self) -> str:
+        self.masks += 1
+        return f"m{self.masks}"
+
+    # --- statements
+
+    def body(self, statements: tuple[low.Statement, ...], mask: str) -> bool:
+        """Makes the code of a list; whether lanes may have left it for something outside."""
+        depth, narrowed, left = self.depth, False, False
+        for statement in statements:
+            if left:
+                self.emit(f"if {mask} is not None:")
+                self.depth += 1
+            left = self.statement(statement, mask)
+            narrowed |= left
+        if not statements:
+            self.emit("pass")
+        self.depth = depth
+        return narrowed
+
+    def statement(self, statement: low.Statement, mask: str) -> bool:
+        match statement:
+            case low.Straight():
+                self.straight(statement, mask)
+                return False
+            case low.If():
+                return self.branch(statement, mask)
+            case low.Loop():
+                return self.loop(statement, mask)
+            case low.Scope():
+                return self.scope(statement, mask)
+            case low.Leave():
+                left = self.left[statement.label]
+                self.emit(f"{left}, {mask} = union({left}, {mask}), None")
+                return True
+
+    def branch(self, statement: low.If, mask: str) -> bool:
+        then, otherwise = self.new_mask(), self.new_mask()
+        condition = self.names[statement.condition]
+        self.emit(f"{then}, {otherwise} = branch({mask}, {condition}, {statement.number})  # {statement.place}")
+        left = False
+        for name, slot, body in ((then, "then", statement.then), (otherwise, "otherwise", statement.otherwise)):
+            self.mask_of[id(statement), slot] = name
+            if body:
+                self.emit(f"if {name} is not None:")
+                self.depth += 1
+                left |= self.body(body, name)
+                self.depth -= 1
+        if left:
+            self.emit(f"{mask} = union({then}, {otherwise})")
+        return left
+
+    def scope(self, statement: low.Scope, mask: str) -> bool:
+        inner = self.new_mask()
+        self.mask_of[id(statement), "body"] = inner
+        left = self.left[statement.label] = f"left_{inner}"
+        self.emit(f"{inner}, {left} = {mask}, None")
+        narrowed = self.body(statement.body, inner)
+        if narrowed:
+            self.emit(f"{mask} = union({inner}, {left})")
+        return bool(escapes((statement,)))
+
+    def loop(self, statement: low.Loop, mask: str) -> bool:
+        inner = self.new_mask()
+        for slot in ("test", "body", "step"):
+            self.mask_of[id(statement), slot] = inner
+        left, done, out = f"left_{inner}", f"done_{inner}", f"out_{inner}"
+        self.left[statement.label] = left
+        leaves = bool(escapes((statement,)))
+        before, self.lines = self.lines, []
+        frame = LoopFrame(assigned((statement,)))
+        self.expressions.loops.append(frame)
+        self.depth += 1
+        self.turn(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
+        plan = plan_of(statement, self.homes)
+        if plan is not None:
+            self.watched(plan, inner)
+        self.depth -= 1
+        self.expressions.loops.pop()
+        inside, self.lines = self.lines, before
+        for line in frame.lines:
+            self.emit(line)
+        self.emit(f"{inner} = {mask}")
+        self.emit(f"{left} = {done} = None" if leaves else f"{left} = None")
+        if plan is not None:
+            self.emit(f"watch_{inner} = watch({len(self.plans) - 1})")
+        self.emit(f"while True:  # {statement.place}")
+        self.lines += inside
+        if leaves:
+            self.emit(f"{mask} = union({done}, {left})")
+        return leaves
+
+    def watched(self, plan: Plan, mask: str) -> None:
+        """The end of a turn of a loop of which turns may be left out."""
+        self.plans.append(plan)
+        registers = "".join(f"{self.names[register]}, " for register in plan.carried)
+        self.emit(f"if watch_{mask} is not None:")
+        self.emit(
+            f"    watch_{mask}, jump = watch_{mask}.turn({mask}, {self.expressions.text(plan.bound)}, ({registers}))"
+        )
+        self.emit("    if jump is not None:")
+        self.emit(f"        {registers}= jump")
+
+    def turn(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
+        """One turn of a loop."""
+        blocks = [block for part in (loop.test, loop.body, loop.step) for block in low.straights(part)]
+        self.emit(f"steps -= {max(len(blocks), 1)}")
+        self.emit("if steps < 0 or len(log) > most_logged:")
+        self.emit(f"    turned(steps, {loop.number})")
+
+        def part(statements: tuple[low.Statement, ...]) -> None:
+            if statements and self.body(statements, mask):
+                self.emit(f"if {mask} is None:")
+                self.emit("    break")
+
+        def test() -> None:
+            part(loop.test)
+            condition = self.names[loop.condition]
+            self.emit(f"{mask}, {out} = branch({mask}, {condition}, {loop.number})")
+            if note_done:
+                self.emit(note_done)
+            self.emit(f"if {mask} is None:")
+            self.emit("    break")
+
+        if not loop.is_do:
+            test()
+        part(loop.body)
+        part(loop.step)
+        if loop.is_do:
+            test()
+
+    def straight(self, block: low.Straight, mask: str) -> None:
+        self.expressions.mask, self.expressions.place = mask, block.place
+        self.emit(f"block_{block.number}[{mask}] += 1  # {block.place}")
+        for statement in block.statements:
+            match statement:
+                case low.Assign():
+                    self.assign(statement, mask)
+                case low.Store():
+                    value = self.expressions.text(statement.value)
+                    self.emit(self.expressions.access("store", statement.access, statement.pointer, mask, value))
+                case low.Atomic():
+                    self.atomic(statement, mask)
+                case low.Barrier():
+                    self.emit(f"barrier({mask}, {statement.number})")
+
+    def assign(self, statement: low.Assign, mask: str) -> None:
+        value = self.expressions.text(statement.value)
+        name = self.names[statement.register]
+        if statement.components is not None:
+            value = f"put({name}, {value}, {list(statement.components)})"
+        self.set(statement.register, value, mask)
+
+    def atomic(self, statement: low.Atomic, mask: str) -> None:
+        operands = "".join(f"{self.expressions.text(operand)}, " for operand in statement.operands)
+        call = self.expressions.access(
+            "atomic",
+            statement.access,
+            statement.pointer,
+            mask,
+            repr(statement.operation),
+            f"({operands})",
+            str(statement.result is not None),
+        )
+        if statement.result is None:
+            self.emit(call)
+        else:
+            self.set(statement.result, call, mask)
+
+    def set(self, register: low.Register, value: str, mask: str) -> None:
+        name = self.names[register]
+        home = self.mask_of[self.homes[register]]
+        if home == mask:
+            self.emit(f"{name} = {value}")
+        else:
+            self.emit(f"v = {value}")
+            self.emit(f"{name} = v if {mask} is {home} else where({mask}.bits, v, {name})")

@@ -1,0 +1,64 @@
+"""What the parts of a batch's emulation share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout
+from perfmodel.opencl_c.emulation.machine import Machine
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c import lowered as low
+    from perfmodel.opencl_c.emulation.accesses import Handler
+    from perfmodel.opencl_c.emulation.patterns import Pattern
+    from perfmodel.opencl_c.emulation.recording import Recorder
+    from perfmodel.opencl_c.emulation.regions import Regions
+
+Logged: TypeAlias = "tuple[Pattern, int, float | int | None]"
+"""A pattern, its address, and for stores the value if it is the same for all lanes."""
+
+
+class Traced(NamedTuple):
+    """Addresses at which a pattern came for the first time."""
+
+    pattern: Pattern
+    addresses: Integers
+
+
+class Context:
+    """One batch: its lanes, its memory, and where things are noted.
+
+    Attributes:
+        log: accesses since the last barrier, for races.
+        traced: accesses met for the first time, where an extrapolation asks for them.
+    """
+
+    def __init__(self, layout: Layout, machine: Machine, findings: Findings, regions: Regions, checks: bool) -> None:
+        self.layout, self.machine, self.findings, self.regions = layout, machine, findings, regions
+        self.checks = self.logs = checks
+        self.log: list[Logged] = []
+        self.traced: list[Traced] | None = None
+        self.recorder: Recorder | None = None
+
+    def fold(self, handler: Handler) -> None:
+        """Counts of a handler's patterns go to the totals."""
+        if self.recorder is not None:
+            self.recorder.fold_accesses([handler])
+
+    def forget(self) -> None:
+        """All accesses count as met for the first time, so that they are traced."""
+        assert self.recorder is not None
+        for handler in self.recorder.handlers:
+            for pattern in handler.patterns.values():
+                pattern.known.clear()
+
+    def trace(self, pattern: Pattern, base: int) -> None:
+        if self.traced is not None:
+            self.traced.append(Traced(pattern, np.array([base])))
+
+    def find(self, kind: str, access: low.Access, message: str, lane: int, count: int) -> None:
+        group, item = self.layout.group_ids_of(lane), self.layout.local_ids(lane)
+        self.findings.add(Finding(kind, access.place, message, group, item, count), access.text)

@@ -1,0 +1,237 @@
+"""Emulating work-groups of a kernel, and what comes out of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.errors import EmulationError, KernelError, nearest
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
+from perfmodel.opencl_c.emulation.code import code_of
+from perfmodel.opencl_c.emulation.emulator import Emulator
+from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
+from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout
+from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.emulation.races import GroupRaces
+from perfmodel.opencl_c.emulation.recording import ACCESS_FIELDS, footprints
+from perfmodel.opencl_c.emulation.work_items import Size3, WorkItems
+from perfmodel.opencl_c.types import Pointer, Scalar, Vector, element_of
+
+STEPS = 2_000_000
+LANES = 16_384
+"""Work-items of a batch, unless one group has more."""
+_SAMPLED = 8
+
+
+@dataclass
+class Emulation:
+    """What groups of a kernel did. All arrays have an axis of groups in front.
+
+    Attributes:
+        groups: their ids along the three axes.
+        blocks: of each block, executions by work-items, by sub-groups (with an active work-item), by the group.
+        branches: of each `If` and `Loop`, how often sub-groups met it, and how often they went both ways.
+        barriers: of each barrier, how often the group met it.
+        accesses: of each access, by name: executions by work-items, ``subgroups``; ``bytes`` moved by work-items;
+            ``transactions`` (distinct aligned blocks for each sub-group execution) of global and constant memory;
+            ``bank_cycles`` of local memory, and how many of these are ``bank_conflicts``.
+        footprints: of each of `variables`, by name: ``load_bytes``, ``store_bytes`` and ``any_bytes``, and
+            ``…_blocks`` of a transaction's size that they are in.
+        variables: (space, name) of arguments and of objects in constant and local memory.
+        findings: the kernel's mistakes.
+        extrapolated: loops whose later turns were counted without being carried out, which makes results wrong.
+        steps: blocks executed in loops, over all batches.
+    """
+
+    kernel: low.LoweredKernel
+    machine: Machine
+    local_size: Size3
+    groups: Integers
+    blocks: Integers
+    branches: Integers
+    barriers: Integers
+    accesses: NDArray[Any]
+    footprints: NDArray[Any]
+    variables: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    steps: int
+    seconds: float
+    extrapolated: tuple[Extrapolated, ...] = ()
+    _bound: Bound | None = field(default=None, repr=False)
+    _given: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict, repr=False)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An argument's contents after the run.
+
+        Raises:
+            KernelError: there is no such argument in global or constant memory.
+            EmulationError: turns of loops were left out.
+        """
+        assert self._bound is not None
+        buffers = self._bound.buffers
+        if name not in buffers:
+            raise KernelError(f"kernel '{self.kernel.name}' has no buffer {name!r}{nearest(name, buffers)}")
+        if self.extrapolated:
+            raise EmulationError(f"the contents of '{name}' are not known, as loops were extrapolated; do so without")
+        buffer = buffers[name]
+        buffer.fill()
+        parameter = next(each for each in self.kernel.parameters if each.name == name)
+        assert isinstance(parameter.type, Pointer)
+        target = parameter.type.target
+        dtype = element_of(target).numpy if isinstance(target, Scalar | Vector) else np.dtype(np.uint8)
+        dtype, shape = self._given.get(name, (dtype, (-1,)))
+        return buffer.data[: buffer.size].view(dtype).reshape(shape)
+
+
+def emulate(
+    kernel: low.LoweredKernel,
+    global_size: Sequence[int] | int,
+    local_size: Sequence[int] | int,
+    arguments: Mapping[str, Argument],
+    *,
+    groups: str | Sequence[tuple[int, ...] | int] = "first",
+    machine: Machine | None = None,
+    checks: bool = True,
+    extrapolate: bool = False,
+    steps: int = STEPS,
+    write_back: bool = False,
+    global_offset: Sequence[int] = (0, 0, 0),
+    seed: int = 0,
+) -> Emulation:
+    """Runs work-groups of a kernel.
+
+    Args:
+        arguments: by parameter: arrays (changed only if `write_back`), `Zeros`, `Random`; `LocalBytes`; numbers, arrays
+            of a vector's numbers, a struct's bytes. The same array given twice is the same memory.
+        groups: ``first``, ``all``, ``sample`` (first, middle, last and some others by `seed`), or the ids of groups.
+        checks: whether races, barriers and so on are looked after; addresses are always.
+        extrapolate: whether long loops may be counted from some of their turns. Not done for ``all`` groups or with
+            `write_back`, as results would be wrong.
+        steps: blocks that a batch of groups may execute.
+
+    Raises:
+        KernelError: sizes or arguments don't fit the kernel.
+        EmulationError: the kernel took too many steps, or does what can't be emulated.
+    """
+    began = time.perf_counter()
+    machine = machine or Machine()
+    whole, local, dimensions = _sizes(kernel, global_size, local_size)
+    counts = (whole[0] // local[0], whole[1] // local[1], whole[2] // local[2])
+    offset = _three(global_offset, 0, "global_offset")
+    numbers = _chosen(groups, counts, seed)
+    bound = bind(kernel, arguments, write_back)
+    code = code_of(kernel)
+    findings, group_races = Findings(), GroupRaces(len(numbers) > 1)
+    variables = _variables(kernel, bound)
+    parts: list[tuple[Integers, ...]] = []
+    used = 0
+    shortens = extrapolate and groups != "all" and not write_back
+    extrapolations = []
+    at_once = max(1, LANES // prod(local))
+    for start in range(0, len(numbers), at_once):
+        layout = Layout(local, counts, numbers[start : start + at_once], machine.subgroup_size)
+        items = WorkItems(layout, whole, offset, dimensions)
+        emulator = Emulator(kernel, code, layout, items, bound, machine, findings, group_races, checks, shortens)
+        emulator.run(steps)
+        used += emulator.used
+        if emulator.extrapolation is not None:
+            extrapolations.append(emulator.extrapolation)
+        totals = emulator.recorder.totals()
+        parts.append((layout.group_ids, *totals.arrays, footprints(emulator.regions, variables, machine)))
+    group_ids, blocks, branches, barriers, accesses, touched = (
+        np.concatenate(arrays) for arrays in zip(*parts, strict=True)
+    )
+    return Emulation(
+        kernel,
+        machine,
+        local,
+        group_ids,
+        blocks,
+        branches,
+        barriers,
+        _named(accesses),
+        touched,
+        variables,
+        findings.all(),
+        used,
+        time.perf_counter() - began,
+        loops_of(extrapolations),
+        bound,
+        {name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
+    )
+
+
+def _named(accesses: Integers) -> NDArray[Any]:
+    return np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0]
+
+
+def _three(sizes: Sequence[int] | int, rest: int, what: str) -> Size3:
+    given = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
+    if not 1 <= len(given) <= 3:
+        raise KernelError(f"{what} has {len(given)} numbers; give one to three")
+    x, y, z = (int(number) for number in [*given, *[rest] * (3 - len(given))])
+    return x, y, z
+
+
+def _sizes(
+    kernel: low.LoweredKernel, global_size: Sequence[int] | int, local_size: Sequence[int] | int
+) -> tuple[Size3, Size3, int]:
+    whole, local = _three(global_size, 1, "global_size"), _three(local_size, 1, "local_size")
+    dimensions = 1 if isinstance(global_size, int | np.integer) else len(global_size)
+    for axis in range(3):
+        if whole[axis] < 1 or local[axis] < 1:
+            raise KernelError(f"a grid of {whole} work-items in groups of {local} has none along axis {axis}")
+        if whole[axis] % local[axis]:
+            raise KernelError(
+                f"{whole[axis]} work-items along axis {axis} are no whole number of groups of {local[axis]}; "
+                f"round global_size up to {-(-whole[axis] // local[axis]) * local[axis]}"
+            )
+    if kernel.work_group is not None and local != kernel.work_group:
+        raise KernelError(f"kernel '{kernel.name}' requires work-groups of {kernel.work_group}, not {local}")
+    return whole, local, dimensions
+
+
+def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: int) -> Integers:
+    """Linear numbers of the groups to emulate."""
+    total = prod(counts)
+    if isinstance(groups, str):
+        if groups == "first":
+            return np.zeros(1, np.int64)
+        if groups == "all":
+            return np.arange(total)
+        if groups == "sample":
+            others = np.random.default_rng(seed).integers(0, total, _SAMPLED)
+            return np.unique([0, total // 2, total - 1, *others.tolist()]).astype(np.int64)
+        raise KernelError(
+            f"groups={groups!r} is none of 'first', 'all' and 'sample'{nearest(groups, ('first', 'all', 'sample'))}"
+        )
+    numbers: list[int] = []
+    for group in groups:
+        ids = _three(group if isinstance(group, tuple) else (int(group),), 0, "a group's id")
+        if not all(0 <= number < count for number, count in zip(ids, counts, strict=True)):
+            raise KernelError(f"there is no group {group} in a grid of {counts} groups")
+        numbers.append((ids[2] * counts[1] + ids[1]) * counts[0] + ids[0])
+    if not numbers:
+        raise KernelError("no groups are asked for; give some, or 'first'")
+    return np.array(numbers)
+
+
+def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str], ...]:
+    found = [(_space(kernel, name), name) for name in bound.buffers]
+    found += [("local", name) for name in bound.locals]
+    found += [(object_.space, object_.name) for object_ in kernel.objects if object_.space in ("local", "constant")]
+    return tuple(dict.fromkeys(found))
+
+
+def _space(kernel: low.LoweredKernel, name: str) -> str:
+    parameter = next(each for each in kernel.parameters if each.name == name)
+    assert isinstance(parameter.type, Pointer)
+    return parameter.type.space

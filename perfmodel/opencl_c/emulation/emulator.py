@@ -1,0 +1,214 @@
+"""One batch of groups: what the generated code refers to, and running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from perfmodel.errors import EmulationError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.arguments import Bound
+from perfmodel.opencl_c.emulation.atomics import AtomicHandler
+from perfmodel.opencl_c.emulation.code import Code
+from perfmodel.opencl_c.emulation.context import Context
+from perfmodel.opencl_c.emulation.expressions import plain
+from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
+from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
+from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.emulation.races import GroupRaces, Races
+from perfmodel.opencl_c.emulation.recording import Recorder
+from perfmodel.opencl_c.emulation.regions import Regions
+from perfmodel.opencl_c.emulation.work_items import WorkItems
+from perfmodel.opencl_c.syntax import Place
+from perfmodel.opencl_c.types import Vector, element_of
+
+
+class Emulator:
+    """Runs a batch.
+
+    Attributes:
+        context, recorder: what is found and counted.
+        used: steps that were taken, which are those of loops.
+    """
+
+    def __init__(
+        self,
+        kernel: low.LoweredKernel,
+        code: Code,
+        layout: Layout,
+        work_items: WorkItems,
+        bound: Bound,
+        machine: Machine,
+        findings: Findings,
+        groups: GroupRaces,
+        checks: bool,
+        extrapolate: bool,
+    ) -> None:
+        self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
+        self.masks = Masks(layout)
+        self.regions = Regions(kernel, bound.buffers, bound.constants, bound.locals, bound.local_bytes, layout)
+        self.context = Context(layout, machine, findings, self.regions, checks)
+        self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
+        self.races = Races(self.context, groups)
+        self.work_items = work_items
+        self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate else None
+        self.used = 0
+        self._place_parameters()
+
+    def _place_parameters(self) -> None:
+        """Structs by value, and other parameters that have an address, go to each lane's memory."""
+        frames = self.regions.private.data.reshape(self.layout.lanes, -1)
+        for object_ in self.kernel.objects:
+            if object_.parameter is not None:
+                data = self.bound.private[object_.parameter]
+                frames[:, object_.offset : object_.offset + len(data)] = data
+
+    def run(self, steps: int) -> None:
+        """All groups of the batch to their end.
+
+        Raises:
+            EmulationError: the steps were not enough.
+        """
+        function = self.code.build(self._namespace(steps))
+        with np.errstate(all="ignore"):
+            self.used = steps - int(function(steps))
+        self.races.barrier(None)
+
+    def _namespace(self, steps: int) -> dict[str, Any]:
+        names: dict[str, Any] = {
+            "full": self.masks.full,
+            "union": self.masks.union,
+            "where": np.where,
+            "put": self._put,
+            "branch": self._branch(),
+            "barrier": self._barrier,
+            "divide": self._divide,
+            "work_item": self.work_items.value,
+            "turned": self._turned,
+            "watch": self._watch,
+            "log": self.context.log,
+            "most_logged": self.races.most_logged,
+        }
+        for number, (access, scale) in enumerate(self.code.accesses):
+            handler = (AtomicHandler if access.direction == "atomic" else Handler)(self.context, access, scale)
+            self.recorder.handlers.append(handler)
+            names[f"{access.direction}{number}"] = getattr(handler, access.direction)
+        names.update((f"block_{number}", counts) for number, counts in enumerate(self.recorder.blocks))
+        for number, register in enumerate(self.kernel.registers):
+            names[f"start_{number}"] = self._start(register)
+        return names
+
+    def _start(self, register: low.Register) -> Values:
+        if register.parameter is not None:
+            return self.bound.values[register.parameter]
+        type_ = plain(register.type)
+        zero = element_of(type_).numpy.type(0)
+        return np.full((type_.width, 1), zero) if isinstance(type_, Vector) else zero
+
+    # --- what the code calls
+
+    def _branch(self) -> Callable[[Mask, Values, int], tuple[Mask | None, Mask | None]]:
+        met, parted, split = self.recorder.met, self.recorder.parted, self.masks.split
+
+        def branch(mask: Mask, condition: Values, number: int) -> tuple[Mask | None, Mask | None]:
+            met[number][mask] += 1
+            if not condition.ndim:
+                return (mask, None) if condition else (None, mask)
+            then, otherwise = split(mask, condition)
+            if then is not None and otherwise is not None:
+                parted[number][mask, then] += 1
+            return then, otherwise
+
+        return branch
+
+    def _put(self, vector: Values, value: Values, components: list[int]) -> Values:
+        """A vector with some components replaced."""
+        rows = value if value.ndim == 2 else np.atleast_1d(value)[np.newaxis]
+        lanes = max(vector.shape[1], rows.shape[1])
+        result = np.repeat(vector, lanes, axis=1) if vector.shape[1] != lanes else vector.copy()
+        result[components] = rows
+        return result
+
+    def _barrier(self, mask: Mask, number: int) -> None:
+        self.recorder.barriers[number][mask] += 1
+        if not self.context.checks:
+            return
+        if len(mask.broken_groups):
+            self._report_barrier(mask, number)
+        self.races.barrier(mask)
+
+    def _report_barrier(self, mask: Mask, number: int) -> None:
+        group = mask.broken_groups[0]
+        missing = int((~mask.bits & (self.layout.group_of == group)).nonzero()[0][0])
+        place = self._barrier_places()[number]
+        arrived = int(mask.items_of_groups[group])
+        message = (
+            f"{arrived} of the group's {self.layout.items} work-items meet the barrier, and work-item "
+            f"{self.layout.local_ids(missing)} does not"
+        )
+        self.context.findings.add(
+            Finding(
+                "barrier divergence",
+                place,
+                message,
+                self.layout.group_ids_of(missing),
+                self.layout.local_ids(missing),
+                len(mask.broken_groups),
+            )
+        )
+
+    def _barrier_places(self) -> Mapping[int, Place]:
+        return {
+            statement.number: statement.place
+            for block in low.straights(self.kernel.body)
+            for statement in block.statements
+            if isinstance(statement, low.Barrier)
+        }
+
+    def _divide(
+        self, mask: Mask, form: Callable[[Values, Values], Values], left: Values, right: Values, number: int
+    ) -> Values:
+        if self.context.checks:
+            zero = right == 0
+            if zero.any():
+                wrong = np.atleast_2d(np.broadcast_to(zero, (*right.shape[:-1], self.layout.lanes))).any(axis=0)
+                chosen = (wrong & mask.bits).nonzero()[0]
+                if len(chosen):
+                    self._report_division(number, int(chosen[0]), len(chosen))
+        return form(left, right)
+
+    def _report_division(self, number: int, lane: int, count: int) -> None:
+        message = "an integer is divided by zero, which may give any number"
+        group, item = self.layout.group_ids_of(lane), self.layout.local_ids(lane)
+        place = self.code.divisions[number]
+        self.context.findings.add(Finding("division by zero", place, message, group, item, count))
+
+    def _watch(self, number: int) -> Watch | None:
+        return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None
+
+    def _turned(self, steps: int, number: int) -> None:
+        """What a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
+        if steps < 0:
+            loop = next(loop for loop in _loops(self.kernel.body) if loop.number == number)
+            raise EmulationError(
+                f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
+                f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
+            )
+        self.races.shorten()
+
+
+def _loops(body: tuple[low.Statement, ...]) -> list[low.Loop]:
+    found: list[low.Loop] = []
+    for statement in body:
+        match statement:
+            case low.If():
+                found += _loops(statement.then) + _loops(statement.otherwise)
+            case low.Loop():
+                found += [statement, *_loops(statement.test), *_loops(statement.body), *_loops(statement.step)]
+            case low.Scope():
+                found += _loops(statement.body)
+    return found

@@ -1,0 +1,221 @@
+"""Leaving out turns of long loops: what they would count is known from turns before.
+
+A `Watch` looks at each turn of a loop that has a plan. When the counts of several turns in a row repeat, with a period
+of one or a few turns, the loop's registers jump to nearly its end, and the counts of the turns left out are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfmodel.opencl_c.emulation.context import Context, Traced
+from perfmodel.opencl_c.emulation.lanes import Mask, Values
+from perfmodel.opencl_c.emulation.plans import Plan
+from perfmodel.opencl_c.emulation.recording import Recorder, Totals
+from perfmodel.opencl_c.syntax import Place
+
+_SHORTEST = 48
+"""Turns left for a loop to be worth watching."""
+_ALIKE = 8
+"""Turns that must repeat earlier ones."""
+_LONGEST_PERIOD = 64
+_PATIENCE = 144
+"""Turns after which a loop that doesn't repeat itself is left alone."""
+_MOST_ADDRESSES = 1 << 20
+"""Of one access that are marked in footprints at a time."""
+_FAILURES = 3
+"""After as many times, it is never looked at again."""
+
+
+@dataclass(frozen=True)
+class Extrapolated:
+    """A loop of which turns were left out.
+
+    Attributes:
+        name: of its variable. run: turns that were carried out, and `turns` all, over all times that it was met.
+        has_whole_footprint: footprints have what the turns left out would touch; else they are a lower bound.
+    """
+
+    place: Place
+    name: str
+    run: int
+    turns: int
+    has_whole_footprint: bool
+
+
+class Extrapolation:
+    """Of one batch."""
+
+    def __init__(self, context: Context, recorder: Recorder) -> None:
+        self.context, self.recorder = context, recorder
+        self.context.traced = []
+        self.failures: dict[int, int] = {}
+        self.done: dict[int, Extrapolated] = {}
+
+    def watch(self, plan: Plan) -> Watch | None:
+        return Watch(self, plan) if self.failures.get(plan.loop.number, 0) < _FAILURES else None
+
+    def failed(self, plan: Plan) -> None:
+        number = plan.loop.number
+        self.failures[number] = self.failures.get(number, 0) + 1
+
+    def succeeded(self, plan: Plan, run: int, turns: int, is_whole: bool) -> None:
+        loop = plan.loop
+        before = self.done.get(loop.number, Extrapolated(loop.place, loop.name, 0, 0, True))
+        self.done[loop.number] = Extrapolated(
+            loop.place, loop.name, before.run + run, before.turns + turns, before.has_whole_footprint and is_whole
+        )
+
+
+class Watch:
+    """One time that a loop is run."""
+
+    def __init__(self, extrapolation: Extrapolation, plan: Plan) -> None:
+        self.extrapolation, self.plan = extrapolation, plan
+        self.turns = 0
+        self.mask: Mask | None = None
+        self.values: list[tuple[Values, ...]] = []
+        self.totals: Totals | None = None
+        self.changes: list[Totals] = []
+        self.traces: list[list[Traced]] = []
+        self.traced = 0
+
+    def turn(
+        self, mask: Mask, bound: Values, values: tuple[Values, ...]
+    ) -> tuple[Watch | None, tuple[Values, ...] | None]:
+        """After each turn: whether to go on watching, and if turns are left out, the registers behind them."""
+        self.turns += 1
+        if self.mask is None:
+            self.mask = mask
+        self.values.append(values)
+        if mask is not self.mask or values[0].ndim or bound.ndim:
+            return None, None
+        if self.turns == 1:
+            return self, None
+        left = self._left(bound)
+        if left is None or (self.turns == 2 and left < _SHORTEST):
+            return None, None
+        self._look()
+        if len(self.changes) < _ALIKE:
+            return self, None
+        period = self._period()
+        if period is None:
+            if self.turns < _PATIENCE:
+                return self, None
+            self.extrapolation.failed(self.plan)
+            return None, None
+        skipped = (left - 1) // period * period
+        if skipped < period:
+            return None, None
+        return None, self._jump(period, skipped)
+
+    def _left(self, bound: Values) -> int | None:
+        """Turns that are still to come."""
+        now, last = int(self.values[-1][0]), int(self.values[-2][0])
+        step, away = now - last, int(bound) - now
+        if self.plan.operator in (">", ">="):
+            step, away = -step, -away
+        if self.plan.operator == "!=":
+            return away // step if step and away % step == 0 and away // step >= 0 else None
+        if step <= 0:
+            return None
+        return max(away // step + 1 if "=" in self.plan.operator else -(-away // step), 0)
+
+    def _look(self) -> None:
+        traced = self.extrapolation.context.traced
+        assert traced is not None
+        totals = self.extrapolation.recorder.totals().copy()
+        if self.totals is None:
+            self.extrapolation.context.forget()
+        else:
+            self.changes.append(totals.minus(self.totals))
+            self.traces.append(traced[self.traced :])
+        self.totals, self.traced = totals, len(traced)
+
+    def _period(self) -> int | None:
+        """After how many turns counts and changes of registers repeat."""
+        for period in range(1, _LONGEST_PERIOD + 1):
+            length = max(2 * period, period + _ALIKE)
+            if length > len(self.changes):
+                return None
+            recent = self.changes[-length:]
+            repeats = all(one.equals(other) for one, other in zip(recent, recent[period:], strict=False))
+            if repeats and self._is_steady(period) and self._steps(period) is not None:
+                return period
+        return None
+
+    def _is_steady(self, period: int) -> bool:
+        if len(self.values) <= 2 * period:
+            return False
+        now, once, before = (self.values[-1 - number * period] for number in range(3))
+        return all(np.array_equal(three - two, two - one) for three, two, one in zip(now, once, before, strict=True))
+
+    def _jump(self, period: int, skipped: int) -> tuple[Values, ...]:
+        times = skipped // period
+        recorder = self.extrapolation.recorder
+        total = recorder.totals()
+        for change in self.changes[-period:]:
+            total.add(change, times)
+        is_whole = self._mark(period, times)
+        self.extrapolation.succeeded(self.plan, self.turns + 1, self.turns + skipped + 1, is_whole)
+        now, once = self.values[-1], self.values[-1 - period]
+        return tuple(_moved(late, early, times) for late, early in zip(now, once, strict=True))
+
+    def _steps(self, period: int) -> list[tuple[Traced, int]] | None:
+        """What the last turns met first, and by how much that moved on since the turns before.
+
+        None unless it did so steadily, and by whole blocks of memory: only then transactions go on as they were.
+        """
+        recent = [entry for trace in self.traces[-period:] for entry in trace]
+        before = [entry for trace in self.traces[-2 * period : -period] for entry in trace]
+        if len(recent) != len(before):
+            return None
+        found = []
+        for one, other in zip(before, recent, strict=True):
+            if one.pattern is not other.pattern or len(one.addresses) != len(other.addresses):
+                return None
+            steps = other.addresses - one.addresses
+            if (steps != steps[0]).any() or steps[0] & one.pattern.handler.phases:
+                return None
+            found.append((other, int(steps[0])))
+        return found
+
+    def _mark(self, period: int, times: int) -> bool:
+        """Footprints of the turns left out; whether there are not too many addresses for that."""
+        steps = self._steps(period)
+        assert steps is not None
+        turns = np.arange(1, times + 1)[:, np.newaxis]
+        ahead: list[Traced] = []
+        for entry, step in steps:
+            if len(entry.addresses) * times > _MOST_ADDRESSES:
+                return False
+            ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * turns)))
+        for entry in ahead:
+            entry.pattern.handler.mark_ahead(entry.pattern, entry.addresses)
+        # A loop around this one sees all of this as what its turn met.
+        assert self.extrapolation.context.traced is not None
+        self.extrapolation.context.traced += ahead
+        return True
+
+
+def _moved(late: Values, early: Values, times: int) -> Values:
+    return late + (late - early) * late.dtype.type(times)
+
+
+def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...]:
+    """All loops, over several batches."""
+    found: dict[Place, Extrapolated] = {}
+    for extrapolation in extrapolations:
+        for one in extrapolation.done.values():
+            other = found.get(one.place, Extrapolated(one.place, one.name, 0, 0, True))
+            found[one.place] = Extrapolated(
+                one.place,
+                one.name,
+                one.run + other.run,
+                one.turns + other.turns,
+                one.has_whole_footprint and other.has_whole_footprint,
+            )
+    return tuple(found.values())

@@ -1,0 +1,153 @@
+"""Lanes and masks: which work-item is at which position of the arrays, and which of them are active.
+
+A lane is one work-item. The lanes of several groups follow each other. Masks are interned: lanes that are active
+together are one `Mask` object, so that counts, patterns of addresses and further splits can be kept by the mask's
+identity. That is what makes recording cheap: what a mask means for sub-groups and groups is worked out once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values: TypeAlias = Any
+"""A scalar for all lanes, an array (lanes,), or of vectors (width, lanes) or (width, 1); never changed in place."""
+Bits: TypeAlias = NDArray[np.bool_]
+Integers: TypeAlias = NDArray[np.int64]
+
+_REMEMBERED = 4096
+"""Masks, and splits of one mask, that are remembered; kernels that need more are data-dependent and repeat nothing."""
+
+
+class Layout:
+    """Where work-items of a batch of groups are.
+
+    Attributes:
+        groups: how many; lanes: work-items of all of them.
+        group_of, local_of: of each lane, the group's position in the batch and the linear local id.
+        group_ids: of each group, along the three axes. group_numbers: from 1, over the whole grid.
+        subgroups: of each group.
+        slot: of each lane, its position when each sub-group is filled up to its full size.
+    """
+
+    def __init__(
+        self, local_size: tuple[int, int, int], groups: tuple[int, int, int], numbers: Integers, subgroup_size: int
+    ) -> None:
+        x, y, _ = groups
+        self.group_numbers = (numbers + 1).astype(np.int32)
+        group_ids = np.stack([numbers % x, numbers // x % y, numbers // (x * y)], axis=1)
+        self.local_size, self.group_ids, self.subgroup_size = local_size, group_ids, subgroup_size
+        self.items = prod(local_size)
+        self.groups = len(group_ids)
+        self.lanes = self.items * self.groups
+        self.group_of = np.repeat(np.arange(self.groups), self.items)
+        self.local_of = np.tile(np.arange(self.items), self.groups)
+        self.subgroups = -(-self.items // subgroup_size)
+        self.slots = self.groups * self.subgroups * subgroup_size
+        self.slot = self.group_of * (self.subgroups * subgroup_size) + self.local_of
+        self.subgroup_of = self.slot // subgroup_size
+
+    def local_ids(self, lane: int) -> tuple[int, int, int]:
+        x, y, _ = self.local_size
+        linear = int(self.local_of[lane])
+        return linear % x, linear // x % y, linear // (x * y)
+
+    def group_ids_of(self, lane: int) -> tuple[int, int, int]:
+        x, y, z = (int(number) for number in self.group_ids[self.group_of[lane]])
+        return x, y, z
+
+
+class Mask:
+    """Lanes that are active together; equal only to itself.
+
+    Attributes:
+        bits: by lane. lanes: the positions of the active ones. is_full: all are.
+        splits: of conditions met under this mask, by their bytes, the two masks that they lead to.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "splits", "unions")
+
+    def __init__(self, bits: Bits, layout: Layout) -> None:
+        self.bits, self.layout = bits, layout
+        self.lanes = bits.nonzero()[0]
+        self.is_full = len(self.lanes) == layout.lanes
+        self.splits: dict[bytes, tuple[Mask | None, Mask | None]] = {}
+        self.unions: dict[Mask, Mask] = {}
+
+    @cached_property
+    def items_of_groups(self) -> Integers:
+        """Active work-items of each group."""
+        return np.bincount(self.layout.group_of[self.lanes], minlength=self.layout.groups).astype(np.int64)
+
+    @cached_property
+    def items_of_subgroups(self) -> Integers:
+        """Active work-items by group and sub-group."""
+        counts = np.bincount(self.layout.subgroup_of[self.lanes], minlength=self.layout.groups * self.layout.subgroups)
+        return counts.reshape(self.layout.groups, -1).astype(np.int64)
+
+    @cached_property
+    def totals(self) -> Integers:
+        """By group: active work-items, sub-groups with any, and 1 if the group has any."""
+        subgroups = (self.items_of_subgroups > 0).sum(axis=1)
+        return np.stack([self.items_of_groups, subgroups, subgroups > 0], axis=1).astype(np.int64)
+
+    @cached_property
+    def broken_groups(self) -> Integers:
+        """Groups of which some work-items are active and some are not."""
+        items = self.items_of_groups
+        return ((items > 0) & (items < self.layout.items)).nonzero()[0]
+
+
+class Masks:
+    """All masks of a batch."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.full = Mask(np.ones(layout.lanes, bool), layout)
+        self._known: dict[bytes, Mask] = {}
+
+    def of(self, bits: Bits) -> Mask | None:
+        count = np.count_nonzero(bits)
+        if count == 0:
+            return None
+        if count == self.layout.lanes:
+            return self.full
+        key = bits.tobytes()
+        mask = self._known.get(key)
+        if mask is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+                self.full.splits.clear()
+            mask = self._known[key] = Mask(bits, self.layout)
+        return mask
+
+    def split(self, mask: Mask, condition: Bits) -> tuple[Mask | None, Mask | None]:
+        """The active lanes of which the condition holds, and the others."""
+        key = condition.tobytes()
+        found = mask.splits.get(key)
+        if found is None:
+            then = self.of(condition & mask.bits)
+            otherwise = self.of(mask.bits & ~condition)
+            found = (None, mask) if then is None else (mask, None) if otherwise is None else (then, otherwise)
+            if len(mask.splits) >= _REMEMBERED:
+                mask.splits.clear()
+            mask.splits[key] = found
+        return found
+
+    def union(self, first: Mask | None, second: Mask | None) -> Mask | None:
+        if first is None or first is second:
+            return second
+        if second is None:
+            return first
+        found = first.unions.get(second)
+        if found is None:
+            found = self.of(first.bits | second.bits)
+            assert found is not None
+            if len(first.unions) >= _REMEMBERED:
+                first.unions.clear()
+            first.unions[second] = found
+        return found

@@ -1,0 +1,32 @@
+"""What recording assumes about the device: how work-items go together, and what memory moves at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfmodel.errors import KernelError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Sizes that only the recorded counts depend on, never the results.
+
+    Attributes:
+        subgroup_size: work-items that execute together; consecutive in the linear local id.
+        transaction_bytes: the aligned blocks in which global memory is read and written.
+        banks, bank_bytes: local memory gives each bank's word of so many bytes once a cycle.
+    """
+
+    subgroup_size: int = 32
+    transaction_bytes: int = 32
+    banks: int = 32
+    bank_bytes: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("transaction_bytes", "bank_bytes"):
+            value = getattr(self, name)
+            if value < 1 or value & (value - 1):
+                raise KernelError(f"the machine's {name} is {value}, but must be a power of two")
+        for name in ("subgroup_size", "banks"):
+            if getattr(self, name) < 1:
+                raise KernelError(f"the machine's {name} is {getattr(self, name)}, but must be at least 1")

@@ -1,0 +1,183 @@
+"""The memory of a kernel: its arguments' buffers, and the frames of local, private and constant memory.
+
+A buffer is as large as it is on the device, but only what is touched takes memory here: pages are copied from the
+user's array or made up when they are first met. A global address is a buffer's number and the byte offset in it, so
+that any address tells what it points into; number 0 is nobody's, so that null pointers are found.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint, lazy_bytes
+from perfmodel.opencl_c.emulation.lanes import Integers
+
+ADDRESS_BITS = 40
+"""Of an address, those that are the offset in a buffer."""
+PAGE = 1024
+_AHEAD = 15
+"""Pages that are filled with one that follows a filled one: who goes through memory will want them next."""
+_SPREAD = np.uint32(0x9E3779B9)
+_MIXED = 64
+"""Pages of random numbers that are made together."""
+_SMALL = 1 << 20
+"""Buffers up to this size are filled at once, which is quicker than asking whether they are."""
+
+
+class Region:
+    """A stretch of memory that accesses go to.
+
+    Attributes:
+        name: for people. origin: the address of its first byte. size: in bytes.
+        data: its contents. lane_offsets: what each lane adds to addresses, in a frame that every lane or group has
+            one of.
+        loads, stores: what is touched; None where nobody asks (private memory).
+        is_logged: accesses to it may be races.
+    """
+
+    def __init__(self, name: str, origin: int, size: int, data: Bytes, lane_offsets: Integers | None = None) -> None:
+        self.name, self.origin, self.size, self.data = name, origin, size, data
+        self.lane_offsets = lane_offsets
+        self.loads: Footprint | None = None
+        self.stores: Footprint | None = None
+        self.is_logged = False
+        self._views: dict[np.dtype[Any], NDArray[Any]] = {}
+
+    @property
+    def is_lazy(self) -> bool:
+        return False
+
+    def view(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """All of it as numbers of a type."""
+        found = self._views.get(dtype)
+        if found is None:
+            whole = len(self.data) // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype] = self.data[:whole].view(dtype)
+        return found
+
+    def ensure(self, offsets: Integers) -> None:
+        """Makes sure that the pages of these byte offsets are filled."""
+
+
+class Source(ABC):
+    """What a buffer holds before anybody writes to it."""
+
+    @abstractmethod
+    def pages(self, numbers: Integers) -> NDArray[np.uint8]:
+        """The contents of pages, one row each."""
+
+
+class Buffer(Region):
+    """A region of global memory, filled page by page from a `Source`, or not at all (zeros)."""
+
+    def __init__(self, name: str, number: int, size: int, source: Source | None) -> None:
+        pages = -(-max(size, 1) // PAGE)
+        super().__init__(name, number << ADDRESS_BITS, size, lazy_bytes(pages * PAGE))
+        self._source = source
+        self._filled = np.zeros(pages, bool)
+        if source is not None and pages * PAGE <= _SMALL:
+            self.fill()
+
+    @property
+    def is_lazy(self) -> bool:
+        return self._source is not None
+
+    def ensure(self, offsets: Integers) -> None:
+        if self._source is None:
+            return
+        pages = offsets // PAGE
+        if not self._filled[pages].all():
+            pages = np.unique(pages)
+            pages = pages[~self._filled[pages]]
+            first, last = int(pages[0]), int(pages[-1])
+            if first and self._filled[first - 1] and last - first < len(pages):
+                ahead = np.arange(first, min(last + _AHEAD, len(self._filled) - 1) + 1)
+                pages = ahead[~self._filled[ahead]]
+            self._fill(pages)
+
+    def fill(self) -> None:
+        """All of it."""
+        if self._source is not None:
+            missing = (~self._filled).nonzero()[0]
+            for part in np.array_split(missing, len(missing) // 4096 + 1):
+                self._fill(part)
+            self._source = None
+
+    def _fill(self, pages: Integers) -> None:
+        assert self._source is not None
+        self.data.reshape(-1, PAGE)[pages] = self._source.pages(pages)
+        self._filled[pages] = True
+
+
+@dataclass
+class Copied(Source):
+    """The bytes of the user's array."""
+
+    data: Bytes
+
+    def pages(self, numbers: Integers) -> NDArray[np.uint8]:
+        whole = len(self.data) // PAGE
+        if whole and (not len(numbers) or numbers[-1] < whole):
+            return self.data[: whole * PAGE].reshape(-1, PAGE)[numbers]
+        rows = np.zeros((len(numbers), PAGE), np.uint8)
+        for row, number in enumerate(numbers):
+            part = self.data[number * PAGE : (number + 1) * PAGE]
+            rows[row, : len(part)] = part
+        return rows
+
+
+@dataclass
+class Scattered(Source):
+    """Random numbers that depend on the seed and their position only, in whatever order they are asked for."""
+
+    dtype: np.dtype[Any]
+    seed: int
+    low: float
+    high: float
+
+    def pages(self, numbers: Integers) -> NDArray[np.uint8]:
+        count = PAGE // self.dtype.itemsize
+        rows = np.empty((len(numbers), PAGE), np.uint8)
+        for start in range(0, len(numbers), _MIXED):  # so many that the intermediate results stay in a cache
+            part = numbers[start : start + _MIXED]
+            positions = (part[:, np.newaxis] * count + np.arange(count)).astype(np.uint64)
+            rows[start : start + _MIXED] = self._values(positions).view(np.uint8)
+        return rows
+
+    def _values(self, positions: NDArray[np.uint64]) -> NDArray[Any]:
+        # A key of all bits: seeds next to each other must not give the same numbers in another order.
+        low_key, high_key = _mix(
+            np.array([self.seed % (1 << 32), (self.seed >> 32) % (1 << 32) + 1], np.uint64).astype(np.uint32) * _SPREAD
+        )
+        low_bits = positions.astype(np.uint32) ^ low_key
+        if positions[-1, -1] >> np.uint64(32):
+            low_bits ^= _mix((positions >> np.uint64(32)).astype(np.uint32) ^ high_key)
+        mixed = _mix(low_bits)
+        if self.dtype.kind == "f":
+            unit: NDArray[Any]
+            if self.dtype.itemsize == 8:
+                unit = (mixed.astype(np.float64) + _mix(mixed ^ _SPREAD) * 2.0**-32) * 2.0**-32
+            else:
+                unit = (mixed >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+            return (unit * unit.dtype.type(self.high - self.low) + unit.dtype.type(self.low)).astype(self.dtype)
+        span = max(int(self.high) - int(self.low), 1)
+        whole = mixed.astype(np.uint64)
+        if span > 1 << 32:
+            whole = whole << np.uint64(32) | _mix(mixed ^ _SPREAD)
+        whole %= np.uint64(span)
+        return (whole.astype(np.int64) + np.int64(int(self.low))).astype(self.dtype)
+
+
+def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Spreads every bit over all others, one to one: multiplications by odd numbers and shifted exclusive ors."""
+    bits = bits ^ (bits >> np.uint32(16))
+    bits *= np.uint32(0x7FEB352D)
+    bits ^= bits >> np.uint32(15)
+    bits *= np.uint32(0x846CA68B)
+    bits ^= bits >> np.uint32(16)
+    return bits

@@ -1,0 +1,147 @@
+"""Patterns: the addresses of one access relative to that of the first active lane.
+
+In most kernels an access has few patterns, met again and again at other places of memory. All that depends on the
+pattern alone is worked out once: the lowest and highest address, where in memory each lane finds its number, how many
+blocks of memory or turns of the banks it takes. What is left to do each time is comparing addresses with the last
+pattern's, and counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
+from perfmodel.opencl_c.emulation.machine import Machine
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.emulation.accesses import Handler
+
+_NOBODY = np.int64(-(1 << 62))
+"""In place of the address of a lane that is not active; lower than all others."""
+
+
+class Pattern:
+    """Where active lanes find what they access, relative to the first of them.
+
+    Attributes:
+        offsets: byte offsets of the active lanes. low, high: of the first byte and behind the last one.
+        is_regular: all are multiples of the alignment, so that typed views of memory serve.
+        is_uniform: all are the same.
+        index: positions of numbers relative to the one at `low`, of all lanes (inactive ones read what the first one
+            reads); vectors have an axis of components in front.
+        active: the same of active lanes only. marks: the same in footprints.
+        counts: how often it was met, by the low bits of its address that matter for the counts.
+        known: addresses at which it was met before.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "active",
+        "counts",
+        "handler",
+        "high",
+        "index",
+        "is_regular",
+        "is_uniform",
+        "known",
+        "low",
+        "marks",
+        "mask",
+        "offsets",
+    )
+
+    def __init__(self, handler: Handler, mask: Mask, offsets: Integers) -> None:
+        self.handler, self.mask, self.offsets = handler, mask, offsets
+        self.counts: dict[int, int] = {}
+        self.known: set[int] = set()
+        self.low, self.high = int(offsets.min()), int(offsets.max()) + handler.bytes
+        self.is_regular = not (offsets & (handler.alignment - 1)).any()
+        self.is_uniform = not offsets.any()
+        self.index, self.active, self.marks = self._positions()
+
+    def _positions(self) -> tuple[Integers, Integers, Integers]:
+        handler, layout = self.handler, self.mask.layout
+        relative = (self.offsets - self.low) // handler.element
+        active = relative
+        if handler.lane_offsets is not None:
+            active = active + handler.lane_offsets[self.mask.lanes] // handler.element
+        marks = active
+        if handler.group_stride:
+            marks = relative + layout.group_of[self.mask.lanes] * (handler.group_stride // handler.element)
+        if handler.width > 1:
+            components = np.arange(handler.width)[:, np.newaxis]
+            active, marks = active + components, marks + components
+        index = active
+        if not self.mask.is_full:
+            index = np.repeat(active[..., :1], layout.lanes, axis=-1)
+            index[..., self.mask.lanes] = active
+        if self.is_uniform:
+            marks = np.unique(marks)
+        return index, active, marks
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether two active lanes touch the same memory."""
+        found: bool | None = self.__dict__.get("repeats")
+        if found is None:
+            row = self.active[0] if self.active.ndim == 2 else self.active
+            ordered = np.sort(row)
+            found = self.__dict__["repeats"] = bool((ordered[1:] - ordered[:-1] < self.handler.width).any())
+        return found
+
+
+Met = tuple[Pattern, int]
+"""A pattern, and the low bits of its address."""
+
+
+def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
+    """Numbers of blocks that the accesses of each sub-group touch: (patterns, sub-groups, lanes * blocks of one)."""
+    addresses = np.full((len(met), layout.slots), _NOBODY)
+    for row, (pattern, phase) in zip(addresses, met, strict=True):
+        row[layout.slot[pattern.mask.lanes]] = pattern.offsets + phase
+    shift = block.bit_length() - 1
+    first, last = addresses >> shift, (addresses + (size - 1)) >> shift
+    most = int((last - first).max()) + 1
+    numbers = [first] + [np.minimum(first + step, last) for step in range(1, most)]
+    shape = (len(met), layout.groups * layout.subgroups, layout.subgroup_size)
+    return np.concatenate([each.reshape(shape) for each in numbers], axis=2)
+
+
+def _distinct(numbers: Integers) -> NDArray[np.bool_]:
+    """Of sorted rows, the first of each number that is somebody's."""
+    new = np.empty(numbers.shape, bool)
+    new[..., 0] = True
+    np.not_equal(numbers[..., 1:], numbers[..., :-1], out=new[..., 1:])
+    # Shifting nobody's address leaves it far below all others.
+    result: NDArray[np.bool_] = new & (numbers > _NOBODY >> 12)
+    return result
+
+
+def transactions(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> Integers:
+    """Distinct aligned blocks that each sub-group touches: (patterns, groups)."""
+    numbers = _spread(met, size, machine.transaction_bytes, layout)
+    numbers.sort(axis=2)
+    result: Integers = _distinct(numbers).sum(axis=2).reshape(len(met), layout.groups, -1).sum(axis=2)
+    return result
+
+
+def bank_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
+    """Turns that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
+
+    A turn gives one word of each bank to all that ask for it. Conflicts are the turns beyond those that as many
+    distinct words take if spread evenly.
+    """
+    words = _spread(met, size, machine.bank_bytes, layout)
+    words.sort(axis=2)
+    new = _distinct(words)
+    rows = words.shape[0] * words.shape[1]
+    keys = np.arange(rows).reshape((*words.shape[:2], 1)) * machine.banks + words % machine.banks
+    banks = np.bincount(keys[new], minlength=rows * machine.banks).reshape(rows, machine.banks)
+    turns = banks.max(axis=1)
+    extra = turns - -(-banks.sum(axis=1) // machine.banks)
+    shape = (len(met), layout.groups, layout.subgroups)
+    return turns.reshape(shape).sum(axis=2), extra.reshape(shape).sum(axis=2)

@@ -1,0 +1,178 @@
+"""Counts of a batch: kept by mask and pattern while it runs, added up to numbers by group when somebody asks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.footprints import sizes
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
+from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.emulation.patterns import Pattern, bank_cycles, transactions
+from perfmodel.opencl_c.emulation.regions import Regions
+
+ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts")
+ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])
+FOOTPRINT_FIELDS = np.dtype(
+    [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks")]
+)
+_AT_ONCE = 1 << 21
+"""Addresses that are sorted at a time."""
+_REMEMBERED = 1 << 21
+"""Addresses, of all patterns of which the costs are remembered."""
+
+Counts: TypeAlias = dict[Any, int]
+
+
+@dataclass
+class Totals:
+    """Numbers of a batch, all by group first; see `Emulation`."""
+
+    blocks: Integers
+    branches: Integers
+    barriers: Integers
+    accesses: Integers
+
+    @property
+    def arrays(self) -> tuple[Integers, ...]:
+        return self.blocks, self.branches, self.barriers, self.accesses
+
+    def copy(self) -> Totals:
+        return Totals(*(array.copy() for array in self.arrays))
+
+    def minus(self, other: Totals) -> Totals:
+        return Totals(*(mine - others for mine, others in zip(self.arrays, other.arrays, strict=True)))
+
+    def add(self, other: Totals, times: int = 1) -> None:
+        for mine, others in zip(self.arrays, other.arrays, strict=True):
+            mine += others * times
+
+    def equals(self, other: Totals) -> bool:
+        return all(np.array_equal(mine, others) for mine, others in zip(self.arrays, other.arrays, strict=True))
+
+
+class Recorder:
+    """Of one batch.
+
+    Attributes:
+        blocks: of each block, how often it was executed under which mask. barriers: the same of barriers.
+        met: of each branch, how often under which mask. parted: under which mask, with which lanes that go one way
+            while others go the other.
+    """
+
+    def __init__(self, kernel: low.LoweredKernel, layout: Layout, machine: Machine) -> None:
+        self.layout, self.machine = layout, machine
+        self.blocks: list[Counts] = [defaultdict(int) for _ in range(kernel.blocks)]
+        self.barriers: list[Counts] = [defaultdict(int) for _ in range(kernel.barriers)]
+        self.met: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
+        self.parted: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
+        self.handlers: list[Handler] = []
+        groups = layout.groups
+        self._totals = Totals(
+            np.zeros((groups, kernel.blocks, 3), np.int64),
+            np.zeros((groups, kernel.branches, 2), np.int64),
+            np.zeros((groups, kernel.barriers), np.int64),
+            np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
+        )
+        self._known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
+
+    def totals(self) -> Totals:
+        """All that was counted until now."""
+        totals = self._totals
+        for number, counts in enumerate(self.blocks):
+            for mask, count in counts.items():
+                totals.blocks[:, number] += mask.totals * count
+            counts.clear()
+        for number, counts in enumerate(self.barriers):
+            for mask, count in counts.items():
+                totals.barriers[:, number] += mask.totals[:, 2] * count
+            counts.clear()
+        for number, counts in enumerate(self.met):
+            for mask, count in counts.items():
+                totals.branches[:, number, 0] += mask.totals[:, 1] * count
+            counts.clear()
+        for number, counts in enumerate(self.parted):
+            for (mask, then), count in counts.items():
+                totals.branches[:, number, 1] += _parted(mask, then) * count
+            counts.clear()
+        self.fold_accesses(self.handlers)
+        return totals
+
+    def fold_accesses(self, handlers: Iterable[Handler]) -> None:
+        for handler in handlers:
+            met = [
+                (pattern, phase, count)
+                for pattern in handler.patterns.values()
+                for phase, count in pattern.counts.items()
+            ]
+            for pattern in handler.patterns.values():
+                pattern.counts.clear()
+            if not met:
+                continue
+            costs = self._costs(handler, [(pattern, phase) for pattern, phase, _ in met])
+            total = self._totals.accesses[:, handler.access.number]
+            for (pattern, _, count), cost in zip(met, costs, strict=True):
+                total[:, :2] += pattern.mask.totals[:, :2] * count
+                total[:, 2] += pattern.mask.items_of_groups * (handler.bytes * count)
+                total[:, 3:] += cost * count
+
+    def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:
+        """Transactions, bank cycles and bank conflicts by group, of patterns at some place."""
+        new = [each for each in met if each not in self._known]
+        step = max(1, _AT_ONCE // max(self.layout.slots, 1))
+        if len(self._known) > _REMEMBERED // max(self.layout.lanes, 1):
+            self._known.clear()
+            new = list(met)
+        for start in range(0, len(new), step):
+            part = new[start : start + step]
+            cost = np.zeros((len(part), self.layout.groups, 3), np.int64)
+            if handler.access.space == "local":
+                cost[..., 1], cost[..., 2] = bank_cycles(part, handler.bytes, self.machine, self.layout)
+            elif handler.access.space != "private":
+                cost[..., 0] = transactions(part, handler.bytes, self.machine, self.layout)
+            self._known.update(zip(part, cost, strict=True))
+        return [self._known[each] for each in met]
+
+
+def _parted(mask: Mask, then: Mask) -> Integers:
+    """By group, sub-groups of which some active lanes are among `then` and some are not."""
+    some = then.items_of_subgroups
+    result: Integers = ((some > 0) & (some < mask.items_of_subgroups)).sum(axis=1)
+    return result
+
+
+def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
+    """Of each (space, variable), by group: bytes and blocks of a transaction's size that are loaded, stored, either."""
+    groups = regions.layout.groups
+    result = np.zeros((groups, len(names)), FOOTPRINT_FIELDS)
+    # Several variables may lie in one region, which is gone through once.
+    touched: dict[tuple[int, int], tuple[Integers, Integers]] = {}
+    for column, (space, name) in enumerate(names):
+        part = regions.parts.get((space, name))
+        if space == "local":
+            region, unit = regions.local, regions.local_unit
+        else:
+            region, unit = (regions.constants if part else regions.buffers[name]), regions.unit
+        first, last = (part[0] - region.origin, part[1] - region.origin) if part else (0, region.size)
+        for what in ("load", "store", "any"):
+            one, other = region.loads, region.stores
+            if what != "any":
+                one, other = (one, None) if what == "load" else (other, None)
+            if one is None:
+                one, other = other, None
+            if one is None:
+                continue
+            key = id(one), id(other)
+            if key not in touched:
+                touched[key] = one.touched(other)
+            found = sizes(touched[key], groups, unit, machine.transaction_bytes, first, last)
+            result[f"{what}_bytes"][:, column] = found[:, 0]
+            result[f"{what}_blocks"][:, column] = found[:, 1]
+    return result
