@@ -8,17 +8,18 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import perfmodel
-from perfmodel.errors import PerfmodelError
+from perfmodel.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
-TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
+ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
+TAG_HELP = "generator names and name:value filters; FILE.py:NAME of a kernel of your own, and size:value; or FILE.cl"
 
 
 _python_shows_warning = warnings.showwarning
@@ -130,6 +131,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    _source_options(added)
+    added = command(
+        _emulate,
+        "emulate",
+        "run some work-groups of a kernel in numpy, and show what they do",
+        "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
+    )
+    _tags(added, "+")
+    added.add_argument("--groups", default="first", metavar="WHICH", help="first, sample or all (default: first)")
+    added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
+    added.add_argument("--transaction", type=int, default=32, metavar="BYTES", help="of global memory (default: 32)")
+    added.add_argument("--banks", type=int, default=32, metavar="N", help="of local memory (default: 32)")
+    added.add_argument("--no-checks", action="store_true", help="don't look for races and uninitialised memory")
+    added.add_argument("--full", action="store_true", help="run all turns of long loops, instead of extrapolating")
+    added.add_argument("--steps", type=int, metavar="N", help="blocks that may be executed (default: two million)")
+    added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
+    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    _source_options(added)
     added = command(
         _calibrate,
         "calibrate",
@@ -176,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq tiled_prefetch:* n:1024")
         added.add_argument("calibration", help="file that calibrate or demo wrote")
         _tags(added, "+")
+        _source_options(added)
     added = command(
         _reproduce,
         "reproduce",
@@ -197,6 +217,25 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tags(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
     parser.add_argument(name, nargs=count, metavar="TAG", help=TAG_HELP, **options)
+
+
+def _source_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say how a kernel of a ``.cl`` file is launched."""
+    group = parser.add_argument_group("for a FILE.cl")
+    group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
+    group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")
+    group.add_argument("--local", dest="local_size", metavar="N,…", help="work-items of a work-group by axis")
+    group.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=VALUE", help=f"{ARGUMENT_FORMS}; SIZE may be n*n"
+    )
+    group.add_argument(
+        "--option", action="append", default=[], metavar="OPTION", help="for the compiler: --option=-DT=16"
+    )
+    group.add_argument("--include", action="append", default=[], metavar="FOLDER", help="where included files lie")
+    group.add_argument("--assume", default="", metavar="CONDITION", help="what holds for sizes: 'n %% 16 == 0'")
+    group.add_argument(
+        "--statistic", action="append", default=[], metavar="NAME=NUMBER", help="what data decide: loop_7=3.5, if_9=0.5"
+    )
 
 
 def _conditions(parser: argparse.ArgumentParser) -> None:
@@ -297,8 +336,33 @@ def _count(parsed: argparse.Namespace) -> None:
     if _lists_a_file(parsed.tags):
         return
     points = size_points(parsed.at, "=") if parsed.at else ()
-    tables = count_tables(_selected(parsed.tags), points, parsed.subgroup)
+    tables = count_tables(_described(parsed), points, parsed.subgroup)
     print(as_json(tables) if parsed.json else "\n\n\n".join(map(as_text, tables)))
+
+
+def _emulate(parsed: argparse.Namespace) -> None:
+    from perfmodel.opencl_c.emulation import Machine
+    from perfmodel.profile import emulate
+
+    machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)
+    profiles = [
+        emulate(
+            kernel,
+            contents,
+            groups=parsed.groups,
+            machine=machine,
+            checks=not parsed.no_checks,
+            extrapolate=not parsed.full,
+            steps=parsed.steps,
+            seed=parsed.seed,
+        )
+        for kernel, contents in _with_contents(parsed)
+    ]
+    if parsed.json:
+        documents = [profile.as_json() for profile in profiles]
+        print(documents[0] if len(documents) == 1 else f"[{','.join(documents)}]")
+    else:
+        print("\n\n\n".join(map(str, profiles)))
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
@@ -444,10 +508,26 @@ def _selected(tags: Sequence[str], device: str | None = None) -> list[Kernel]:
     return KernelCollection(ALL_GENERATORS).generate_kernels(tags, device)
 
 
+def _described(parsed: argparse.Namespace) -> list[Kernel]:
+    """The kernels that a command's tags select, or the one of a ``.cl`` file."""
+    return [kernel for kernel, _ in _with_contents(parsed)]
+
+
+def _with_contents(parsed: argparse.Namespace) -> list[tuple[Kernel, Mapping[str, Any]]]:
+    """The same with what their arrays hold, as far as that is said."""
+    if not any(tag.endswith(".cl") for tag in parsed.tags):
+        return [(kernel, {}) for kernel in _selected(parsed.tags)]
+    from perfmodel.opencl_command import source_kernel
+
+    if len(parsed.tags) > 1:
+        raise KernelError(f"give a source file alone, and what {parsed.tags[1]!r} says by --arg NAME=VALUE")
+    return [source_kernel(parsed.tags[0], parsed)]
+
+
 def _loaded(parsed: argparse.Namespace) -> Any:
     from perfmodel.calibration import Calibration
 
-    return Calibration.load(parsed.calibration), _selected(parsed.tags)
+    return Calibration.load(parsed.calibration), _described(parsed)
 
 
 def _check_writable(path: str) -> None:

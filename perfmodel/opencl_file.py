@@ -9,6 +9,7 @@ from pathlib import Path
 from perfmodel.errors import KernelError, nearest
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.opencl_c.syntax import Unit
 from perfmodel.opencl_c.types import Array as ArrayType
 from perfmodel.opencl_c.types import Pointer, Record, Type, Vector
 from perfmodel.opencl_c.types import Scalar as ScalarType
@@ -30,8 +31,7 @@ def opencl_program(
     statistics: Mapping[str, float] | None = None,
 ) -> OpenCLProgram:
     """See `perfmodel.Kernel.from_opencl`."""
-    text, file, around = _read(source)
-    text = included(text, [*around, *map(Path, folders)])
+    text, file = read_source(source, folders)
     if isinstance(args, Mapping):
         if isinstance(build_options, str):
             raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
@@ -39,13 +39,29 @@ def opencl_program(
     return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
 
 
-def _read(source: str | Path) -> tuple[str, str, list[Path]]:
-    """The text, its file's name, and the folder that it lies in."""
+def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
+    """What a source holds.
+
+    Raises:
+        SourceError: for what is no OpenCL C, or not supported.
+    """
+    from perfmodel.opencl_c.reading import read
+
+    return read(text, build_options, (), file)
+
+
+def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
+    """The text of a source with its includes, and its file's name.
+
+    Raises:
+        KernelError: for a file that cannot be read.
+    """
     if isinstance(source, str) and ("{" in source or "\n" in source):
-        return source, "kernel.cl", []
+        return included(source, list(map(Path, folders))), "kernel.cl"
     path = Path(source)
     try:
-        return path.read_text(encoding="utf-8"), path.name, [path.parent]
+        text = path.read_text(encoding="utf-8")
+        return included(text, [path.parent, *map(Path, folders)], path.name), path.name
     except OSError as error:
         raise KernelError(
             f"source file {path} cannot be read ({error.strerror}); give the path of a .cl file"
@@ -54,26 +70,25 @@ def _read(source: str | Path) -> tuple[str, str, list[Path]]:
         raise KernelError(f"source file {path} is no text; give OpenCL C source, as compilers take it") from error
 
 
-def included(text: str, folders: Sequence[Path]) -> str:
+def included(text: str, folders: Sequence[Path], file: str = "") -> str:
     """The text with the files that it includes in their place, so that it can be built anywhere.
+
+    ``#line`` keeps places as they are in the files.
 
     Raises:
         KernelError: for files that include each other without end.
     """
-    budget = [MOST_INCLUDES]
-
-    def replaced(match: re.Match[str]) -> str:
-        for folder in folders:
-            path = folder / match[1]
-            inside = path.resolve().is_relative_to(folder.resolve())
-            if inside and path.is_file():
-                budget[0] -= 1
-                if budget[0] < 0:
-                    raise KernelError(f"{match[1]!r} includes itself, directly or by others; guard it by #ifndef")
-                return included_once(path)
-        return match[0]  # whether that matters, the reader says with line and column
-
     seen: list[Path] = []
+
+    def expanded(content: str, name: str) -> str:
+        def replaced(match: re.Match[str]) -> str:
+            found = next((path for folder in folders if (path := _inside(folder, match[1])) is not None), None)
+            if found is None:
+                return match[0]  # whether that matters, the reader says with line and column
+            line = content.count("\n", 0, match.start()) + 2
+            return f"{included_once(found)}\n{_line(line, name)}"
+
+        return _INCLUDE.sub(replaced, content)
 
     def included_once(path: Path) -> str:
         content = path.read_text(encoding="utf-8", errors="replace")
@@ -82,9 +97,23 @@ def included(text: str, folders: Sequence[Path]) -> str:
                 return ""
             content = content.replace("#pragma once", "")
         seen.append(path)
-        return _INCLUDE.sub(replaced, content)
+        if len(seen) > MOST_INCLUDES:
+            raise KernelError(f"{path.name!r} includes itself, directly or by others; guard it by #ifndef")
+        return f"{_line(1, path.name)}\n{expanded(content, path.name)}"
 
-    return _INCLUDE.sub(replaced, text) if folders else text
+    own = expanded(text, file) if folders else text
+    return f"{_line(1, file)}\n{own}" if file else own
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    """A file in a folder, and not beyond it."""
+    path = folder / name
+    return path if path.resolve().is_relative_to(folder.resolve()) and path.is_file() else None
+
+
+def _line(number: int, file: str) -> str:
+    name = re.sub(r'["\\\n]', "_", file)
+    return f'#line {number} "{name}"' if name else f"#line {number}"
 
 
 def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Array | Scalar | LocalArray]:

@@ -6,6 +6,7 @@ lines, print to stderr and cannot be stopped by a macro that doubles itself thir
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class _Preprocessor:
         self.once: set[Path] = set()
         self.pending: list[Token] = []
         self.conditions: list[_Condition] = []
+        self.renumbered: tuple[int, str] | None = None
 
     # --- files
 
@@ -105,8 +107,14 @@ class _Preprocessor:
         if self.read_length > CHARACTERS:
             raise SourceError(f"the source has more than {CHARACTERS} characters with its includes", file, 1, 1)
         conditions_before = len(self.conditions)
+        by, name = 0, file
         for line in lines_of(text, file, self.expander):
+            if by or name != file:  # behind a #line
+                line = [token._replace(line=token.line + by, file=name) for token in line]
             self.take(line, path)
+            if self.renumbered is not None:
+                (to, name), at = self.renumbered, line[0].line
+                by, self.renumbered = by + to - at - 1, None
         self.flush()
         if len(self.conditions) > conditions_before:
             token = self.conditions[-1].token
@@ -190,8 +198,17 @@ class _Preprocessor:
         elif name.text == "error":
             message = " ".join(token.text for token in rest)
             raise _fault(f"the source stops by itself: #error {message}", name)
-        elif name.text not in ("warning", "line", "ident"):
+        elif name.text == "line":
+            self.renumber(rest, name)
+        elif name.text not in ("warning", "ident"):
             raise _fault(f"there is no directive #{name.text}{nearest(name.text, _DIRECTIVES)}", name)
+
+    def renumber(self, rest: list[Token], place: Token) -> None:
+        """``#line 7 "file"``: what the next line is called."""
+        rest = without_spaces(self.expander.expand(list(rest)))
+        if not rest or not re.fullmatch("[0-9]{1,7}", rest[0].text) or (len(rest) > 1 and rest[1].kind != STRING):
+            raise _fault('#line gives no number of a line: write #line 7 or #line 7 "file"', place)
+        self.renumbered = int(rest[0].text), rest[1].text[1:-1] if len(rest) > 1 else place.file
 
     def condition(self, name: Token, rest: list[Token]) -> None:
         kind, stack = name.text, self.conditions

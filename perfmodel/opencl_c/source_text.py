@@ -7,6 +7,12 @@ from perfmodel.opencl_c.types import Vector
 
 _LETTERS = "xyzw"
 MOST = 60
+_BINDING = {
+    operator: rank
+    for rank, operators in enumerate(("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"))
+    for operator in operators.split()
+}
+"""How strongly operators bind, the weakest first (C99, 6.5)."""
 _ATOMS = (*(syn.Constant, syn.Name, syn.Member, syn.Swizzle, syn.Call, syn.BuiltinCall, syn.VectorLiteral, syn.Decay),)
 
 
@@ -41,7 +47,9 @@ def _text(expression: syn.Expression) -> str:
         case syn.Unary():
             return f"{expression.operator}{_inner(expression.operand)}"
         case syn.Binary() | syn.Logical():
-            return f"{_inner(expression.left)} {expression.operator} {_inner(expression.right)}"
+            own = _BINDING[expression.operator]
+            left, right = _operand(expression.left, own), _operand(expression.right, own + 1)
+            return f"{left} {expression.operator} {right}"
         case syn.PointerDifference():
             return f"{_inner(expression.left)} - {_inner(expression.right)}"
         case syn.Conditional():
@@ -66,6 +74,15 @@ def _text(expression: syn.Expression) -> str:
             return f"{_text(expression.first)}, {_text(expression.second)}"
         case syn.CompoundLiteral():
             return f"({expression.type}){{…}}"
+
+
+def _operand(expression: syn.Expression, least: int) -> str:
+    """In brackets if it binds less than that."""
+    while isinstance(expression, syn.Convert):
+        expression = expression.operand
+    if isinstance(expression, syn.Binary | syn.Logical) and _BINDING[expression.operator] >= least:
+        return _text(expression)
+    return _inner(expression)
 
 
 def _inner(expression: syn.Expression) -> str:
