@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -11,10 +12,9 @@ import pyopencl as cl
 from perfmodel.measurement import Launch, LocalArgument, ScalarArgument
 
 
-def run(launch: Launch, queue: cl.CommandQueue) -> None:
-    # Without optimisation each access of the source is one in the simulator: no merged loads, no unrolled loops.
-    program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.build_options])
-    arguments = []
+def arguments_of(launch: Launch, queue: cl.CommandQueue) -> list[Any]:
+    """Arguments of a launch, with arrays full of ones."""
+    arguments: list[Any] = []
     for argument in launch.arguments:
         if isinstance(argument, LocalArgument):
             arguments.append(cl.LocalMemory(argument.n_bytes))
@@ -26,7 +26,14 @@ def run(launch: Launch, queue: cl.CommandQueue) -> None:
             host = np.ones(max(argument.size, 1), dtype)
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
             arguments.append(cl.Buffer(queue.context, flags, hostbuf=host))
-    getattr(program, launch.kernel_name)(queue, launch.global_size, launch.local_size, *arguments)
+    return arguments
+
+
+def run(launch: Launch, queue: cl.CommandQueue) -> None:
+    # Without optimisation each access of the source is one in the simulator: no merged loads, no unrolled loops.
+    program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.build_options])
+    kernel = getattr(program, launch.kernel_name)
+    kernel(queue, launch.global_size, launch.local_size, *arguments_of(launch, queue))
     queue.finish()
 
 
