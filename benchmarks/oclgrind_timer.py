@@ -1,4 +1,4 @@
-"""Times pickled launches on oclgrind's device; a process of its own, started by `oclgrind`, for `benchmarks.emulation`."""
+"""Times pickled launches on oclgrind, which starts this as a process of its own, for `benchmarks.emulation`."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _versions() -> list[Any]:
     """What decides how a program is counted; perfmodel's own part of it by content, which no edit leaves unchanged."""
     own = hashlib.sha256()
     here = Path(__file__).parent
-    for source in sorted([*here.glob("*.py"), *(here.parent / "opencl_c").glob("*.[ph]*")]):
+    for source in sorted([*here.glob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
         own.update(source.read_bytes())
     others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
     return [perfmodel.__version__, own.hexdigest(), *others, hasattr(islpy.Set, "card")]

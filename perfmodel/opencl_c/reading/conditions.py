@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 from perfmodel.errors import SourceError
-from perfmodel.opencl_c.tokens import NAME, NUMBER, STRING, Token
+from perfmodel.opencl_c.reading.tokens import NAME, NUMBER, STRING, Token
 
 DEPTH = 100
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "a": 7, "b": 8, "f": 12, "v": 11, "\\": 92, "'": 39, '"': 34, "?": 63}

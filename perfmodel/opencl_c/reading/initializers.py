@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfmodel.opencl_c import clang_tree as ct
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.clang_tree import Item
-from perfmodel.opencl_c.reading_scope import Scope
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading.clang_tree import Item
+from perfmodel.opencl_c.reading.scope import Scope
 
 if TYPE_CHECKING:
-    from perfmodel.opencl_c.reading_expressions import Expressions
+    from perfmodel.opencl_c.reading.expressions import Expressions
 
 
 class _Feed:

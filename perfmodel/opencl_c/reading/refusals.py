@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perfmodel.opencl_c.preprocessing import Expanded
+from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 _FEATURES = (
     (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from perfmodel.opencl_c import clang_tree as ct
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.clang_tree import Item
-from perfmodel.opencl_c.reading_constants import fold
-from perfmodel.opencl_c.reading_expressions import Expressions
-from perfmodel.opencl_c.reading_scope import Scope
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading.clang_tree import Item
+from perfmodel.opencl_c.reading.constants import fold
+from perfmodel.opencl_c.reading.expressions import Expressions
+from perfmodel.opencl_c.reading.scope import Scope
 
 LARGEST = 1 << 24
 """Bytes of a variable; work-items have some kilobytes of memory of their own."""

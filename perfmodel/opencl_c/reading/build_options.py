@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfmodel.errors import SourceError, nearest
-from perfmodel.opencl_c.macros import Macro, macro_of_option
-from perfmodel.opencl_c.opencl_header import STANDARDS
+from perfmodel.opencl_c.reading.header import STANDARDS
+from perfmodel.opencl_c.reading.macros import Macro, macro_of_option
 
 _KNOWN = ("-D", "-U", "-I", "-cl-std=CL1.2", "-cl-fast-relaxed-math", "-cl-mad-enable", "-w", "-Werror")
 

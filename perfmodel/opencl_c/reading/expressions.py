@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from perfmodel.opencl_c import clang_tree as ct
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.clang_tree import Item
-from perfmodel.opencl_c.conditions import character, integer
-from perfmodel.opencl_c.opencl_header import is_builtin
-from perfmodel.opencl_c.reading_constants import rounded
-from perfmodel.opencl_c.reading_initializers import Initializers
-from perfmodel.opencl_c.reading_scope import Scope
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading.clang_tree import Item
+from perfmodel.opencl_c.reading.conditions import character, integer
+from perfmodel.opencl_c.reading.constants import rounded
+from perfmodel.opencl_c.reading.header import is_builtin
+from perfmodel.opencl_c.reading.initializers import Initializers
+from perfmodel.opencl_c.reading.scope import Scope
 
 # clang's numbers of the operators.
 _ARITHMETIC = ["*", "/", "%", "+", "-", "<<", ">>"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfmodel.errors import SourceError
-from perfmodel.opencl_c.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
+from perfmodel.opencl_c.reading.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
 
 TOKENS = 100_000
 """More than any kernel's macros make; reached within a second by a macro that doubles itself without end."""

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from perfmodel.errors import SourceError
-from perfmodel.opencl_c import clang_tree as ct
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.clang_tree import Item, RawCursor, Tree
-from perfmodel.opencl_c.preprocessing import Expanded
-from perfmodel.opencl_c.reading_types import Types
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading.clang_tree import Item, RawCursor, Tree
+from perfmodel.opencl_c.reading.preprocessing import Expanded
+from perfmodel.opencl_c.reading.types import Types
 
 DEPTH = 150
 """Trees are walked by recursion, here and by those who execute or count them; hand-written kernels reach 20."""

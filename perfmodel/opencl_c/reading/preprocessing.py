@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfmodel.errors import SourceError, nearest
-from perfmodel.opencl_c import conditions
-from perfmodel.opencl_c.macros import Expander, Macro, defined
-from perfmodel.opencl_c.syntax import Place
-from perfmodel.opencl_c.tokens import (
+from perfmodel.opencl_c.reading import conditions
+from perfmodel.opencl_c.reading.macros import Expander, Macro, defined
+from perfmodel.opencl_c.reading.tokens import (
     NAME,
     NEWLINE,
     QUOTE,
@@ -28,6 +27,7 @@ from perfmodel.opencl_c.tokens import (
     tokens_of,
     without_spaces,
 )
+from perfmodel.opencl_c.syntax import Place
 
 CHARACTERS = 1_000_000
 """No kernel is longer, its includes and expanded macros taken together."""

@@ -10,8 +10,8 @@ import re
 from functools import cache
 from itertools import product
 
-from perfmodel.opencl_c.macros import Macro, defined
-from perfmodel.opencl_c.tokens import NAME, Token, stripped, tokens_of
+from perfmodel.opencl_c.reading.macros import Macro, defined
+from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
 
 HEADER_NAME = "opencl-c-base.h"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perfmodel.errors import SourceError
-from perfmodel.opencl_c import clang_tree as ct
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.clang_tree import RawCursor, RawType, Tree
-from perfmodel.opencl_c.preprocessing import Expanded
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading.clang_tree import RawCursor, RawType, Tree
+from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 SPACES = {0: "private", 1: "global", 2: "local", 3: "constant", 4: "private", 5: "generic"}
 """clang's numbers of the address spaces; 0 is one that nothing says."""

@@ -9,20 +9,20 @@ from pathlib import Path
 from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
 
 from perfmodel.errors import SourceError
-from perfmodel.opencl_c import clang_tree as ct
-from perfmodel.opencl_c import conditions
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
-from perfmodel.opencl_c.build_options import BuildOptions
-from perfmodel.opencl_c.clang_tree import Item, Tree
-from perfmodel.opencl_c.opencl_header import HEADER_NAME, header, predefined
-from perfmodel.opencl_c.preprocessing import Expanded, preprocess
-from perfmodel.opencl_c.reading_expressions import Expressions
-from perfmodel.opencl_c.reading_scope import Scope
-from perfmodel.opencl_c.reading_statements import Statements
-from perfmodel.opencl_c.reading_types import Types
-from perfmodel.opencl_c.refusals import check_nesting, refuse_unsupported
-from perfmodel.opencl_c.tokens import tokens_of, without_spaces
+from perfmodel.opencl_c.reading import clang_tree as ct
+from perfmodel.opencl_c.reading import conditions
+from perfmodel.opencl_c.reading.build_options import BuildOptions
+from perfmodel.opencl_c.reading.clang_tree import Item, Tree
+from perfmodel.opencl_c.reading.expressions import Expressions
+from perfmodel.opencl_c.reading.header import HEADER_NAME, header, predefined
+from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
+from perfmodel.opencl_c.reading.refusals import check_nesting, refuse_unsupported
+from perfmodel.opencl_c.reading.scope import Scope
+from perfmodel.opencl_c.reading.statements import Statements
+from perfmodel.opencl_c.reading.tokens import tokens_of, without_spaces
+from perfmodel.opencl_c.reading.types import Types
 
 # Names that no file on disk has: clang finds them in memory alone.
 _FOLDER = "/perfmodel.opencl_c"

@@ -1,0 +1,5 @@
+"""From the syntax tree of a kernel to its `LoweredKernel`: calls inlined, side effects in order, addresses explicit."""
+
+from perfmodel.opencl_c.lowering.statements import lower
+
+__all__ = ["lower"]

@@ -1,0 +1,163 @@
+"""The lists of statements that a lowered kernel is filled into, and its registers, objects and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.lowering.storage import aligned
+from perfmodel.opencl_c.types import Type
+
+MOST_BLOCKS = 100_000
+"""Of one kernel after inlining; more is a source that doubles itself by calls."""
+
+Storage: TypeAlias = low.Register | low.MemoryObject
+
+
+@dataclass
+class Frame:
+    """Where `return`, `break` and `continue` lead to, and what a function's variables are, in one inlined call."""
+
+    function: syn.Function
+    variables: dict[syn.Variable, Storage]
+    end: str
+    result: Storage | None
+    breaks: list[str]
+    continues: list[str]
+
+
+class Emission:
+    """State of one kernel's lowering.
+
+    Attributes:
+        body, simple: the list that is being filled, and the simple statements that will become its next block.
+        place: of the statement that is being lowered.
+        frame: of the function that is.
+    """
+
+    frame: Frame
+
+    def __init__(self) -> None:
+        self.registers: list[low.Register] = []
+        self.objects: list[low.MemoryObject] = []
+        self.accesses: list[low.Access] = []
+        self.bytes = {"private": 0, "local": 0, "constant": 0}
+        self.blocks = self.branches = self.barriers = self.labels = 0
+        self.left: set[str] = set()
+        self.loop_names: list[str] = []
+        self.body: list[low.Statement] = []
+        self.simple: list[low.Assign | low.Store | low.Atomic | low.Barrier] = []
+        self.place = syn.Place("", 0, 0)
+
+    # --- storage
+
+    def register(self, name: str, type_: Type, parameter: int | None = None) -> low.Register:
+        register = low.Register(name, type_, parameter)
+        self.registers.append(register)
+        return register
+
+    def memory_object(
+        self,
+        variable: syn.Variable,
+        space: str,
+        parameter: int | None = None,
+        initial: tuple[tuple[int, Type, low.Number | tuple[low.Number, ...]], ...] = (),
+    ) -> low.MemoryObject:
+        offset = aligned(self.bytes[space], variable.type.alignment)
+        self.bytes[space] = offset + variable.type.size
+        found = low.MemoryObject(variable.name, variable.type, space, offset, initial, parameter)
+        self.objects.append(found)
+        return found
+
+    def label(self, stem: str) -> str:
+        self.labels += 1
+        return f"{stem}{self.labels}"
+
+    # --- blocks
+
+    def emit(self, statement: low.Assign | low.Store | low.Atomic | low.Barrier) -> None:
+        self.simple.append(statement)
+
+    def assign(self, register: low.Register, value: low.Expression) -> None:
+        self.emit(low.Assign(register, value))
+
+    def held(self, value: low.Expression, name: str) -> low.Read:
+        register = self.register(name, value.type)
+        self.assign(register, value)
+        return low.Read(value.type, register)
+
+    def branch(self) -> int:
+        self.branches += 1
+        return self.branches - 1
+
+    def flush(self) -> None:
+        if self.simple:
+            if self.blocks >= MOST_BLOCKS:
+                raise SourceError(
+                    f"kernel {self.frame.function.name!r} has more than {MOST_BLOCKS} blocks of statements once its "
+                    "calls are inlined; call fewer functions from functions",
+                    *self.place,
+                )
+            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place))
+            self.blocks += 1
+            self.simple = []
+
+    def reopen(self) -> None:
+        """Goes on with the block before, if nothing came between."""
+        if self.body and isinstance(last := self.body[-1], low.Straight) and last.number == self.blocks - 1:
+            self.body.pop()
+            self.simple = [*last.statements, *self.simple]
+            self.blocks -= 1
+
+    def structured(self, statement: low.If | low.Loop | low.Scope) -> None:
+        self.flush()
+        self.body.append(statement)
+
+    def leave(self, label: str) -> None:
+        self.flush()
+        self.left.add(label)
+        self.body.append(low.Leave(label))
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether control never comes here: after a jump."""
+        return bool(self.body) and isinstance(self.body[-1], low.Leave) and not self.simple
+
+    def nested(self, fill: Callable[[], object]) -> tuple[low.Statement, ...]:
+        """What a function emits, as a list of its own."""
+        self.flush()
+        outer, self.body = self.body, []
+        fill()
+        self.flush()
+        inner, self.body = self.body, outer
+        return tuple(inner)
+
+    def scoped(self, label: str, fill: Callable[[], object]) -> tuple[low.Statement, ...]:
+        """The same in a scope that can be left, if anything leaves it before its end."""
+        body = self.nested(fill)
+        if body and isinstance(body[-1], low.Leave) and body[-1].label == label:
+            body = body[:-1]
+            if not any(leaves_for(body, label)):
+                return body
+        elif label not in self.left:
+            return body
+        return (low.Scope(label, body),)
+
+
+def leaves_for(body: tuple[low.Statement, ...], label: str) -> Iterator[bool]:
+    for statement in body:
+        match statement:
+            case low.Leave():
+                yield statement.label == label
+            case low.If():
+                yield from leaves_for(statement.then, label)
+                yield from leaves_for(statement.otherwise, label)
+            case low.Loop():
+                for part in (statement.test, statement.body, statement.step):
+                    yield from leaves_for(part, label)
+            case low.Scope():
+                yield from leaves_for(statement.body, label)

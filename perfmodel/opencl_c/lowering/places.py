@@ -1,0 +1,130 @@
+"""Values in registers and in memory: where they are, loaded and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from perfmodel.errors import SourceError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.lowering.emission import Emission, Storage
+from perfmodel.opencl_c.lowering.roots import space_of
+from perfmodel.opencl_c.types import LONG, Array, Pointer, Record, Type, element_of
+
+
+@dataclass(frozen=True)
+class InRegister:
+    register: low.Register
+    components: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A value in memory, or some components of a vector there."""
+
+    pointer: low.Expression
+    type: Type
+    alignment: int
+    components: tuple[int, ...] | None = None
+
+
+Lvalue: TypeAlias = InRegister | InMemory
+
+
+class Places(Emission):
+    """Loads, stores and addresses."""
+
+    def whole(self, storage: Storage) -> Lvalue:
+        if isinstance(storage, low.Register):
+            return InRegister(storage)
+        pointer = low.Address(Pointer(storage.type, storage.space), storage)
+        return InMemory(pointer, storage.type, storage.type.alignment)
+
+    def moved(self, target: InMemory, offset: int, type_: Type) -> InMemory:
+        pointer = target.pointer
+        if offset:
+            space = pointer.type.space if isinstance(pointer.type, Pointer) else "private"
+            pointer = low.Offset(Pointer(type_, space), pointer, low.Constant(LONG, offset), 1)
+        return InMemory(pointer, type_, min(type_.alignment, target.alignment))
+
+    def fixed(self, target: Lvalue) -> Lvalue:
+        """An lvalue that is read and written: its address is computed once."""
+        if isinstance(target, InRegister) or isinstance(target.pointer, low.Read | low.Address):
+            return target
+        pointer = self.held(target.pointer, "_address")
+        return InMemory(pointer, target.type, target.alignment, target.components)
+
+    def access(self, direction: str, place: InMemory, text: str) -> low.Access:
+        space = space_of(place.pointer)
+        if space == "generic":
+            raise SourceError(
+                f"{text} is accessed by a pointer of no address space; declare it global, local or private", *self.place
+            )
+        found = low.Access(len(self.accesses), direction, space, place.type, None, place.alignment, text, self.place)
+        self.accesses.append(found)
+        return found
+
+    def element_places(self, target: InMemory) -> Iterator[InMemory]:
+        """The components of a vector in memory that are meant, each by itself."""
+        assert target.components is not None
+        element = element_of(target.type)
+        assert isinstance(target.pointer.type, Pointer)
+        pointer_type = Pointer(element, target.pointer.type.space)
+        for component in target.components:
+            at = low.Constant(LONG, component)
+            yield InMemory(low.Offset(pointer_type, target.pointer, at, element.size), element, element.size)
+
+    def load(self, target: Lvalue, type_: Type, text: str) -> low.Expression:
+        if isinstance(target, InRegister):
+            read = low.Read(target.register.type, target.register)
+            return read if target.components is None else low.Pick(type_, read, target.components)
+        if isinstance(target.type, Array | Record):
+            raise SourceError(f"{text} is a {target.type}, which is no number; name its elements", *self.place)
+        if target.components is None:
+            return low.Load(target.type, target.pointer, self.access("load", target, text))
+        target = self.fixed(target)
+        assert isinstance(target, InMemory)
+        parts = tuple(
+            low.Load(place.type, place.pointer, self.access("load", place, text))
+            for place in self.element_places(target)
+        )
+        return parts[0] if len(parts) == 1 else low.Join(type_, parts)
+
+    def store_value(self, target: Lvalue, value: low.Expression, text: str) -> None:
+        if isinstance(target, InRegister):
+            self.settle(target.register, value)
+            self.emit(low.Assign(target.register, value, target.components))
+        elif target.components is None:
+            self.emit(low.Store(target.pointer, value, self.access("store", target, text)))
+        else:
+            fixed = self.fixed(target)
+            assert isinstance(fixed, InMemory)
+            places = list(self.element_places(fixed))
+            if len(places) > 1:
+                value = self.held(value, "_vector")
+            for component, place in enumerate(places):
+                part = value if len(places) == 1 else low.Pick(place.type, value, (component,))
+                self.emit(low.Store(place.pointer, part, self.access("store", place, text)))
+
+    def settle(self, register: low.Register, value: low.Expression) -> None:
+        """A pointer declared without address space has that of what it first points to."""
+        if not isinstance(register.type, Pointer) or isinstance(value, low.Constant):
+            return
+        space = space_of(value)
+        if register.type.space == "generic" and space != "generic":
+            register.type = Pointer(register.type.target, space)
+        elif space != register.type.space:
+            raise SourceError(
+                f"{register.name} points to {register.type.space} and to {space} memory; use a pointer for each",
+                *self.place,
+            )
+
+    def written(self, target: Lvalue, new: low.Expression, text: str) -> low.Expression:
+        """Stores a value and gives it back."""
+        if isinstance(target, InRegister):
+            self.store_value(target, new, text)
+            return self.load(target, new.type, text)
+        value = self.held(new, "_value")
+        self.store_value(target, value, text)
+        return value
