@@ -21,8 +21,9 @@ install: .venv/installed ## make .venv with pinned versions
 demo: install ## calibrate two models on this machine and check their predictions; results in demo-out/
 	$(BIN)/perfmodel demo --out demo-out $(DEMO_ARGS)
 
-test: install ## the whole test suite
-	$(BIN)/python -m pytest
+test: install ## the whole test suite: on two cores what counts, then by itself what measures
+	$(BIN)/python -m pytest -n 2 -m "not timed"
+	$(BIN)/python -m pytest -m timed
 
 check: install ## formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -32,8 +33,9 @@ check: install ## formatting, lint and types
 bench: install ## benchmarks of parsing, evaluation, fitting and the store
 	$(BIN)/python -m pytest benchmarks --benchmark-only -o addopts= --benchmark-columns=median,ops,rounds
 
-fuzz: install ## 200,000 random and mutated model strings
+fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL C sources
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
+	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
 
 docs: install ## verify every family of kernels, and write the table of docs/kernels.md
 	$(BIN)/python docs/kernel_table.py

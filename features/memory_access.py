@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.access_classes import CLASSES
 from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.errors import FeatureError
+from perfmodel.errors import FeatureError, nearest
 from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
 from perfmodel.features.operations import DTYPES
 from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
@@ -27,7 +28,7 @@ FRACTION_CLASSES = (
     *("0", "1", "{1/2}", "{2/2}", "{1/3}", "{2/3}", "{3/3}", "{1/4}", "{2/4}", "{3/4}", "{4/4}"),
     *("{1/>4}", "{2/>4}", "{3/>4}", "{4/>4}"),
 )
-CONDITIONS = ("lstrides", "gstrides", "loopstride", "afr", "ratio", "asf", "bits", "tag", "var", "granularity")
+CONDITIONS = ("lstrides", "gstrides", "loopstride", "afr", "ratio", "asf", "class", "bits", "tag", "var", "granularity")
 
 Sizes = Mapping[str, NDArray[Any]]
 Floats = NDArray[np.float64]
@@ -43,6 +44,7 @@ class AccessPattern:
     direction: str | None = None
     variable: str | None = None
     tag: str | None = None
+    access_class: str | None = None
     local_strides: Mapping[int, Condition] | None = None
     group_strides: Mapping[int, Condition] | None = None
     loop_stride: Condition | None = None
@@ -59,6 +61,7 @@ class AccessPattern:
             and self.bits in (None, access.bits)
             and self.direction in (None, access.direction)
             and self.variable in (None, access.variable)
+            and self.access_class in (None, access.pattern)
             and (self.tag is None or self.tag in access.tags)
         )
 
@@ -204,6 +207,7 @@ class AccessFamily(FeatureFamily):
         "f_mem_access_global_bits:64_load_asf:{2/3}",
         "f_mem_access_tag:a_global_float32_load_granularity:subgroup",
         "f_mem_access_global_var:{my_array}_store",
+        "f_mem_access_global_load_class:interval",
     )
     feature: type[AccessFeature] = AccessFeature
     directions: tuple[str, ...] = DIRECTIONS
@@ -248,6 +252,17 @@ def _bits(word: Word) -> int:
     return int(word.condition)
 
 
+def _class(word: Word) -> str:
+    condition = (word.condition or "").strip()
+    if condition not in CLASSES:
+        raise FeatureError(
+            f"class:{word.condition} is no class of accesses{nearest(condition, CLASSES)} "
+            f"(known: {', '.join(CLASSES)})",
+            word.offset,
+        )
+    return condition
+
+
 READERS: dict[str, tuple[str, Callable[[Word], Any]]] = {
     "lstrides": ("local_strides", parse_axes),
     "gstrides": ("group_strides", parse_axes),
@@ -255,6 +270,7 @@ READERS: dict[str, tuple[str, Callable[[Word], Any]]] = {
     "afr": ("ratio", lambda word: parse_condition(word.condition or "", word)),
     "ratio": ("ratio", lambda word: parse_condition(word.condition or "", word)),
     "asf": ("fraction", parse_stride_fraction),
+    "class": ("access_class", _class),
     "bits": ("bits", _bits),
     "granularity": ("granularity", parse_granularity),
 }

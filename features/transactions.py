@@ -46,7 +46,8 @@ class TransactionFeature(AccessFeature):
     """Executions by sub-groups of 32 work-items, each times its blocks (or cycles of the busiest bank).
 
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
-    index that is not affine each work-item has a block of its own, and a bank of its own.
+    index that is not affine, they are taken from the places of the first work-items, if these are known; else each
+    work-item has a block of its own, and a bank of its own.
     """
 
     unit = "transaction"
@@ -60,6 +61,8 @@ class TransactionFeature(AccessFeature):
         extents = [extent(sizes) for extent in counts.local_size]
         strides = [access.local_strides.get(axis, ZERO) for axis in range(len(extents))]
         if None in strides:
+            if access.lane_offsets is not None:
+                return np.asarray(self.of_places(np.asarray(access.lane_offsets, np.int64), access.bits // 8))
             return np.asarray(float(SUBGROUP_SIZE) if self.needs is blocks else 1.0)
         steps = [stride(sizes) for stride in strides if stride is not None]
         columns = np.broadcast_arrays(*extents, *steps, np.asarray(0.0))[:-1]
@@ -75,7 +78,11 @@ class TransactionFeature(AccessFeature):
         addresses, rest = np.zeros_like(linear), linear
         for extent, step in zip(extents, steps, strict=True):
             addresses, rest = addresses + rest % extent * step, rest // extent
-        addresses -= addresses.min()
+        return self.of_places(addresses, item)
+
+    def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
+        """On average over the sub-groups of work-items at these addresses."""
+        addresses = addresses - addresses.min()
         groups = [addresses[at : at + SUBGROUP_SIZE] for at in range(0, len(addresses), SUBGROUP_SIZE)]
         return float(np.mean([self.needs(group, item, self.size) for group in groups]))
 

@@ -105,7 +105,7 @@ class Kernel:
         name: str,
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
-        args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray] = (),
+        args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray] | None = None,
         build_options: Sequence[str] = (),
         *,
         folders: Sequence[str | Path] = (),
@@ -135,7 +135,7 @@ class Kernel:
         from perfmodel.opencl_file import opencl_program
 
         program = opencl_program(
-            source, name, global_size, local_size, args, build_options, folders, assumptions, statistics
+            source, name, global_size, local_size, args or {}, build_options, folders, assumptions, statistics
         )
         return cls(program, tags, None, **arguments)
 
@@ -228,12 +228,17 @@ class Kernel:
         """
         if min(self.sizes.values(), default=0) < 0:  # counts for all sizes are for those that are not negative
             return self.program.counts_for(subgroup_size, self.sizes)
+        is_bound = len(self.sizes) == len(self.program.sizes)
         try:
-            return self.program.counts_for(subgroup_size)
+            counts = self.program.counts_for(subgroup_size)
         except CountingError:
-            if len(self.sizes) < len(self.program.sizes):
+            if not is_bound:
                 raise
             return self.program.counts_for(subgroup_size, self.sizes)
+        if is_bound and counts.unknown_places:
+            here = self.program.counts_for(subgroup_size, self.sizes)
+            return here if here.unknown_places < counts.unknown_places else counts
+        return counts
 
     def __repr__(self) -> str:
         parts = [self.variant] if self.variant else []

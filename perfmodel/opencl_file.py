@@ -31,6 +31,10 @@ def opencl_program(
     statistics: Mapping[str, float] | None = None,
 ) -> OpenCLProgram:
     """See `perfmodel.Kernel.from_opencl`."""
+    if not isinstance(name, str):
+        raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
+    if isinstance(folders, str):
+        raise KernelError(f"folders {folders!r} are a string; give a list of them")
     text, file = read_source(source, folders)
     if isinstance(args, Mapping):
         if isinstance(build_options, str):
@@ -56,6 +60,8 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
     Raises:
         KernelError: for a file that cannot be read.
     """
+    if not isinstance(source, str | Path) or not str(source).strip() or str(source) == ".":
+        raise KernelError(f"{source!r:.40} is no source; give the text of OpenCL C, or the path of a .cl file")
     if isinstance(source, str) and ("{" in source or "\n" in source):
         return included(source, list(map(Path, folders))), "kernel.cl"
     path = Path(source)

@@ -113,6 +113,12 @@ class OpenCLProgram:
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
         if isinstance(build_options, str) or not all(isinstance(option, str) for option in build_options):
             raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
+        for option in build_options:
+            first, *others = option.split() or [""]
+            if not first or len(others) > (first in ("-D", "-U", "-I")):
+                raise KernelError(
+                    f"build option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
+                )
         self.source, self.name, self.build_options = source, name, tuple(build_options)
         self._declared = tuple(self._plain(argument) for argument in arguments)
         names = [argument.name for argument in self._declared]
@@ -139,7 +145,7 @@ class OpenCLProgram:
         }
         expressions = [*self._global_size, *self._local_size, *self._extents.values()]
         self._extending = frozenset(name for expression in expressions for name in expression.names)
-        self.assumptions, self.statistics = assumptions.strip(), dict(statistics or {})
+        self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
         self._conditions = _conditions(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
@@ -207,6 +213,11 @@ class OpenCLProgram:
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
         return count_opencl(self.lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed)
+
+    @property
+    def local_arguments(self) -> tuple[_Expression, ...]:
+        """Bytes of the local memory that the launch provides to a work-group, by argument."""
+        return tuple(self._extents[a.name] for a in self._declared if isinstance(a, LocalArray))
 
     @cached_property
     def lowered(self) -> LoweredKernel:
@@ -476,8 +487,10 @@ def _conditions(text: str, kernel: str, sizes: Sequence[str]) -> tuple[_Conditio
         KernelError: for anything else.
     """
     role = f"assumption of kernel {kernel!r}"
+    if not isinstance(text, str):
+        raise KernelError(f"{role} cannot be {text!r}; write comparisons such as n % 16 == 0 and n >= m")
     try:
-        tree = ast.parse(text, mode="eval").body if text else None
+        tree = ast.parse(text.strip(), mode="eval").body if text.strip() else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = ast.Constant(value=None)
     found: list[_Condition] = []

@@ -13,6 +13,7 @@ import numpy as np
 
 import perfmodel
 from perfmodel.errors import KernelError, nearest
+from perfmodel.kernel import Kernel
 from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from perfmodel.kernel import Kernel
     from perfmodel.opencl_c.lowered import LoweredKernel
 
 GROUPS = ("first", "sample", "all")
@@ -59,6 +59,10 @@ def emulate(
         SourceError, KernelError: for what cannot be read, or arguments that don't fit.
         EmulationError: for a kernel that does not end.
     """
+    if not isinstance(kernel, Kernel):
+        raise KernelError(f"{type(kernel).__name__} is no Kernel; make one by Kernel(…) or Kernel.from_opencl(…)")
+    if not isinstance(groups, str | Sequence):
+        raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
     launch = kernel.launch()
     lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
     given: dict[str, Any] = {}

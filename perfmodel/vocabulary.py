@@ -187,10 +187,20 @@ def evaluate_all(
         }
     except CountingError:  # there may be counts for each of the sizes by itself
         counted = {}
-    if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
+    if any(np.any(size < 0) for size in bound.values()) or _is_better_alone(kernel, bound):
         counted = {}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+
+
+def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether sizes are better looked at one by one: where strides are known only for numbers."""
+    first = kernel.at(**{name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)})
+    try:
+        general = kernel.program.counts_for()
+        return first.counts.unknown_places < general.unknown_places
+    except CountingError:
+        return False
 
 
 def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

@@ -14,6 +14,21 @@ import perfmodel as pm
 from perfmodel import campaign
 from perfmodel.device import Device, find_device
 
+TIMED = frozenset(
+    f"test_{name}"
+    for name in (
+        *("calibration", "campaign", "cli", "device", "docs", "interception", "measurement", "package", "recipe"),
+        *("reference", "store", "suggest", "work_removal"),
+    )
+)
+"""Modules whose tests measure."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in TIMED and item.path.parent.name == "tests":
+            item.add_marker("timed")
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:

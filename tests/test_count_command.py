@@ -128,7 +128,7 @@ def test_the_text_says_what_the_document_says(capsys: pytest.CaptureFixture[str]
             assert [footprint, afr] == ["n^2", f"{access['afr'][0]:.4g}"]
     (fetch,) = [line for line in accesses if line[:3] == [FETCH_OF_A, "global", "load"]]
     assert fetch[5:8] == ["{0:1;1:n}", "{1:16*n}", "{k_outer:16}"]
-    assert fetch[8:10] == ["1/16 * n^3", "67,108,864"]
+    assert fetch[8:11] == ["continuous", "1/16 * n^3", "67,108,864"]
     assert launch[-1] == ["work-items", "n^2", "1,048,576"]
 
 

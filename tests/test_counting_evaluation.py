@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel import vocabulary
 from perfmodel.counting import evaluation
-from perfmodel.counting.counts import AccessCount, ChainCount, Executions, Footprint, KernelCounts, OperationCount
+from perfmodel.counting.counts import (
+    AccessCount,
+    BranchCount,
+    ChainCount,
+    Executions,
+    Footprint,
+    KernelCounts,
+    OperationCount,
+)
 from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiPolynomial, Term, holds
 from perfmodel.counting.serialization import from_data, to_data
@@ -306,13 +314,15 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
         *(words, words, st.frozensets(words, max_size=2), words, st.integers(), words),
         *(st.dictionaries(small, strides, max_size=2), st.dictionaries(small, strides, max_size=1)),
         *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions),
-        *(st.lists(words, max_size=2).map(tuple), st.just(shared) | executions, strides, words, words),
+        *(st.lists(words, max_size=2).map(tuple), st.just(shared) | executions, strides, words, words, words),
     )
+    branch = st.builds(BranchCount, words, words, st.none() | st.just(shared), st.none() | executions, words, strides)
     return KernelCounts(
         tuple(draw(st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2))),
         tuple(draw(st.lists(chains, max_size=2))),
         tuple(draw(st.lists(access, max_size=2))),
         tuple(draw(st.lists(st.builds(Footprint, *[words] * 4, *[strides] * 4), max_size=1))),
+        tuple(draw(st.lists(branch, max_size=2))),
         shared,
         *(shared.workitem, shared.workgroup, draw(counts_of()), (draw(counts_of()),), draw(small), draw(st.booleans())),
     )
@@ -382,7 +392,7 @@ def test_other_data_are_no_counts(data: Any) -> None:
 def test_a_wrong_row_is_named(table: str, row: Any, words: str) -> None:
     zero = QuasiPolynomial((), "0")
     stored = to_data(
-        KernelCounts((), (), (), (), Executions(zero, None, zero, (zero,)), zero, zero, zero, (), 32, True)
+        KernelCounts((), (), (), (), (), Executions(zero, None, zero, (zero,)), zero, zero, zero, (), 32, True)
     )
     assert from_data(stored).barriers == Executions(zero, None, zero, (zero,))
     stored[table] = [row, *stored[table]]
@@ -409,5 +419,6 @@ def test_a_kernels_counts_share_after_reading_what_they_shared_before(matmul: pm
 def test_stored_counts_have_each_object_once(matmul: pm.Kernel) -> None:
     stored = to_data(matmul.counts)
     for name, rows in stored.items():
-        assert name == "AccessCount" or len(set(map(repr, rows))) == len(rows) > 0
+        assert name == "AccessCount" or len(set(map(repr, rows))) == len(rows)
+        assert rows or name == "BranchCount"  # it has no predicates
     assert len(stored["QuasiPolynomial"]) < len(matmul.counts.accesses) * 3

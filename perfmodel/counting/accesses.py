@@ -20,13 +20,15 @@ from loopy.kernel.data import (
 from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map, get_dependencies, simplify_using_aff
 from pymbolic import flatten, var
 
+from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Region
 from perfmodel.counting.expressions import access_tags, index_of, subscripts, variable_of
 from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.loopy_domains import LoopyDomains
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.strides import polynomial
+from perfmodel.counting.strides import polynomial, symbolic
+from perfmodel.opencl_c.symbolic import ZERO, Pieces, plain
 
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 
@@ -71,10 +73,12 @@ class Accesses:
             return None
         whole, region = region, self._once(region, VectorizeTag)  # a vector is loaded and stored at once
         loops = tuple(loop for loop in loops if not self.kernel.iname_tags_of_type(loop, VectorizeTag))
+        index = None
         if get_dependencies(index_of(expression)) & region.moving:
             strides: Mapping[str, Stride] = dict.fromkeys(region.inames | set(loops))
         else:
             strides = self._strides(array, expression, region.inames | set(loops))
+            index = self._index(array, expression, region)
         body = self._once(region, UnrollTag, IlpBaseTag)
         executions = self.domains.executions(region)
         used = region.inames & strides.keys()
@@ -98,7 +102,22 @@ class Accesses:
             self._footprint(space, name, array, expression, direction, whole),
             str(expression),
             instruction,
+            access_class(index, 1, space, self.domains, region),
+            None,
         )
+
+    def _index(self, array: Any, access: Any, region: Region) -> Pieces | None:
+        """The place in the flattened array; None where data or a private variable decide on it."""
+        total = ZERO
+        bounds = self.domains.bounds(region)
+        for position, step in zip(index_of(access), _steps(array, access), strict=True):
+            if step is None:  # among a vector's components, which are accessed at once
+                continue
+            place, by = symbolic(position, bounds), symbolic(step, bounds)
+            if place is None or by is None or not place.names() <= region.inames | self.domains.sizes:
+                return None
+            total = total + place * by
+        return plain(total)
 
     def _once(self, region: Region, *tag_types: type) -> Region:
         """A region with all turns of the loops that have such a tag taken for one."""
@@ -123,12 +142,8 @@ class Accesses:
         return {iname: self._stride(array, access, iname) for iname in sorted(inames & used)}
 
     def _stride(self, array: Any, access: Any, iname: str) -> Stride:
-        if isinstance(access, LinearSubscript) or array.dim_tags is None:  # one dimension, perhaps of unknown length
-            steps: list[Any] = [1] * len(index_of(access))
-        else:
-            steps = [getattr(tag, "stride", None) for tag in array.dim_tags]
         total: Any = 0
-        for position, step in zip(index_of(access), steps, strict=True):
+        for position, step in zip(index_of(access), _steps(array, access), strict=True):
             coefficient = self._coefficient(position, iname)
             if coefficient is None or (step is None and coefficient):  # not affine, or among a vector's components
                 return None
@@ -217,6 +232,13 @@ class Accesses:
         if not isinstance(array.shape, tuple) or not get_dependencies(array.shape) <= self.domains.sizes:
             return None
         return polynomial(flatten(math.prod(array.shape)))
+
+
+def _steps(array: Any, access: Any) -> list[Any]:
+    """The stride of each position of an index; None for the place among a vector's components."""
+    if isinstance(access, LinearSubscript) or array.dim_tags is None:  # one dimension, perhaps of unknown length
+        return [1] * len(index_of(access))
+    return [getattr(tag, "stride", None) for tag in array.dim_tags]
 
 
 def _components(array: Any) -> int:

@@ -87,6 +87,9 @@ class AccessCount:
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
+        pattern: one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory, which is nobody else's.
+        lane_offsets: where the first work-items of a group are, in bytes from the first one; given where the strides
+            along the local axes are not constant, and these places are known.
     """
 
     space: str
@@ -104,6 +107,31 @@ class AccessCount:
     footprint: QuasiPolynomial | None
     text: str
     instruction: str
+    pattern: str
+    lane_offsets: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class BranchCount:
+    """Decisions of one condition. One that is counted turn by turn of a loop is there once for each turn.
+
+    Attributes:
+        kind: ``if`` (also a case), ``choice`` (of ``&&``, ``||`` or ``?:``) or ``loop``.
+        text: of OpenCL C the place in the source, of a Loopy program the predicate.
+        met: how often it is decided; of a loop, how often it is asked whether there is another turn; None
+            where that is too hard to count, as then the other numbers.
+        taken: how often the condition held; None where data decide, and no statistics say how often.
+        divergence: ``none`` where the work-items of a sub-group go the same way (of a work-group, if sub-groups are
+            not counted), else ``by work-item``; ``by data`` where it isn't known.
+        divergent: how often sub-groups go both ways; None where data decide, or sub-groups are not counted.
+    """
+
+    kind: str
+    text: str
+    met: Executions | None
+    taken: Executions | None
+    divergence: str
+    divergent: QuasiPolynomial | None
 
 
 @dataclass(frozen=True)
@@ -133,6 +161,8 @@ class KernelCounts:
     """Everything counted of one program, as functions of its sizes.
 
     Attributes:
+        branches: of a Loopy program only the predicates of its instructions: the bounds of its loops, and the guards of
+            tiles that stick out, become branches only when code is generated.
         barriers: local barriers, by whom they are met.
         launches: device kernels launched by one call.
         local_size: work-items of a work-group along each axis.
@@ -144,6 +174,7 @@ class KernelCounts:
     chains: tuple[ChainCount, ...]
     accesses: tuple[AccessCount, ...]
     footprints: tuple[Footprint, ...]
+    branches: tuple[BranchCount, ...]
     barriers: Executions
     launches: QuasiPolynomial
     work_groups: QuasiPolynomial
@@ -151,3 +182,12 @@ class KernelCounts:
     local_size: tuple[QuasiPolynomial, ...]
     subgroup_size: int | None
     exact: bool
+
+    @property
+    def unknown_places(self) -> int:
+        """How many accesses and footprints are not known: where data, or sizes that are no numbers, decide on them."""
+        accesses = sum(
+            access.lane_offsets is None and None in (*access.local_strides.values(), *access.group_strides.values())
+            for access in self.accesses
+        )
+        return accesses + sum(footprint.elements is None for footprint in self.footprints)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any
 
 import islpy as isl
 
-from perfmodel.counting.counts import Executions
+from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import CountingError
 
 # Of isl, for what work-groups touch: about a tenth of a second.
 MOST_OPERATIONS = 30_000
+MOST_FLOORS = 4
+"""Of where a branch is met, in all its parts; with more, counting it may take minutes."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,8 @@ class Domains:
         return self._executions[key]
 
     def _counted(self, region: Region) -> Executions:
-        groups = self.unused("group", region.inames)
-        items = self.unused("local", region.inames)
-        by_item = self.gist(self.cardinality(region.points) * self.product((*groups, *items)))
-        kept = region.inames - self.along("local", region.inames).keys()
-        by_group = self.gist(self.cardinality(projected_on(region.points, kept)) * self.product(groups))
-        by_subgroup = self._by_subgroup(region, by_item, by_group, kept)
+        by_item, by_group = self._items(region), self._groups(region)
+        by_subgroup = self._subgroups(region)
         return Executions(
             from_isl(_scaled(by_item, region)),
             None if by_subgroup is None else from_isl(_scaled(by_subgroup, region)),
@@ -113,41 +111,137 @@ class Domains:
         ]
         return [self.gist(items * end) for end in ends]
 
-    def _by_subgroup(self, region: Region, by_item: Any, by_group: Any, kept: frozenset[str]) -> Any:
+    def _items(self, region: Region) -> Any:
+        unused = (*self.unused("group", region.inames), *self.unused("local", region.inames))
+        return self.gist(self.cardinality(region.points) * self.product(unused))
+
+    def _groups(self, region: Region) -> Any:
+        """Work-groups with at least one work-item in the region."""
+        kept = region.inames - self.along("local", region.inames).keys()
+        unused = self.unused("group", region.inames)
+        return self.gist(self.cardinality(projected_on(region.points, kept)) * self.product(unused))
+
+    def _subgroups(self, region: Region) -> Any:
         """Sub-groups with at least one work-item in the region; None if work-groups have no fixed size."""
         total, width = self._group_size(), self.subgroup_size
         if total is None or width is None:
             return None
+        by_group = self._groups(region)
         if total <= width:
             return by_group
-        if (by_item - by_group * total).is_zero():  # all work-items of a group take part, or none
+        if (self._items(region) - by_group * total).is_zero():  # all work-items of a group take part, or none
             return by_group * math.ceil(total / width)
         groups = self.unused("group", region.inames)
-        return self.gist(self._active_subgroups(region, kept, width) * self.product(groups))
+        return self.gist(self._shared([region], width) * self.product(groups))
+
+    def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
+        """A branch that is met in one region, and taken in a part of it."""
+        if _floors(met.points) > MOST_FLOORS:
+            return BranchCount(kind, text, None, None, "by work-item", None)
+        return self._branch(kind, text, met, taken)
+
+    def branch_of_data(self, kind: str, text: str, met: Region, probability: Fraction | None) -> BranchCount:
+        """A branch of which only statistics say how often it is taken."""
+        if _floors(met.points) > MOST_FLOORS:
+            return BranchCount(kind, text, None, None, "by data", None)
+        taken = None if probability is None else self.executions(replace(met, factor=met.factor * probability))
+        return BranchCount(kind, text, self.executions(met), taken, "by data", None)
+
+    def _branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
+        otherwise = replace(met, points=(met.points - taken.points).coalesce())
+        kept = met.inames - self.along("local", met.inames).keys()
+        both = projected_on(taken.points, kept) & projected_on(otherwise.points, kept)
+        divergent = None
+        if self._group_size() is not None and self.subgroup_size is not None:
+            shared = self.zero() if both.is_empty() else self._shared([taken, otherwise], self.subgroup_size)
+            divergent = self.gist(shared * self.product(self.unused("group", met.inames)))
+        parts = not (both.is_empty() or (divergent is not None and divergent.is_zero()))
+        if met.factor != 1:  # statistics say how often, and nothing of who
+            divergent = None
+        return BranchCount(
+            kind,
+            text,
+            self.executions(met),
+            self.executions(taken),
+            "by work-item" if parts else "none",
+            None if divergent is None else self.finished(divergent),
+        )
+
+    def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:
+        """The smallest and the largest value of loop variables, where they have numbers for them, and of the sizes."""
+        found: dict[str, tuple[int, int | None]] = dict.fromkeys(self.sizes, (0, None))
+        for axis in range(region.points.dim(isl.dim_type.set)):
+            low, high = region.points.dim_min_val(axis), region.points.dim_max_val(axis)
+            if low.is_int():
+                found[region.points.get_dim_name(isl.dim_type.set, axis)] = (
+                    int(str(low)),
+                    int(str(high)) if high.is_int() else None,
+                )
+        return found
+
+    def _shared(self, regions: Sequence[Region], width: int) -> Any:
+        """At how many points of loops and groups sub-groups have a work-item in each of these regions."""
+        chunk = _chunk([extent or 1 for extent in self.extents("local")], width)
+        if chunk is not None:
+            return self.cardinality(_common([self._numbered_subgroups(region, *chunk) for region in regions]))
+        count = self.zero()
+        for active in zip(*(self._active_subgroups(region, width) for region in regions), strict=True):
+            count = count + self.cardinality(_common(active))
+        return count
+
+    def _numbered_subgroups(self, region: Region, axis: int, length: int) -> Any:
+        """The points of a region's loops, groups and sub-groups, which are its chunks along an axis.
+
+        It can be counted at once, while sums of many sub-groups cost isl minutes.
+        """
+        points, names, _ = self._with_all_lanes(region)
+        points = _with_dimension(points, "_subgroup")
+        start = self.starts.get(names[axis], 0)
+        points = points.add_constraint(_inequality(points, {names[axis]: 1, "_subgroup": -length, 1: -start}))
+        points = points.add_constraint(
+            _inequality(points, {names[axis]: -1, "_subgroup": length, 1: length - 1 + start})
+        )
+        inner = names[: axis + 1]
+        dimensions = [points.get_dim_name(isl.dim_type.set, place) for place in range(points.dim(isl.dim_type.set))]
+        return projected_on(points, [dimension for dimension in dimensions if dimension not in inner])
+
+    def extents(self, kind: str) -> list[int | None]:
+        """Of the ``group`` or ``local`` grid along each axis, where that is known before the launch."""
+        return [_constant(extent) for extent in (self.group_counts if kind == "group" else self.local_sizes)]
+
+    def both_ways(self, met: Region, then: Region, otherwise: Region) -> tuple[bool, QuasiPolynomial | None]:
+        """Whether any sub-groups go both ways at a branch, and how often; None where sub-groups are not counted.
+
+        Args:
+            met: where the branch is met. then, otherwise: its parts.
+        """
+        kept = met.inames - self.along("local", met.inames).keys()
+        ways = [projected_on(way.points, kept) for way in (then, otherwise)]
+        if (ways[0] & ways[1]).is_empty():  # whole work-groups go one way
+            return False, None if self._group_size() is None or self.subgroup_size is None else self.finished(
+                self.zero()
+            )
+        by_way = [self._subgroups(region) for region in (then, otherwise, met)]
+        if None in by_way:
+            return True, None
+        divergent = self.gist(by_way[0] + by_way[1] - by_way[2])
+        return not divergent.is_zero(), self.finished(divergent)
 
     def _group_size(self) -> int | None:
         """Work-items of a work-group, if that is known before the launch."""
-        sizes = [_constant(extent) for extent in self.local_sizes]
+        sizes = self.extents("local")
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None
 
-    def _active_subgroups(self, region: Region, kept: frozenset[str], width: int) -> Any:
-        """Sub-groups with a work-item in the region, at every point of its loops and groups, one index at a time.
+    def _active_subgroups(self, region: Region, width: int) -> Iterator[Any]:
+        """At which points of its loops and groups a region has work-items of each sub-group, one index after the other.
 
         The work-items of one sub-group lie in a few rows of the group, each of them a box; to let isl find them from a
         linear index costs it minutes for some shapes of groups.
         """
-        points, names, sizes = region.points, [], [_constant(extent) or 1 for extent in self.local_sizes]
-        for axis, size in enumerate(sizes):
-            name = next((i for i, at in self.along("local", region.inames).items() if at == axis), None)
-            if name is None:
-                name = f"_lane{axis}"
-                points = _with_dimension(points, name)
-                points = points.add_constraint(_inequality(points, {name: 1}))
-                points = points.add_constraint(_inequality(points, {name: -1, 1: size - 1}))
-            names.append(name)
+        kept = region.inames - self.along("local", region.inames).keys()
+        points, names, sizes = self._with_all_lanes(region)
         starts = [self.starts.get(name, 0) for name in names]
-        count = self.zero()
         for first in range(0, math.prod(sizes), width):
             lanes = isl.Set.empty(points.space)
             for row, begin, end in _rows(first, min(first + width, math.prod(sizes)), sizes):
@@ -157,8 +251,20 @@ class Domains:
                     box = box.add_constraint(_inequality(box, {name: 1, 1: -low - start}))
                     box = box.add_constraint(_inequality(box, {name: -1, 1: high + start}))
                 lanes = lanes | box
-            count = count + self.cardinality(projected_on(points & lanes.coalesce(), kept))
-        return count
+            yield projected_on(points & lanes.coalesce(), kept)
+
+    def _with_all_lanes(self, region: Region) -> tuple[Any, list[str], list[int]]:
+        """A region's points with a dimension for every local axis; the names of these, and the extents."""
+        points, names, sizes = region.points, list[str](), [extent or 1 for extent in self.extents("local")]
+        for axis, size in enumerate(sizes):
+            name = next((i for i, at in self.along("local", region.inames).items() if at == axis), None)
+            if name is None:
+                name = f"_lane{axis}"
+                points = _with_dimension(points, name)
+                points = points.add_constraint(_inequality(points, {name: 1}))
+                points = points.add_constraint(_inequality(points, {name: -1, 1: size - 1}))
+            names.append(name)
+        return points, names, sizes
 
     def met(self, region: Region) -> tuple[Any, Any, Any]:
         """How often work-items, sub-groups and work-groups meet a barrier at a region's points, as isl polynomials.
@@ -195,7 +301,8 @@ class Domains:
         context.reset_operations()
         context.set_max_operations(MOST_OPERATIONS)
         try:
-            return self.cardinality(elements)
+            # Barvinok, unlike isl, corrupts memory where operations run out: it is only given what is disjoint already.
+            parts = elements.make_disjoint().compute_divs()
         except isl.Error as error:
             if "maximal number of operations" not in str(error):
                 raise
@@ -204,6 +311,7 @@ class Domains:
         finally:
             context.set_max_operations(0)
             context.reset_operations()
+        return self.cardinality(parts)
 
     def _boxes(self, points: Any) -> Any:
         """Points of the boxes around the set's disjoint parts: exact where a part is a box."""
@@ -255,6 +363,17 @@ def has_barvinok() -> bool:
     return hasattr(isl.Set, "card")
 
 
+def _chunk(sizes: Sequence[int], width: int) -> tuple[int, int] | None:
+    """The axis along which sub-groups are chunks of whole rows, and how long these are; None where rows are torn."""
+    for axis, size in enumerate(sizes):
+        inner = math.prod(sizes[:axis])
+        if inner * size >= width or axis == len(sizes) - 1:
+            length, rest = divmod(width, inner)
+            is_last = math.prod(sizes[axis + 1 :]) == 1
+            return None if rest or (size % length and not is_last) else (axis, length)
+    return None
+
+
 def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int, int]]:
     """The parts of the rows along axis 0 that hold the work-items first to end - 1: place, and range along axis 0."""
     length = sizes[0]
@@ -264,6 +383,18 @@ def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, .
             place.append(rest % size)
             rest //= size
         yield tuple(place), max(first - row * length, 0), min(end - row * length, length)
+
+
+def _common(sets: Iterable[Any]) -> Any:
+    first, *others = sets
+    for other in others:
+        first = first & other
+    return first.coalesce()
+
+
+def _floors(points: Any) -> int:
+    """How many quotients of coordinates the parts of a set need, in all."""
+    return sum(int(part.dim(isl.dim_type.div)) for part in points.get_basic_sets())
 
 
 def projected_on(points: Any, names: Iterable[str]) -> Any:

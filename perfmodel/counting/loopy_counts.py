@@ -17,7 +17,7 @@ from loopy.symbolic import get_dependencies
 
 from perfmodel.counting.accesses import Accesses
 from perfmodel.counting.chains import operations_behind
-from perfmodel.counting.counts import AccessCount, ChainCount, Executions, KernelCounts, OperationCount
+from perfmodel.counting.counts import AccessCount, BranchCount, ChainCount, Executions, KernelCounts, OperationCount
 from perfmodel.counting.domains import Region
 from perfmodel.counting.expressions import OperationCounter, index_of
 from perfmodel.counting.loopy_domains import LoopyDomains
@@ -112,6 +112,7 @@ class _LoopyCounter:
             tuple(chains),
             tuple(found),
             accesses.footprints(),
+            tuple(self.branches()),
             barriers,
             launches,
             self.domains.finished(self.domains.product(self.domains.group_counts)),
@@ -165,6 +166,22 @@ class _LoopyCounter:
         region = self.domains.region(instruction.within_inames - apart, predicates, instruction.id)
         counted = tuple((kind, dtype, times) for (kind, dtype), times in sorted(operations.items()))
         return [ChainCount(counted, self.domains.executions(region), loops)]
+
+    def branches(self) -> Iterator[BranchCount]:
+        """The predicates of instructions, all those of one together; what is around several instructions, once."""
+        around: dict[tuple[str, frozenset[str]], Any] = {}
+        for instruction in self.kernel.instructions:
+            if instruction.predicates:
+                text = " and ".join(sorted(map(str, instruction.predicates)))
+                around.setdefault((text, instruction.within_inames), instruction)
+        for (text, inames), instruction in around.items():
+            met = self.domains.region(inames, (), instruction.id)
+            taken = self.domains.region(inames, instruction.predicates, instruction.id)
+            if any(self.domains.depends_on_data(p, inames, instruction.id) for p in instruction.predicates):
+                times, taken_times = self.domains.executions(met), self.domains.executions(taken)
+                yield BranchCount("if", text, times, taken_times, "by data", None)
+            else:
+                yield self.domains.branch("if", text, met, taken)
 
     def synchronization(self) -> tuple[Executions, QuasiPolynomial]:
         """Local barriers and kernel launches, from the schedule's loops."""

@@ -13,13 +13,21 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perfmodel.counting.counts import AccessCount, ChainCount, Executions, Footprint, KernelCounts, OperationCount
+from perfmodel.counting.counts import (
+    AccessCount,
+    BranchCount,
+    ChainCount,
+    Executions,
+    Footprint,
+    KernelCounts,
+    OperationCount,
+)
 from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiPolynomial, Term
 
 # Rows refer only to earlier rows, which are those of earlier classes or, of affine forms, of their own.
 CLASSES = (
     *(Affine, Constraint, Term, Piece, QuasiPolynomial),
-    *(Executions, OperationCount, ChainCount, AccessCount, Footprint, KernelCounts),
+    *(Executions, OperationCount, ChainCount, AccessCount, Footprint, BranchCount, KernelCounts),
 )
 
 _Tables = dict[type, list[Any]]

@@ -1,86 +1,62 @@
-"""Sizes, strides and other whole-number expressions of Loopy's, as quasi-polynomials of the sizes."""
+"""Sizes, strides, indices and other whole-number expressions of Loopy's as polynomials."""
 
 from __future__ import annotations
 
 import operator
-from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from pymbolic.primitives import FloorDiv, Power, Product, Sum, Variable
+from pymbolic.primitives import FloorDiv, Power, Product, Remainder, Sum, Variable
 
-from perfmodel.counting.quasipolynomial import Affine, Piece, QuasiPolynomial, Term
-
-# A product of powers of sizes and of floors, and the polynomial as coefficients of such products.
-_Monomial = tuple[tuple[tuple[str, int], ...], tuple[tuple[Affine, int], ...]]
-_Polynomial = Counter[_Monomial]
-_ONE: _Monomial = ((), ())
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.opencl_c.symbolic import ONE, Bounds, Polynomial, name, number, quotient, remainder
 
 
-def polynomial(expression: Any, text: str | None = None) -> QuasiPolynomial | None:
+def polynomial(expression: Any) -> QuasiPolynomial | None:
     """A pymbolic expression in the sizes, or None where it is no polynomial of them and their quotients."""
-    terms = _expanded(expression)
-    if terms is None:
-        return None
-    found = tuple(Term(c, sizes, floors) for (sizes, floors), c in terms.items() if c)
-    return QuasiPolynomial((Piece(((),), found, 1),), text or str(expression))
+    found = symbolic(expression, {})
+    counted = None if found is None else found.quasipolynomial()
+    return None if counted is None else replace(counted, text=str(expression))
 
 
-def _expanded(expression: Any) -> _Polynomial | None:
+def symbolic(expression: Any, bounds: Bounds) -> Polynomial | None:
+    """A pymbolic expression of whole numbers; None where it is no polynomial of its names and their quotients.
+
+    Args:
+        bounds: of the names, by which quotients and remainders become simpler; divisors are taken as positive.
+    """
     match expression:
         case int() | bool():
-            return Counter({_ONE: int(expression)})
-        case Variable(name=name):
-            return Counter({(((name, 1),), ()): 1})
+            return number(int(expression))
+        case Variable(name=variable):
+            return name(variable)
         case Sum(children=children):
-            return _joined(children, _sum)
+            return _joined(children, bounds, operator.add)
         case Product(children=children):
-            return _joined(children, _product)
+            return _joined(children, bounds, operator.mul)
         case Power(base=base, exponent=int() as exponent) if exponent >= 0:
-            return _joined([base] * exponent or [1], _product)
-        case FloorDiv(numerator=numerator, denominator=int() as denominator):
-            return _floor(_expanded(numerator), denominator)
+            return _joined([base] * exponent, bounds, operator.mul)
+        case FloorDiv(numerator=above, denominator=below):
+            return _divided(above, below, bounds, quotient)
+        case Remainder(numerator=above, denominator=below):
+            return _divided(above, below, bounds, remainder)
     if hasattr(expression, "__index__"):  # numpy's integers
-        return Counter({_ONE: operator.index(expression)})
+        return number(operator.index(expression))
     return None
 
 
-def _joined(children: Any, join: Any) -> _Polynomial | None:
-    parts = [_expanded(child) for child in children]
-    return None if None in parts else reduce(join, parts)
+def _joined(children: Any, bounds: Bounds, join: Callable[[Polynomial, Polynomial], Polynomial]) -> Polynomial | None:
+    parts = [symbolic(child, bounds) for child in children]
+    known = [part for part in parts if part is not None]
+    return reduce(join, known or [ONE]) if len(known) == len(parts) else None
 
 
-def _sum(left: _Polynomial, right: _Polynomial) -> _Polynomial:
-    total = Counter(left)
-    for monomial, coefficient in right.items():
-        total[monomial] += coefficient
-    return total
-
-
-def _product(left: _Polynomial, right: _Polynomial) -> _Polynomial:
-    total: _Polynomial = Counter()
-    for (sizes, floors), coefficient in left.items():
-        for (other_sizes, other_floors), other in right.items():
-            total[_powers(sizes, other_sizes), _powers(floors, other_floors)] += coefficient * other
-    return total
-
-
-def _powers(left: Any, right: Any) -> Any:
-    exponents: Counter[Any] = Counter(dict(left))
-    for base, exponent in right:
-        exponents[base] += exponent
-    return tuple(sorted(exponents.items(), key=str))
-
-
-def _floor(numerator: _Polynomial | None, denominator: int) -> _Polynomial | None:
-    if numerator is None or denominator <= 0:
+def _divided(
+    above: Any, below: Any, bounds: Bounds, divide: Callable[[Polynomial, Polynomial, Bounds], Polynomial]
+) -> Polynomial | None:
+    value, divisor = symbolic(above, bounds), symbolic(below, bounds)
+    if value is None or divisor is None or (divisor.constant is not None and divisor.constant <= 0):
         return None
-    constant, sizes = 0, []
-    for (powers, floors), coefficient in numerator.items():
-        if not powers and not floors:
-            constant = coefficient
-        elif not floors and len(powers) == 1 and powers[0][1] == 1:
-            sizes.append((powers[0][0], coefficient))
-        else:
-            return None
-    return Counter({((), ((Affine(constant, tuple(sizes), (), denominator), 1),)): 1})
+    return divide(value, divisor, bounds)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.drivers import opencl
@@ -15,6 +17,17 @@ if TYPE_CHECKING:
     from perfmodel.device.device import Device
 
 LOG_LINES = 8
+NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
+"""An extension of NVIDIA's, and the option of it with which its compiler says what kernels take."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a driver says of a compiled kernel: the compiler's log, and bytes of a work-group and of a work-item."""
+
+    log: str
+    local_bytes: int
+    private_bytes: int
 
 
 class Session:
@@ -49,6 +62,18 @@ class Session:
         except cl.Error as error:
             names = program.get_info(cl.program_info.KERNEL_NAMES).replace(";", ", ")
             raise KernelError(f"the source has no kernel {name!r}; it has {names or 'none'}") from error
+
+    def usage(self, source: str, name: str, options: tuple[str, ...]) -> Usage:
+        """What a kernel takes of the device; errors as in `kernel`."""
+        cl = opencl()
+        if NVIDIA_OPTIONS in self.raw.extensions.split():
+            # The driver keeps what it compiled, and then writes no log; a new kernel beside it has all compiled anew.
+            source += f"\n__kernel void perfmodel_{uuid4().hex}(void) {{}}\n"
+            options = (*options, VERBOSE)
+        kernel = self.kernel(source, name, options)
+        log = kernel.program.get_build_info(self.raw, cl.program_build_info.LOG)
+        wanted = (cl.kernel_work_group_info.LOCAL_MEM_SIZE, cl.kernel_work_group_info.PRIVATE_MEM_SIZE)
+        return Usage(str(log), *(int(kernel.get_work_group_info(each, self.raw)) for each in wanted))
 
     def _built(self, source: str, name: str, options: tuple[str, ...]) -> Any:
         cl = opencl()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.lowering.folding import number_as
 from perfmodel.opencl_c.symbolic import (
     EVERYWHERE,
     ONE,
@@ -44,6 +46,9 @@ class PointsTo:
 
 Value: TypeAlias = Pieces | Truth | PointsTo | None
 """None: depends on data, or cannot be written as piecewise polynomial with conditions that isl decides."""
+
+MOST = 1 << 62
+"""Larger numbers are no sizes, and would not fit into the coefficients of counts."""
 
 Environment: TypeAlias = dict[low.Register, Value]
 
@@ -96,7 +101,8 @@ class Evaluator:
     def _constant(self, constant: low.Constant) -> Value:
         if constant.type == BOOL:
             return Truth("true" if constant.value else "false")
-        if isinstance(constant.type, Scalar) and not constant.type.is_float:
+        is_whole = isinstance(constant.type, Scalar) and not constant.type.is_float
+        if is_whole and abs(constant.value) < MOST:
             return plain(number(int(constant.value)))
         return None
 
@@ -117,7 +123,10 @@ class Evaluator:
         if not isinstance(operand, Pieces):
             return None
         if expression.operator == "~":
-            operand = operand.map(lambda value: -value - ONE)
+            type_ = expression.type
+            is_unsigned = isinstance(type_, Scalar) and not type_.is_signed
+            ones = number((1 << 8 * type_.size) - 1) if is_unsigned else -ONE
+            operand = operand.map(lambda value: ones - value)
         else:
             operand = operand.map(lambda value: -value)
         return self._fitting(operand, expression.type)
@@ -135,6 +144,8 @@ class Evaluator:
             if isinstance(known, Truth) and known.text == ("false" if operator == "&" else "true"):
                 return known
             return None
+        if isinstance(left, PointsTo) and isinstance(right, PointsTo) and left.variable == right.variable:
+            left, right = left.offset, right.offset
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
             return None
         if expression.type == BOOL:
@@ -142,10 +153,10 @@ class Evaluator:
             return None if text is None else Truth(text)
         if not isinstance(expression.type, Scalar) or expression.type.is_float:
             return None
-        found = self._arithmetic(operator, left, right)
+        found = self._arithmetic(operator, left, right, expression.type)
         return None if found is None else self._fitting(found, expression.type)
 
-    def _arithmetic(self, operator: str, left: Pieces, right: Pieces) -> Pieces | None:
+    def _arithmetic(self, operator: str, left: Pieces, right: Pieces, type_: Scalar) -> Pieces | None:
         match operator:
             case "+":
                 return combined(left, right, lambda a, b: a + b)
@@ -163,7 +174,7 @@ class Evaluator:
             case ">>":
                 return combined(left, right, self._shifted_right)
             case "&":
-                return combined(left, right, self._masked)
+                return combined(left, right, lambda a, b: self._masked(a, b, type_))
             case "|" | "^":
                 return combined(left, right, lambda a, b: self._bitwise(operator, a, b))
         return None
@@ -181,12 +192,14 @@ class Evaluator:
         bits = by.constant
         return quotient(value, number(1 << bits), self.bounds) if bits is not None and 0 <= bits < 63 else None
 
-    def _masked(self, left: Polynomial, right: Polynomial) -> Polynomial | None:
+    def _masked(self, left: Polynomial, right: Polynomial, type_: Scalar) -> Polynomial | None:
         if left.constant is not None and right.constant is not None:
             return number(left.constant & right.constant)
         value, mask = (left, right.constant) if right.constant is not None else (right, left.constant)
         if mask is None:
             return None
+        if not type_.is_signed and mask >> (8 * type_.size - 1):  # ~31u
+            mask -= 1 << 8 * type_.size
         if mask >= 0 and mask & (mask + 1) == 0:
             return remainder(value, number(mask + 1), self.bounds)
         if mask < 0 and -mask & (-mask - 1) == 0:
@@ -199,7 +212,21 @@ class Evaluator:
             return number(a | b if operator == "|" else a ^ b)
         if ZERO in (left, right):
             return left + right
+        for high, low_ in ((left, right), (right, left)):  # bits that do not overlap are added
+            common = math.gcd(*high.terms.values())
+            step = common & -common
+            text = low_.isl()
+            if step > 1 and text is not None and self.is_never(f"{text} < 0 or {text} >= {step}"):
+                return left + right
+            bits, text = low_.constant, high.isl()
+            if bits is not None and bits > 0 and text is not None and self._has_none_of(bits, text):
+                return left + right
         return None
+
+    def _has_none_of(self, bits: int, text: str) -> bool:
+        """Whether a value's binary digits are all zero where those of a number are not."""
+        ones = [1 << place for place in range(bits.bit_length()) if bits >> place & 1]
+        return all(self.is_never(f"(floor(({text})/{one})) mod 2 = 1") for one in ones)
 
     def _is_at_least(self, value: Pieces, least: int) -> bool:
         for condition, piece in value.pieces:
@@ -240,6 +267,9 @@ class Evaluator:
         if target == BOOL:
             text = compared("!=", value, plain(ZERO))
             return None if text is None else Truth(text)
+        if value.single is not None and (constant := value.single.constant) is not None:
+            wrapped = number_as(constant, target)
+            return None if wrapped is None else plain(number(int(wrapped)))
         is_wider = target.size > source.size or (target.size == source.size and target.is_signed == source.is_signed)
         if is_wider and (target.is_signed or not source.is_signed):
             return value

@@ -300,7 +300,8 @@ class Loop:
     Attributes:
         label: leaving it ends the loop. The body's ``continue`` leaves a `Scope` around the body.
         condition: a register of type bool that `test` computes.
-        name: the loop's variable, if there is one that `step` changes; else made from the line.
+        name: the loop's variable, if there is one that `step` changes; else made from the line. Of several loops over
+            one variable, the others are called ``i__2``, ``i__3`` …
         unroll: the number asked for by a pragma, 0 for all, None if none.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region, projected_on
 from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
@@ -18,6 +19,9 @@ from perfmodel.opencl_c.abstract_values import PointsTo, Value
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+
+MOST_LANES = 256
+"""Work-items whose places are looked at one by one: of some sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,10 @@ class StaticAccesses:
         space = "global" if access.space == "constant" else access.space
         unit = _unit(access)
         strides = self._strides(known, unit, region, loops)
-        self._count(access, space, direction, strides, region, loops, self._footprint(access, known, region))
+        pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
+        footprint = self._footprint(access, known, region)
+        lanes = self._lanes(known) if None in strides.values() else None
+        self._count(access, space, direction, strides, region, loops, footprint, pattern, lanes)
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
@@ -93,6 +100,8 @@ class StaticAccesses:
                 None,
                 register.name,
                 register.name,
+                "",
+                None,
             )
         )
 
@@ -105,6 +114,8 @@ class StaticAccesses:
         region: Region,
         loops: Sequence[low.Loop],
         footprint: QuasiPolynomial | None,
+        pattern: str,
+        lanes: tuple[int, ...] | None,
     ) -> None:
         local, group = (
             {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
@@ -132,8 +143,31 @@ class StaticAccesses:
                 footprint,
                 access.text,
                 str(access.place),
+                pattern,
+                lanes if None in local.values() else None,
             )
         )
+
+    def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
+        """Bytes between the first work-item of a group and each of the next, in the first turns of all loops."""
+        piece = None if place is None else place.offset.single
+        if piece is None:
+            return None
+        axes = self.domains.along("local", self.domains.axes)
+        moving = Polynomial({m: c for m, c in piece.terms.items() if Polynomial({m: 1}).names() & axes.keys()})
+        others = {name: 0 for name in moving.names() if is_coordinate(name)}
+        extents = [size if isinstance(size, int) else 1 for size in self.domains.local_sizes]
+        found = []
+        for item in range(min(math.prod(extents), MOST_LANES)):
+            values, rest = dict(others), item
+            for axis, extent in enumerate(extents):
+                values |= {name: rest % extent for name, own in axes.items() if own == axis}
+                rest //= extent
+            offset = moving.at(values)
+            if offset is None:
+                return None
+            found.append(offset)
+        return tuple(offset - found[0] for offset in found)
 
     # --- strides
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,20 +11,22 @@ from typing import Any
 
 import islpy as isl
 
-from perfmodel.counting.counts import ChainCount, Executions, KernelCounts, OperationCount
+from perfmodel.counting.counts import BranchCount, ChainCount, Executions, KernelCounts, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.abstract_values import Environment, Evaluator, PointsTo, Truth, Value
 from perfmodel.opencl_c.carried import carried_operations
 from perfmodel.opencl_c.grid import Grid
-from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static_accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.symbolic import (
+    EVERYWHERE,
     ONE,
     ZERO,
     Pieces,
     Polynomial,
+    both,
     chosen,
     combined,
     coordinate,
@@ -46,15 +49,20 @@ class _Active:
     dimensions: tuple[str, ...]
     factor: Fraction = Fraction(1)
 
+    @property
+    def region(self) -> Region:
+        return Region(self.points, frozenset(self.dimensions), self.factor)
+
     def within(self, points: Any) -> _Active:
         return replace(self, points=(self.points & points).coalesce())
 
 
 @dataclass
 class _Exit:
-    """Those that left for a label."""
+    """Those that left for a label, and what registers were then, under the condition that led there (None: unknown)."""
 
     parts: list[_Active] = field(default_factory=list)
+    values: list[tuple[Truth | None, Environment]] = field(default_factory=list)
 
 
 def count_opencl(
@@ -108,13 +116,15 @@ class _StaticCounter:
         self.operations = KernelOperations(kernel)
         self.accesses = StaticAccesses(self.domains, arrays)
         self.exits: dict[str, _Exit] = {}
+        self.path: list[Truth | None] = []
+        self.starts: dict[str, int] = {}
         self.loops: list[low.Loop] = []
-        self.fresh: list[set[low.Register]] = [set()]
         self.is_dry = False
         self.now: _Active | None = None
         self.used_statistics: set[str] = set()
         self.found_operations: list[OperationCount] = []
-        self.found_chains: list[ChainCount] = []
+        self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
+        self.found_branches: list[BranchCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
 
     @property
@@ -140,9 +150,13 @@ class _StaticCounter:
         group_counts, local_sizes = self.domains.group_counts, self.domains.local_sizes
         return KernelCounts(
             tuple(self.found_operations),
-            tuple(self.found_chains),
+            tuple(
+                ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
+                for operations, turns, loops in self.chains.values()
+            ),
             tuple(self.accesses.found),
             self.accesses.footprints(),
+            tuple(self.found_branches),
             Executions(by_item, by_subgroup, finished(groups), (by_item,)),
             finished(self.domains.one()),
             finished(self.domains.product(group_counts)),
@@ -179,12 +193,14 @@ class _StaticCounter:
                 case low.Scope():
                     active = self.scope(statement, active)
                 case low.Leave():
-                    self.exits.setdefault(statement.label, _Exit()).parts.append(active)
+                    left = self.exits.setdefault(statement.label, _Exit())
+                    left.parts.append(active)
+                    left.values.append((self.way_from(statement.label), dict(self.environment)))
                     return None
         return active
 
     def straight(self, block: low.Straight, active: _Active) -> None:
-        region = Region(active.points, frozenset(active.dimensions), active.factor)
+        region = active.region
         if not self.is_dry:
             executions = None
             for (kind, dtype), times in self.operations.of(block).values.items():
@@ -198,8 +214,6 @@ class _StaticCounter:
                 case low.Assign():
                     value = None if statement.components is not None else self.evaluate(statement.value)
                     self.environment[statement.register] = value
-                    if not _reads(statement.value, statement.register):
-                        self.fresh[-1].add(statement.register)
                 case low.Atomic() if statement.result is not None:
                     self.environment[statement.result] = None
                 case low.Barrier() if not self.is_dry:
@@ -221,9 +235,7 @@ class _StaticCounter:
         """The operations that a statement does, turn by turn, to its own result."""
         if not self.loops:
             return
-        if isinstance(statement, low.Assign) and (
-            statement.register in self.fresh[-1] or not self.operations.counts(statement.register)
-        ):
+        if isinstance(statement, low.Assign) and not self.operations.counts(statement.register):
             return
         operations, apart = carried_operations(statement, self.evaluate, [self.loop_name(loop) for loop in self.loops])
         kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
@@ -231,8 +243,12 @@ class _StaticCounter:
             return
         points = projected_on(region.points, region.inames - apart)
         turns = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
-        counted = tuple((kind, dtype, times) for (kind, dtype), times in sorted(operations.items()))
-        self.found_chains.append(ChainCount(counted, turns, tuple(loop.name for loop in self.loops)))
+        # Statements that change one variable at the same points wait for each other.
+        result = statement.register if isinstance(statement, low.Assign) else self.evaluate(statement.pointer)
+        loops = tuple(loop.name for loop in self.loops)
+        key = (result, loops, str(points), region.factor)
+        before, *_ = self.chains.get(key, (Counter(),))
+        self.chains[key] = (before + operations, turns, loops)
 
     def barrier(self, region: Region) -> None:
         kept = region.inames - self.domains.along("local", region.inames).keys()
@@ -242,8 +258,30 @@ class _StaticCounter:
         self.barriers = (old[0] + met[0], subgroups, old[2] + met[2])
 
     def scope(self, scope: low.Scope, active: _Active) -> _Active | None:
+        self.starts[scope.label] = len(self.path)
         after = self.run(scope.body, active)
-        return self.joined(after, self.exits.pop(scope.label, _Exit()), active)
+        left = self.exits.pop(scope.label, _Exit())
+        self.now = active
+        # Who leaves first is asked first: conditions of later ones do not say that earlier ones did not hold.
+        values = None if after is None else self.environment
+        for condition, others in reversed(left.values):
+            values = others if values is None else self.merged(condition, others, values)
+        if values is not None:
+            self.evaluate.environment = values
+        return self.joined(after, left, active)
+
+    def merged(self, condition: Truth | None, then: Environment, otherwise: Environment) -> Environment:
+        registers = dict.fromkeys((*then, *otherwise))
+        return {r: self.evaluate.select(condition, then.get(r), otherwise.get(r)) for r in registers}
+
+    def way_from(self, label: str) -> Truth | None:
+        """Under which condition control came here from the start of a scope; None if that is not known."""
+        text = EVERYWHERE
+        for condition in self.path[self.starts.get(label, 0) :]:
+            if condition is None:
+                return None
+            text = both(text, condition.text)
+        return Truth(text)
 
     def joined(self, after: _Active | None, left: _Exit, before: _Active) -> _Active | None:
         """Where control is at the end of something that can be left."""
@@ -268,19 +306,27 @@ class _StaticCounter:
     def branch(self, branch: low.If, active: _Active) -> _Active | None:
         condition = self.environment.get(branch.condition)
         holds = self.decided(condition, active)
+        kind = "choice" if branch.is_choice else "if"
         if holds is not None:
             then_active, other_active = active.within(holds), active.within(holds.complement())
+            self.affine_branch(kind, branch, active, then_active)
         elif not self.matters(branch):
+            self.branch_of_data(kind, branch, active, self.known_probability(branch))
             return self.unimportant(branch, active)
         else:
             probability = self.probability(branch)
+            self.branch_of_data(kind, branch, active, probability)
             then_active = replace(active, factor=active.factor * probability)
             other_active = replace(active, factor=active.factor * (1 - probability))
         before = dict(self.environment)
-        then_after = self.run(branch.then, None if then_active.factor == 0 else then_active)
+        way = condition if isinstance(condition, Truth) and holds is not None else None
+        self.path.append(way)
+        then_after = self.run(branch.then, then_active)
         then_environment = self.environment
         self.evaluate.environment = dict(before)
-        other_after = self.run(branch.otherwise, None if other_active.factor == 0 else other_active)
+        self.path[-1] = None if way is None else Truth(f"not ({way.text})")
+        other_after = self.run(branch.otherwise, other_active)
+        self.path.pop()
         self.now = active
         if then_after is None or other_after is None:
             if other_after is None:
@@ -319,7 +365,20 @@ class _StaticCounter:
                     self.environment[statement.register] = None
         return active
 
-    def probability(self, branch: low.If) -> Fraction:
+    def affine_branch(self, kind: str, branch: low.If | low.Loop, met: _Active, taken: _Active) -> None:
+        """Counts a branch of which it is known where its condition holds."""
+        if self.is_dry or met.points.is_empty():
+            return
+        self.found_branches.append(self.domains.branch(kind, str(branch.place), met.region, taken.region))
+
+    def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: _Active, probability: Fraction | None) -> None:
+        """Counts a branch of which only statistics say how often its condition holds."""
+        if self.is_dry:
+            return
+        self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, probability))
+
+    def known_probability(self, branch: low.If) -> Fraction | None:
+        """What statistics say of a condition."""
         key = f"if_{branch.place.line}"
         if key in self.statistics:
             self.used_statistics.add(key)
@@ -327,10 +386,15 @@ class _StaticCounter:
             if probability > 1:
                 raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
             return probability
-        if branch.number in self.observed:
-            return self.observed[branch.number]
+        return self.observed.get(branch.number)
+
+    def probability(self, branch: low.If) -> Fraction:
+        known = self.known_probability(branch)
+        if known is not None:
+            return known
         if self.is_dry:
             return Fraction(1, 2)
+        key = f"if_{branch.place.line}"
         what = "&&, || or ?:" if branch.is_choice else "if or case"
         raise CountingError(
             f"the {what} at {branch.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give its "
@@ -343,6 +407,12 @@ class _StaticCounter:
         return coordinate(loop.name)
 
     def loop(self, loop: low.Loop, active: _Active) -> _Active | None:
+        self.path.append(None)
+        after = self.looped(loop, active)
+        self.path.pop()
+        return after
+
+    def looped(self, loop: low.Loop, active: _Active) -> _Active | None:
         assigned = _assigned(loop)
         entry = {register: self.environment.get(register) for register in assigned}
         steps = self.steps(loop, active, entry)
@@ -367,7 +437,7 @@ class _StaticCounter:
             return self.by_statistics(loop, active, assigned)
         most = _constant_maximum(domain.points, own)
         self.bounds[own] = (0, most)
-        self.count_loop(loop, active, domain, heads)
+        self.count_loop(loop, active, domain, heads, is_loop=most != 0)
         exit_values = self.exit_values(loop, entry, steps, heads, active)
         for register in assigned:
             self.environment[register] = exit_values.get(register)
@@ -376,10 +446,10 @@ class _StaticCounter:
     @contextmanager
     def dry(self) -> Iterator[None]:
         """Goes through statements only to see what they do to registers and where they leave to."""
-        state = self.is_dry, self.exits, self.now, dict(self.environment), dict(self.bounds), self.fresh
-        self.is_dry, self.exits, self.fresh = True, {}, [set()]
+        state = self.is_dry, self.exits, self.now, dict(self.environment), dict(self.bounds)
+        self.is_dry, self.exits = True, {}
         yield
-        self.is_dry, self.exits, self.now, environment, bounds, self.fresh = state
+        self.is_dry, self.exits, self.now, environment, bounds = state
         self.evaluate.environment = environment
         self.bounds.clear()
         self.bounds.update(bounds)
@@ -443,7 +513,6 @@ class _StaticCounter:
             return domain
         with self.dry():
             self.environment.update(heads)
-            self.fresh.append(set())
             self.run(loop.test, domain)
             self.run(loop.body, domain)
             left = [part for label, found in self.exits.items() if not _is_inside(loop, label) for part in found.parts]
@@ -452,7 +521,7 @@ class _StaticCounter:
                     return None
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
-                    f"turns as statistics={{{loop.name!r}: …}}, or emulate the kernel"
+                    f"turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
                 )
         own = self.loop_name(loop)
         points = domain.points
@@ -461,22 +530,24 @@ class _StaticCounter:
             points = points - _later(stopped, own)
         return replace(domain, points=points.coalesce())
 
-    def count_loop(self, loop: low.Loop, active: _Active, domain: _Active, heads: Environment) -> None:
-        """Counts a loop's parts, each where it is executed."""
+    def count_loop(self, loop: low.Loop, active: _Active, domain: _Active, heads: Environment, is_loop: bool) -> None:
+        """Counts a loop's parts, each where it is executed; one of a single turn does not repeat its body."""
         own = self.loop_name(loop)
         everywhere = _with_counter(active.points, own)
         first = self.set_of(f"{own} = 0", replace(domain, points=everywhere)) & everywhere
-        self.loops.append(loop)
-        self.fresh.append(set())
+        if is_loop:
+            self.loops.append(loop)
         self.environment.update(heads)
         turned = self.returned(loop, domain, heads) if _is_left(loop.body, lambda label: True) else domain.points
         tested = _moved(turned, own, 1) if loop.is_do else _moved(turned, own, 1) | first
-        self.run(loop.test, replace(domain, points=tested.coalesce()))
+        met = replace(domain, points=tested.coalesce())
+        self.run(loop.test, met)
+        self.affine_branch("loop", loop, met, met.within(domain.points))
         after = self.run(loop.body, domain)
         if after is not None and loop.step:
             self.run(loop.step, after)
-        self.fresh.pop()
-        self.loops.pop()
+        if is_loop:
+            self.loops.pop()
 
     def returned(self, loop: low.Loop, domain: _Active, heads: Environment) -> Any:
         """The turns after which the loop is tested again."""
@@ -554,7 +625,6 @@ class _StaticCounter:
             with self.dry():
                 if self.turn_by_turn(loop, active) is None:
                     return None
-        self.fresh.append(set())
         after: _Active | None = active
         for turn in range(MOST_TURNS + 1):
             if turn or not loop.is_do:
@@ -562,21 +632,23 @@ class _StaticCounter:
                 condition = self.environment.get(loop.condition)
                 if after is None or not isinstance(condition, Truth):
                     break
-                if self.is_never(condition.text):
-                    self.fresh.pop()
-                    return (self.joined(after, self.exits.pop(loop.label, _Exit()), active),)
-                if not self.is_never(f"not ({condition.text})"):
+                is_over = self.is_never(condition.text)
+                if not is_over and not self.is_never(f"not ({condition.text})"):
                     break
+                nobody = replace(after, points=isl.Set.empty(after.points.space))
+                self.affine_branch("loop", loop, after, nobody if is_over else after)
+                if is_over:
+                    return (self.joined(after, self.exits.pop(loop.label, _Exit()), active),)
             after = self.run(loop.body, after)
             if after is None:
-                self.fresh.pop()
                 return (self.joined(after, self.exits.pop(loop.label, _Exit()), active),)
             after = self.run(loop.step, after)
-        self.fresh.pop()
         return None
 
     def statistic_of(self, loop: low.Loop) -> str | None:
-        return next((key for key in (loop.name, f"loop_{loop.place.line}") if key in self.statistics), None)
+        return next(
+            (key for key in (loop.name.split("__")[0], f"loop_{loop.place.line}") if key in self.statistics), None
+        )
 
     def by_statistics(self, loop: low.Loop, active: _Active, assigned: list[low.Register]) -> _Active:
         key = self.statistic_of(loop)
@@ -586,7 +658,7 @@ class _StaticCounter:
             if not self.is_dry:
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
-                    f"its expected turns as statistics={{{loop.name!r}: …}}, or emulate the kernel"
+                    f"its expected turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
                 )
             turns = Fraction(1)
         else:
@@ -594,12 +666,12 @@ class _StaticCounter:
             turns = statistic(self.statistics[key], key)
         tests = turns if loop.is_do else turns + 1
         self.loops.append(loop)
-        self.fresh.append(set())
-        self.run(loop.test, replace(active, factor=active.factor * tests))
+        met = replace(active, factor=active.factor * tests)
+        self.run(loop.test, met)
+        self.branch_of_data("loop", loop, met, max(tests - 1, Fraction(0)) / tests if tests else None)
         after = self.run(loop.body, replace(active, factor=active.factor * turns))
         if after is not None:
             self.run(loop.step, after)
-        self.fresh.pop()
         self.loops.pop()
         self.exits.pop(loop.label, None)
         for register in assigned:
@@ -660,10 +732,6 @@ def _assigned(loop: low.Loop) -> list[low.Register]:
             elif isinstance(statement, low.Atomic) and statement.result is not None:
                 found[statement.result] = None
     return list(found)
-
-
-def _reads(expression: low.Expression, register: low.Register) -> bool:
-    return any(isinstance(part, low.Read) and part.register is register for part in low.walk(expression))
 
 
 def _last_value(body: tuple[low.Statement, ...], register: low.Register) -> low.Expression | None:

@@ -110,6 +110,22 @@ class Polynomial:
                 return None
         return Polynomial(terms)
 
+    def at(self, values: Mapping[str, int]) -> int | None:
+        """The value at whole numbers; None if a name has none, or a quotient is by zero."""
+        total = 0
+        for monomial, c in self.terms.items():
+            for atom, power in monomial:
+                if isinstance(atom, str):
+                    known = values.get(atom)
+                else:
+                    above, below = atom.numerator.at(values), atom.denominator.at(values)
+                    known = above // below if above is not None and below else None
+                if known is None:
+                    return None
+                c *= known**power
+            total += c
+        return total
+
     def replaced(self, values: Mapping[str, Polynomial]) -> Polynomial:
         """With polynomials for names."""
         total = ZERO

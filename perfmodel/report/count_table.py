@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import perfmodel
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Executions, Footprint, KernelCounts, Stride
+from perfmodel.counting.counts import (
+    SUBGROUP_SIZE,
+    AccessCount,
+    BranchCount,
+    Executions,
+    Footprint,
+    KernelCounts,
+    Stride,
+)
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.errors import KernelError
+from perfmodel.opencl_program import OpenCLProgram
 from perfmodel.report.tables import grid
+from perfmodel.resources import estimate
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel, Program
 
 Weighted = tuple[int, QuasiPolynomial]
+DIVERGENCES = ("none", "by work-item", "by data")
+"""From the best to the worst."""
 GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
 
 
@@ -79,6 +91,28 @@ class AccessRow:
     count: Granular
     footprint: Quantity | None
     afr: tuple[float, ...] | None
+    pattern: str
+
+
+@dataclass(frozen=True)
+class BranchRow:
+    """A branch, with None for what is not known; see `perfmodel.counting.counts.BranchCount`."""
+
+    kind: str
+    text: str
+    divergence: str
+    met: Granular | None
+    taken: Granular | None
+    divergent: Quantity | None
+
+
+@dataclass(frozen=True)
+class ResourceRow:
+    """What an OpenCL C kernel is estimated to need, as `perfmodel.resources` does; None for sizes that are open."""
+
+    registers: int
+    private_bytes: int
+    local_bytes: Quantity | None
 
 
 @dataclass(frozen=True)
@@ -107,6 +141,8 @@ class CountTable:
     chains: tuple[ChainRow, ...]
     accesses: tuple[AccessRow, ...]
     footprints: tuple[FootprintRow, ...]
+    branches: tuple[BranchRow, ...]
+    resources: ResourceRow | None
     barriers: Granular
     launches: Quantity
     work_groups: Quantity
@@ -167,6 +203,8 @@ class _Tabulator:
             ),
             tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
             tuple(self.footprint(footprint) for footprint in counts.footprints),
+            self.branches(counts),
+            self.resources(kernel),
             self.granular([(1, counts.barriers)]),
             self.quantity(counts.launches),
             self.quantity(counts.work_groups),
@@ -199,6 +237,7 @@ class _Tabulator:
             count,
             footprint,
             None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
+            access.pattern,
         )
 
     def footprint(self, footprint: Footprint) -> FootprintRow:
@@ -208,6 +247,37 @@ class _Tabulator:
             for elements in (footprint.elements, footprint.filled)
         )
         return FootprintRow(footprint.space, footprint.variable, footprint.dtype, footprint.direction, touched, filled)
+
+    def branches(self, counts: KernelCounts) -> tuple[BranchRow, ...]:
+        """One row for each branch, also for those that were counted turn by turn."""
+        grouped: dict[tuple[str, str], list[BranchCount]] = {}
+        for branch in counts.branches:
+            grouped.setdefault((branch.kind, branch.text), []).append(branch)
+        rows = []
+        for (kind, text), same in grouped.items():
+            met = [(1, branch.met) for branch in same if branch.met is not None]
+            taken = [(1, branch.taken) for branch in same if branch.taken is not None]
+            divergent = [(1, branch.divergent) for branch in same if branch.divergent is not None]
+            rows.append(
+                BranchRow(
+                    kind,
+                    text,
+                    max((branch.divergence for branch in same), key=DIVERGENCES.index),
+                    self.granular(met) if len(met) == len(same) else None,
+                    self.granular(taken) if len(taken) == len(same) else None,
+                    self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
+                )
+            )
+        return tuple(rows)
+
+    def resources(self, kernel: Kernel) -> ResourceRow | None:
+        if not isinstance(kernel.program, OpenCLProgram):
+            return None
+        found = estimate(kernel.program)
+        by_launch = found.local_bytes.quasipolynomial()
+        return ResourceRow(
+            found.registers, found.private_bytes, None if by_launch is None else self.quantity(by_launch)
+        )
 
     def granular(self, times: Sequence[tuple[int, Executions]]) -> Granular:
         by_subgroup = [(weight, e.subgroup) for weight, e in times if e.subgroup is not None]
@@ -261,7 +331,8 @@ class _Text:
         self.notes: dict[str, str] = {}
 
     def text(self) -> str:
-        blocks = [self.title(), self.operations(), self.chains(), self.accesses(), self.footprints(), self.launch()]
+        blocks = [self.title(), self.operations(), self.chains(), self.accesses(), self.footprints()]
+        blocks += [self.branches(), self.launch(), self.resources()]
         blocks.append("\n".join(f"{note} {count}" for count, note in self.notes.items()))
         return "\n\n".join(filter(None, blocks))
 
@@ -287,13 +358,13 @@ class _Text:
 
     def accesses(self) -> str:
         header = ["access", "space", "direction", "type", "bits", "local strides", "group strides", "loop strides"]
-        header += ["count", *self.points, "footprint", *(f"afr {point}".rstrip() for point in self.points)]
+        header += ["class", "count", *self.points, "footprint", *(f"afr {point}".rstrip() for point in self.points)]
         lines = []
         for row in self.table.accesses:
             afr = [f"{ratio:.4g}" for ratio in row.afr] if row.afr is not None else ["?"] * len(self.points)
             strides = [self.strides(s) for s in (row.local_strides, row.group_strides, row.loop_strides)]
             footprint = self.short(row.footprint)
-            line = [row.text, row.space, row.direction, row.dtype, str(row.bits), *strides]
+            line = [row.text, row.space, row.direction, row.dtype, str(row.bits), *strides, row.pattern or "-"]
             lines.append([*line, *self.cells(row.count.workitem), footprint, *afr])
         return grid(header, lines) if lines else ""
 
@@ -305,6 +376,25 @@ class _Text:
             if row.filled_bytes is not None:
                 lines.append([*names, f"{row.direction}, gaps filled", *self.cells(row.filled_bytes)])
         return grid(["footprint", "space", "type", "direction", "bytes", *self.points], lines) if lines else ""
+
+    def branches(self) -> str:
+        lines = []
+        for row in self.table.branches:
+            names = [row.kind, row.text, row.divergence]
+            lines.append([*names, "met by work-items", *self.cells(row.met.workitem if row.met else None)])
+            lines.append([*names, "taken by work-items", *self.cells(row.taken.workitem if row.taken else None)])
+            lines.append([*names, "met by sub-groups", *self.cells(row.met.subgroup if row.met else None)])
+            lines.append([*names, "sub-groups parted", *self.cells(row.divergent)])
+        return grid(["branch", "condition", "divergence", "", "count", *self.points], lines) if lines else ""
+
+    def resources(self) -> str:
+        found = self.table.resources
+        if found is None:
+            return ""
+        numbers = {"registers of a work-item": found.registers, "private bytes of a work-item": found.private_bytes}
+        lines = [[label, str(n), *[f"{n:,}"] * len(self.points)] for label, n in numbers.items()]
+        lines.append(["local bytes of a work-group", *self.cells(found.local_bytes)])
+        return grid(["estimated resources", "count", *self.points], lines)
 
     def launch(self) -> str:
         table = self.table

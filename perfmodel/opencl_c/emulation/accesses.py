@@ -368,7 +368,7 @@ class Handler:
 
     def _check_repeats(self, pattern: Pattern, data: NDArray[Any], value: Values) -> None:
         bits = f"u{self.element}"  # of which also those of no number are equal to themselves
-        wrong = data[pattern.active].view(bits) != np.ascontiguousarray(value).view(bits)
+        wrong = data[pattern.active].view(bits) != np.ascontiguousarray(value, data.dtype).view(bits)
         if wrong.ndim == 2:
             wrong = wrong.any(axis=0)
         if not wrong.any():

@@ -243,7 +243,7 @@ class Expressions:
     def _offset(self, expression: low.Offset) -> str:
         pointer = self.text(expression.pointer)
         if isinstance(expression.index, low.Constant):
-            moved = int(expression.index.value) * expression.scale
+            moved = (int(expression.index.value) * expression.scale + (1 << 63)) % (1 << 64) - (1 << 63)
             return f"({pointer} + {self._number(np.int64(moved))})" if moved else pointer
         index = self.text(expression.index)
         if plain(expression.index.type) != LONG:

@@ -187,6 +187,8 @@ class Watch:
         """Footprints of the turns left out; whether there are not too many addresses for that."""
         steps = self._steps(period)
         assert steps is not None
+        if times > _MOST_ADDRESSES:
+            return False
         turns = np.arange(1, times + 1)[:, np.newaxis]
         ahead: list[Traced] = []
         for entry, step in steps:

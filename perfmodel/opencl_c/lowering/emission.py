@@ -48,7 +48,7 @@ class Emission:
         self.bytes = {"private": 0, "local": 0, "constant": 0}
         self.blocks = self.branches = self.barriers = self.labels = 0
         self.left: set[str] = set()
-        self.loop_names: list[str] = []
+        self.loop_names: dict[str, int] = {}
         self.body: list[low.Statement] = []
         self.simple: list[low.Assign | low.Store | low.Atomic | low.Barrier] = []
         self.place = syn.Place("", 0, 0)

@@ -132,7 +132,7 @@ class Expressions(Places):
             case syn.Assign():
                 self.put(self.lvalue(expression.target), expression.value, text_of(expression.target))
             case syn.CompoundAssign():
-                self.compound(expression)
+                self.compound(expression, keep=False)
             case syn.BuiltinCall():
                 self.builtin(expression, wanted=False)
             case syn.Conditional():
@@ -204,7 +204,7 @@ class Expressions(Places):
                 self.store_value(target, value, text_of(expression.target))
                 return value
             case syn.CompoundAssign():
-                return self.compound(expression)
+                return self.compound(expression, keep=True)
             case syn.Increment():
                 return self.increment(expression, keep=True)
             case syn.Comma():
@@ -305,7 +305,7 @@ class Expressions(Places):
         self.assign(register, value)
         return register
 
-    def compound(self, expression: syn.CompoundAssign) -> low.Expression:
+    def compound(self, expression: syn.CompoundAssign, keep: bool) -> low.Expression:
         target = self.fixed(self.lvalue(expression.target))
         text = text_of(expression.target)
         operand = self.value(expression.value)
@@ -319,6 +319,9 @@ class Expressions(Places):
                 expression.computed, expression.operator, converted(old, expression.computed), operand
             )
             new = converted(computed, expression.target.type)
+        if not keep:
+            self.store_value(target, new, text)
+            return new
         return self.written(target, new, text)
 
     def increment(self, expression: syn.Increment, keep: bool) -> low.Expression:

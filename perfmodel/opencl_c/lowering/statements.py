@@ -160,7 +160,6 @@ class Lowering(BuiltinCalls):
         name = self.loop_name(loop)
         self.frame.breaks.append(label)
         self.frame.continues.append(after)
-        self.loop_names.append(name)
 
         def test() -> None:
             self.place = loop.place
@@ -177,7 +176,6 @@ class Lowering(BuiltinCalls):
         stepped = self.nested(step)
         self.frame.breaks.pop()
         self.frame.continues.pop()
-        self.loop_names.pop()
         self.structured(
             low.Loop(number, label, tested, condition, body, stepped, loop.is_do, name, loop.unroll, loop.place)
         )
@@ -185,11 +183,8 @@ class Lowering(BuiltinCalls):
     def loop_name(self, loop: syn.Loop) -> str:
         target = getattr(loop.step, "target", None)
         name = target.variable.name if isinstance(target, syn.Name) else f"loop_{loop.place.line}"
-        unique, times = name, 1
-        while unique in self.loop_names:  # around this one
-            times += 1
-            unique = f"{name}_{times}"
-        return unique
+        times = self.loop_names[name] = self.loop_names.get(name, 0) + 1
+        return name if times == 1 else f"{name}__{times}"
 
     def switch(self, switch: syn.Switch) -> None:
         """Cases one after the other: whoever comes to one by its value, or falls through from the one before."""

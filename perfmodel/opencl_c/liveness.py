@@ -1,0 +1,109 @@
+"""How many words of 32 bits a work-item of a lowered kernel holds at once, by the liveness of its registers.
+
+A register is live from where it gets a value to where that is last read; what a loop's next turn reads lives through
+the whole loop. Compilers move, unroll and spill; this is the source as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.types import BOOL, Type, Vector
+
+WORD_BYTES = 4
+
+Live = frozenset[low.Register]
+
+
+def words_at_once(kernel: low.LoweredKernel) -> int:
+    """The most words that are live together, what expressions are computed from included.
+
+    Conditions are none, as devices have registers of their own for them; so are arguments that the kernel does not
+    change, which devices read from constant memory.
+    """
+    return _Liveness(kernel).most
+
+
+class _Liveness:
+    def __init__(self, kernel: low.LoweredKernel) -> None:
+        assigned = {
+            statement.register
+            for block in low.straights(kernel.body)
+            for statement in block.statements
+            if isinstance(statement, low.Assign)
+        }
+        self.given = {r for r in kernel.registers if r.parameter is not None and r not in assigned}
+        self.most = 0
+        self.before(kernel.body, frozenset(), {})
+
+    def before(self, body: tuple[low.Statement, ...], after: Live, exits: Mapping[str, Live]) -> Live:
+        """What is live before statements, given what is live after them, and behind what they may leave for."""
+        for statement in reversed(body):
+            match statement:
+                case low.Straight():
+                    after = self.straight(statement, after)
+                case low.If():
+                    ways = self.before(statement.then, after, exits) | self.before(statement.otherwise, after, exits)
+                    after = ways | {statement.condition}
+                case low.Scope():
+                    after = self.before(statement.body, after, {**exits, statement.label: after})
+                case low.Loop():
+                    after = self.loop(statement, after, exits)
+                case low.Leave():
+                    after = exits.get(statement.label, frozenset())
+        return after
+
+    def loop(self, loop: low.Loop, after: Live, exits: Mapping[str, Live]) -> Live:
+        test, body = after, after
+        while True:
+            turn = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
+            again = self.before(loop.test, turn | after | {loop.condition}, exits)
+            if (again, turn) == (test, body):
+                return turn if loop.is_do else again
+            test, body = again, turn
+
+    def straight(self, block: low.Straight, live: Live) -> Live:
+        for statement in reversed(block.statements):
+            if isinstance(statement, low.Assign):
+                if statement.components is None:
+                    live -= {statement.register}
+                result = _words(statement.register.type)
+            else:
+                result = 0
+                if isinstance(statement, low.Atomic) and statement.result is not None:
+                    live -= {statement.result}
+                    result = _words(statement.result.type)
+            expressions = low.expressions_of(statement)
+            live |= {part.register for e in expressions for part in low.walk(e) if isinstance(part, low.Read)}
+            # What a statement reads for the last time may give its place to the result.
+            during = max(_needed(expressions), result if not expressions else 0)
+            self.most = max(self.most, sum(_words(r.type) for r in live - self.given) + during)
+        return live
+
+
+def _needed(expressions: tuple[low.Expression, ...]) -> int:
+    """Words beside those of registers to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
+    demands = sorted(((_demand(e), _own(e)) for e in expressions), key=lambda both: both[1] - both[0])
+    held = most = 0
+    for demand, own in demands:
+        most = max(most, held + demand)
+        held += own
+    return most
+
+
+def _demand(expression: low.Expression) -> int:
+    """Words beside those of registers to compute an expression, its result included."""
+    return max(_needed(low.parts(expression)), _own(expression))
+
+
+def _own(expression: low.Expression) -> int:
+    """Words of an expression's result; constants stand in instructions, and registers have their words already."""
+    return 0 if isinstance(expression, low.Constant | low.Read) else _words(expression.type)
+
+
+def _words(type_: Type) -> int:
+    if type_ == BOOL:
+        return 0
+    size = type_.element.size * type_.width if isinstance(type_, Vector) else type_.size
+    return -(-size // WORD_BYTES)

@@ -1,0 +1,159 @@
+"""What a kernel does, in one form for all who count it: the static counts at some sizes, and an emulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import perfmodel as pm
+from perfmodel.errors import KernelError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
+from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+from tests.opencl_c.kernel_files import Launch
+
+SUBGROUP = 8
+"""Work-items of a sub-group: fewer than most groups here have, so that some are partly active."""
+
+Tally: TypeAlias = Counter[tuple[str, ...]]
+"""By ("operations", kind, type), ("work-items" | "sub-groups" | "bytes", space, direction), ("barriers",) and
+("footprint", array, direction), the last in bytes of each group, summed over groups.
+"""
+
+
+def space_of(access: low.Access) -> str:
+    return "global" if access.space == "constant" else access.space
+
+
+def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
+    """The tally of all groups that ran."""
+    found: Tally = Counter()
+    operations = KernelOperations(kernel)
+    for block in operations.blocks:
+        times = int(run.blocks[:, block.number, 0].sum())
+        for (kind, dtype), number in operations.of(block).values.items():
+            found["operations", kind, dtype] += number * times
+    for access in kernel.accesses:
+        seen = run.accesses[:, access.number]
+        for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
+            found["work-items", space_of(access), direction] += int(seen["executions"].sum())
+            found["sub-groups", space_of(access), direction] += int(seen["subgroups"].sum())
+            found["bytes", space_of(access), direction] += int(seen["bytes"].sum())
+    found["barriers",] = int(run.barriers.sum())
+    arguments = {parameter.name for parameter in kernel.parameters}
+    for place, (space, variable) in enumerate(run.variables):
+        if space != "local" and variable in arguments:
+            for direction in ("load", "store", "any"):
+                found["footprint", variable, direction] += int(run.footprints[f"{direction}_bytes"][:, place].sum())
+    return +found
+
+
+def counted(kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
+    """The static counts at the kernel's own sizes."""
+    found: Tally = Counter()
+    counts, sizes = kernel.counts_for(subgroup_size), kernel.bind({})
+
+    def number(quantity: Any) -> int:
+        assert quantity is not None
+        value = float(np.asarray(quantity(sizes)))
+        assert value == int(value)
+        return int(value)
+
+    for operation in counts.operations:
+        times = number(operation.executions.workitem)
+        found["operations", operation.kind, operation.dtype] += operation.per_execution * times
+    for access in counts.accesses:
+        if access.instruction == access.variable:  # a register, which no emulation counts
+            continue
+        key = access.space, access.direction
+        found["work-items", *key] += number(access.executions.workitem)
+        found["sub-groups", *key] += number(access.executions.subgroup)
+        found["bytes", *key] += access.bits // 8 * number(access.executions.workitem)
+    found["barriers",] = number(counts.barriers.workgroup)
+    for footprint in counts.footprints:
+        if footprint.by_group is not None:
+            key = footprint.variable, footprint.direction
+            found["footprint", *key] += np.dtype(footprint.dtype).itemsize * number(footprint.by_group)
+    return +found
+
+
+def only(found: Tally, *kinds: str) -> Tally:
+    """The parts of a tally of these kinds."""
+    return Counter({key: number for key, number in found.items() if key[0] in kinds})
+
+
+def without_unknown(found: Tally, kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
+    """An emulation's tally without the footprints that static counts don't know."""
+    unknown = {
+        ("footprint", footprint.variable, footprint.direction)
+        for footprint in kernel.counts_for(subgroup_size).footprints
+        if footprint.by_group is None
+    }
+    return Counter({key: number for key, number in found.items() if key not in unknown})
+
+
+# --- kernels of files
+
+
+def argument(given: dict[str, Any], random: np.random.Generator) -> Argument:
+    """What a launch of a test kernel is given: random numbers in arrays, so that outputs are seen to be written."""
+    if "local_bytes" in given:
+        return LocalBytes(given["local_bytes"])
+    if "struct" in given:
+        return np.array(given["bytes"], np.uint8)
+    if "scalar" in given:
+        return np.array(given["value"], given["scalar"])[()]
+    dtype, size = np.dtype(given["array"]), given["size"]
+    first, last = given.get("range", (0, 10) if dtype.kind != "f" else (0, 1))
+    numbers: NDArray[Any] = random.random(size) * (last - first) + first
+    if dtype.kind != "f":
+        numbers = random.integers(first, last, size, endpoint=True, dtype=dtype)
+    return numbers.astype(dtype)
+
+
+def arguments_of(launch: Launch) -> dict[str, Argument]:
+    random = np.random.default_rng(0)
+    return {given["name"]: argument(given, random) for given in launch.arguments}
+
+
+def kernel_of(launch: Launch, statistics: Mapping[str, float] | None = None) -> pm.Kernel:
+    """A launch of a test kernel as a kernel bound to its sizes."""
+    declared: list[Array | Scalar | LocalArray] = []
+    for given in launch.arguments:
+        if "array" in given:
+            declared.append(Array(given["name"], given["array"], given["size"], given.get("output", False)))
+        elif "scalar" in given:
+            declared.append(Scalar(given["name"], given["scalar"]))
+        elif "local_bytes" in given:
+            declared.append(LocalArray(given["name"], given["local_bytes"]))
+        else:
+            raise KernelError(f"{given['name']!r} of {launch} is a struct by value, which no Kernel can be given")
+    options = [*launch.options, *(f"-I{folder}" for folder in launch.folders)]
+    program = OpenCLProgram(
+        launch.source,
+        launch.kernel,
+        launch.global_size,
+        launch.local_size,
+        declared,
+        options,
+        statistics=statistics,
+    )
+    return pm.Kernel(program, **{given["name"]: given["value"] for given in launch.arguments if "scalar" in given})
+
+
+def everything(
+    kernel: LoweredKernel,
+    global_size: Sequence[int],
+    local_size: Sequence[int],
+    arguments: Mapping[str, Argument],
+    subgroup_size: int = SUBGROUP,
+) -> Emulation:
+    """A run of all groups."""
+    machine = Machine(subgroup_size=subgroup_size)
+    return emulate(kernel, global_size, local_size, arguments, groups="all", machine=machine)

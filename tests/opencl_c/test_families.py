@@ -1,0 +1,231 @@
+"""Every family of kernels in its OpenCL C form: what it computes, and that all who count it agree."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.errors import TagError
+from perfmodel.kernel_generator import KernelGenerator
+from perfmodel.measurement import LocalArgument, ScalarArgument
+from perfmodel.opencl_c.emulation import Argument, LocalBytes
+from perfmodel.opencl_program import OpenCLProgram
+from perfmodel.verification import TOLERANCES
+from tests.opencl_c.tally import counted, emulated, everything, without_unknown
+
+FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
+SUBGROUP = 32
+LARGE = 150
+"""Sizes that add up to more are not taken, where a variant has smaller ones."""
+
+FEATURES = (
+    "f_mem_bytes_global",
+    "f_mem_footprint_global",
+    "f_mem_footprint_global_granularity:workgroup",
+    "f_mem_footprint_global_granularity:workgroup_block:32",
+    "f_mem_access_global_load_granularity:subgroup",
+    "f_mem_access_global_store_granularity:subgroup",
+    "f_mem_access_local_load_granularity:subgroup",
+    "f_mem_access_global_load_granularity:longest",
+    "f_mem_rounds_global",
+    "f_mem_rounds_local",
+    "f_mem_transactions_global_load_block:32",
+    "f_mem_transactions_global_store_block:32",
+    "f_mem_transactions_local_banks:32",
+    "f_op_float32_madd_carried",
+    "f_op_float64_madd_carried",
+    "f_op_float32_add_carried",
+    "f_op_int32_madd_carried",
+    "f_sync_barrier_local",
+    "f_sync_barrier_local_granularity:workgroup",
+    "f_thread_groups",
+)
+
+# Loopy counts what it is given, the static counts what it has made of that.
+SAME_KIND = {"fmax": "max", "fmin": "min"}
+"""Loopy's special functions that OpenCL C has a cheaper kind for."""
+OVERLAPPING = {"access_pattern": {"race"}, "local_access": {"race"}}
+"""Families whose patterns let several work-items store the same value in one place."""
+FOLDED = frozenset({"throughput"})
+"""Whose products by 0 and 1 Loopy's code generator leaves out: there, a multiply that feeds an add is an add too."""
+WIDENED = frozenset({"float16"})
+"""What Loopy takes to be computed in a wider type, as of a half and a number; the code that it generates has halves."""
+OTHERWISE = {
+    # Loops that Loopy unrolls are none in the source: what waits in them for itself is one straight line there.
+    "overlap": ("_carried",),
+    "throughput": ("_carried",),
+    # What neighbours have in common by a quotient, as in a[i / 2], is seen in the source only.
+    "resample": ("_carried", "transactions"),
+    "local_access": ("_carried",),
+    # Loopy takes a variable that is set anew in each turn for one that is carried over.
+    "matvec": ("_carried",),
+    # Loopy fills the gaps between three coordinates beyond the array's end.
+    "nbody": ("workgroup_block:32",),
+    # Loopy's footprint has what is stored with a probability of zero.
+    "floyd_warshall": ("footprint",),
+}
+"""Features that a family's two forms rightly differ in."""
+DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
+"""A branch whose probability the generator gives to Loopy, which its source cannot say."""
+
+
+def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> list[pm.Kernel]:
+    """A small kernel for every value of every choice of a family, the other choices at their defaults."""
+    found: dict[tuple[tuple[str, str], ...], pm.Kernel] = {}
+    for number, check in enumerate(generator.checks[:2]):
+        given = {tag.partition(":")[0] for tag in check}
+        choices = [tag.name for tag in generator.tags if not tag.is_size and not tag.is_open and tag.name not in given]
+        if number:  # types are the same where work-groups do not fit
+            choices = [choice for choice in choices if choice != "dtype"]
+        for choice in choices or [""]:
+            try:
+                kernels = collection.generate_kernels([generator.name, *([f"{choice}:*"] if choice else []), *check])
+            except TagError:  # no value of this choice has such sizes
+                continue
+            kernels = [kernel for kernel in kernels if kernel.tags.get(choice, "") in _some(kernels, choice)]
+            for kernel in sorted(kernels, key=_size, reverse=True):
+                key = tuple((tag, value) for tag, value in kernel.tags.items() if not tag.startswith("lsize"))
+                if key not in found or _size(found[key]) > LARGE:
+                    found[key] = kernel
+    return list(found.values())
+
+
+def _some(kernels: list[pm.Kernel], choice: str) -> list[str]:
+    """The values of a choice; of many numbers the first ones and the last, which differ in nothing but the number."""
+    values = list(dict.fromkeys(kernel.tags.get(choice, "") for kernel in kernels))
+    return [*values[:2], values[-1]] if len(values) > 3 and all(value.isdecimal() for value in values) else values
+
+
+def _size(kernel: pm.Kernel) -> int:
+    return sum(kernel.sizes.values())
+
+
+def in_opencl(kernel: pm.Kernel) -> pm.Kernel:
+    converted = kernel.as_opencl()
+    if kernel.name not in DECIDED_BY_DATA:
+        return converted
+    program = converted.program
+    assert isinstance(program, OpenCLProgram)
+    text, probability = DECIDED_BY_DATA[kernel.name]
+    (line,) = [number for number, line in enumerate(program.source.splitlines(), 1) if text in line]
+    given: Any = (*program._given, program.assumptions, {f"if_{line}": probability})
+    return pm.Kernel(OpenCLProgram(*given), kernel.tags, None, **converted.bound)
+
+
+def operations(counts: KernelCounts, sizes: Mapping[str, Any], family: str) -> Counter[tuple[str, ...]]:
+    """By kind, type and granularity, the zeros left out."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for operation in counts.operations:
+        kind = SAME_KIND.get(operation.kind, operation.kind)
+        if family in FOLDED:
+            if kind == "mul":
+                continue
+            kind = "add" if kind == "madd" else kind
+        longest = max(float(count(sizes)) for count in operation.executions.longest)
+        for granularity, times in (
+            ("work-item", float(operation.executions.workitem(sizes))),
+            ("sub-group", _number(operation.executions.subgroup, sizes)),
+            ("work-group", float(operation.executions.workgroup(sizes))),
+            ("longest", longest),
+        ):
+            found[kind, operation.dtype, granularity] += int(operation.per_execution * times)
+    return +found
+
+
+def accesses(counts: KernelCounts, sizes: Mapping[str, Any]) -> Counter[tuple[str, ...]]:
+    """Executions and bytes by space, array, direction, type and granularity.
+
+    Without private memory: Loopy's private arrays and temporaries are registers of the source, of which those that
+    values are computed with count, at every use.
+    """
+    found: Counter[tuple[str, ...]] = Counter()
+    for access in counts.accesses:
+        if access.space == "private":
+            continue
+        key = access.space, access.variable, access.direction, access.dtype
+        found[*key, "work-item"] += int(float(access.executions.workitem(sizes)))
+        found[*key, "bytes"] += access.bits // 8 * int(float(access.executions.workitem(sizes)))
+        found[*key, "sub-group"] += int(_number(access.executions.subgroup, sizes))
+    return +found
+
+
+def _number(quantity: Any, sizes: Mapping[str, Any]) -> float:
+    assert quantity is not None
+    return float(quantity(sizes))
+
+
+@pytest.fixture(scope="module")
+def kernels(collection: pm.KernelCollection) -> dict[str, list[pm.Kernel]]:
+    """The variants of each family."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: variants(collection, collection.generator(name)) for name in FAMILIES}
+
+
+def test_all_families_have_variants_here(kernels: dict[str, list[pm.Kernel]]) -> None:
+    assert all(kernels[name] for name in FAMILIES)
+    assert sum(map(len, kernels.values())) > 200
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_static_counts_of_the_source_are_those_of_the_loopy_program(
+    family: str, kernels: dict[str, list[pm.Kernel]]
+) -> None:
+    for kernel in kernels[family]:
+        converted = in_opencl(kernel)
+        sizes = kernel.bind({})
+        ours, theirs = converted.counts_for(SUBGROUP), kernel.counts_for(SUBGROUP)
+        if kernel.tags.get("dtype") not in WIDENED:
+            assert operations(ours, sizes, family) == operations(theirs, sizes, family), kernel
+        assert accesses(ours, sizes) == accesses(theirs, sizes), kernel
+        leave_out = OTHERWISE.get(family, ())
+        names = [name for name in FEATURES if not any(part in name for part in leave_out)]
+        if family == "table_cipher":  # data choose what it touches, up to whole arrays
+            names = [name for name in names if "footprint" not in name or "block" in name]
+        if kernel.tags.get("dtype") in WIDENED:
+            names = [name for name in names if "_carried" not in name]
+        values = {name: float(pm.feature(name).eval(converted)) for name in names}
+        assert values == {name: float(pm.feature(name).eval(kernel)) for name in names}, kernel
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
+    family: str, kernels: dict[str, list[pm.Kernel]], collection: pm.KernelCollection
+) -> None:
+    generator = collection.generator(family)
+    for kernel in kernels[family]:
+        converted = in_opencl(kernel)
+        assert isinstance(converted.program, OpenCLProgram)
+        lowered, launch = converted.program.lowered, kernel.launch()
+        arrays = dict(generator.inputs(kernel, np.random.default_rng(7)))
+        expected = generator.reference(kernel, {name: values.copy() for name, values in arrays.items()})
+        given: dict[str, Argument] = dict(arrays)
+        for argument in launch.arguments:
+            if isinstance(argument, ScalarArgument):
+                given[argument.name] = np.dtype(argument.dtype).type(argument.value)
+            elif isinstance(argument, LocalArgument):
+                given[argument.name] = LocalBytes(argument.n_bytes)
+        run = everything(lowered, launch.global_size, launch.local_size, given, SUBGROUP)
+        assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(family, set()), kernel
+        for name, values in expected.items():
+            assert_close(run.array(name).ravel(), values.ravel(), f"{name} of {kernel}")
+        if family not in DECIDED_BY_DATA:
+            seen = without_unknown(emulated(lowered, run), converted, SUBGROUP)
+            assert counted(converted, SUBGROUP) == seen, kernel
+
+
+def assert_close(found: Any, expected: Any, what: str) -> None:
+    """Whole numbers are equal; floats within the rounding that verification on devices allows."""
+    assert found.shape == expected.shape, what
+    if found.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected, err_msg=what)
+        return
+    limit = TOLERANCES[found.dtype.name] * np.maximum(np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0))
+    assert np.all(np.abs(found.astype(expected.dtype) - expected) <= limit), what
