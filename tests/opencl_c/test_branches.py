@@ -40,7 +40,7 @@ def numbers(kernel: pm.Kernel, subgroup_size: int = 32) -> list[tuple[str, int |
     return [
         (
             b.kind,
-            at(b.met.workitem, kernel),
+            at(b.met and b.met.workitem, kernel),
             at(None if b.taken is None else b.taken.workitem, kernel),
             b.divergence,
             at(b.divergent, kernel),
