@@ -13,8 +13,6 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import CountingError
-from perfmodel.opencl_program import OpenCLProgram
 from perfmodel.verification import small_kernels
 from tests.counting_kernels import counted, make, tagged
 
@@ -39,12 +37,8 @@ def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollect
     ]
     programs = {k.program.content: k for k in small if k.tags.get("dtype", "float32") in ("float32", "int32")}
     for kernel in programs.values():
-        if isinstance(kernel.program, OpenCLProgram):
-            with pytest.raises(CountingError):
-                _ = kernel.counts
-            continue
         # Sub-groups of large work-groups with remainders take isl some ten seconds.
-        counts = kernel.program.counts_for(32 if math.prod(kernel.launch().local_size) <= 256 else None)
+        counts = kernel.counts_for(32 if math.prod(kernel.launch().local_size) <= 256 else None)
         assert counts.exact
         assert whole(counts, kernel.bind({})), kernel
 

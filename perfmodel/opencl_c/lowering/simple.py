@@ -45,6 +45,20 @@ def is_simple(expression: syn.Expression, is_in_memory: Callable[[syn.Variable],
     return False
 
 
+def has_effects(node: object) -> bool:
+    """Whether evaluating an expression changes anything."""
+    if isinstance(node, syn.Assign | syn.CompoundAssign | syn.Increment | syn.Call):
+        return True
+    if isinstance(node, tuple):
+        return any(map(has_effects, node))
+    if isinstance(node, syn.BuiltinCall) and node.name.startswith(("atom", "v")):
+        return True
+    if not isinstance(node, syn.Node):
+        return False
+    parts = (getattr(node, field) for field in node.__dataclass_fields__ if field not in ("type", "place"))
+    return any(map(has_effects, parts))
+
+
 def alignment_of(expression: syn.Expression) -> int:
     """Of what an lvalue means: less than its type's within packed structs."""
     match expression:

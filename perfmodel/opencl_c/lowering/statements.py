@@ -12,7 +12,7 @@ from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.emission import Frame, Storage
 from perfmodel.opencl_c.lowering.folding import as_constant, joined
 from perfmodel.opencl_c.lowering.roots import assign_variables
-from perfmodel.opencl_c.lowering.simple import is_void
+from perfmodel.opencl_c.lowering.simple import has_effects, is_void
 from perfmodel.opencl_c.lowering.storage import addressed_variables
 from perfmodel.opencl_c.types import BOOL, Array, Pointer, Record, Scalar, Vector
 
@@ -161,10 +161,21 @@ class Lowering(BuiltinCalls):
         self.frame.breaks.append(label)
         self.frame.continues.append(after)
 
+        # The first turn of a `do` loop has no test before it; a test that changes something belongs to the turns then.
+        is_inside = loop.is_do and has_effects(loop.condition)
+
         def test() -> None:
             self.place = loop.place
+            is_endless = is_inside or loop.condition is None
             always = low.Constant(BOOL, 1)
-            self.assign(condition, always if loop.condition is None else self.condition(loop.condition))
+            self.assign(condition, always if is_endless else self.condition(loop.condition))  # type: ignore[arg-type]
+
+        def turn() -> None:
+            self.body.extend(self.scoped(after, lambda: self.statement(loop.body)))
+            if is_inside and loop.condition is not None and not self.is_dead:
+                goes_on, branch = self.decided(loop.condition), self.branch()
+                ends = self.nested(lambda: self.leave(label))
+                self.structured(low.If(branch, goes_on, (), ends, loop.place))
 
         def step() -> None:
             self.place = loop.place
@@ -172,12 +183,15 @@ class Lowering(BuiltinCalls):
                 self.effects(loop.step)
 
         tested = self.nested(test)
-        body = self.scoped(after, lambda: self.statement(loop.body))
+        body = self.nested(turn)
         stepped = self.nested(step)
         self.frame.breaks.pop()
         self.frame.continues.pop()
         self.structured(
-            low.Loop(number, label, tested, condition, body, stepped, loop.is_do, name, loop.unroll, loop.place)
+            low.Loop(
+                *(number, label, tested, condition, body, stepped),
+                *(loop.is_do and not is_inside, name, loop.unroll, loop.place),
+            )
         )
 
     def loop_name(self, loop: syn.Loop) -> str:
