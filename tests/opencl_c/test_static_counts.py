@@ -116,6 +116,8 @@ HALVED = f"for (int s = n; s > 0; s /= 2) {{ {STEP} }}"
         (f"if (n > m) return; {STEP}", lambda n, m: int(n <= m)),
         (f"for (int p = 0; p < n; p++) {{ {STEP} if (p == m) return; }} {STEP}", lambda n, m: min(n, m) + 1),
         (f"int p = 0; do {{ {STEP} p++; }} while (p < n);", lambda n, m: max(n, 1)),
+        (f"int p = 0; do {{ {STEP} }} while (++p < n);", lambda n, m: max(n, 1)),
+        (f"int p = n; do {{ {STEP} }} while (p-- > 1);", lambda n, m: max(n, 1)),
         (f"for (int p = 0; p != n; ++p) {{ {STEP} }}", lambda n, m: n),
         (f"for (int p = m; p < m + n; p += 3) {{ {STEP} }}", lambda n, m: -(-n // 3)),
         (f"for (int p = n - 1; p >= 0; p -= 2) {{ {STEP} }}", lambda n, m: -(-n // 2)),
