@@ -153,7 +153,7 @@ class Kernel:
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        from perfmodel.opencl_c.observation import observed
+        from perfmodel.opencl_c.static.observation import observed
         from perfmodel.profile import emulate
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation

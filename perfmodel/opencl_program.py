@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from perfmodel.counting.counts import KernelCounts
+    from perfmodel.counting.symbolic import Polynomial
     from perfmodel.opencl_c.lowered import LoweredKernel
-    from perfmodel.opencl_c.symbolic import Polynomial
 
 C_TYPES = {
     "int8": "char",
@@ -186,10 +186,10 @@ class OpenCLProgram:
         return found
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
-        from perfmodel.opencl_c.grid import Grid
-        from perfmodel.opencl_c.static_accesses import GlobalArray
-        from perfmodel.opencl_c.static_counts import count_opencl
-        from perfmodel.opencl_c.symbolic import number
+        from perfmodel.counting.symbolic import number
+        from perfmodel.opencl_c.static import count_opencl
+        from perfmodel.opencl_c.static.accesses import GlobalArray
+        from perfmodel.opencl_c.static.grid import Grid
 
         numbers = {name: number(value) for name, value in (at or {}).items()}
         global_size, local_size = (
@@ -413,7 +413,7 @@ def _value(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
 
 
 def _polynomial(tree: ast.expr) -> Polynomial:
-    from perfmodel.opencl_c.symbolic import name, number, quotient, remainder
+    from perfmodel.counting.symbolic import name, number, quotient, remainder
 
     match tree:
         case ast.Name():
@@ -471,7 +471,7 @@ class _Condition:
 
     def isl(self) -> str | None:
         """For counting; None where it is not affine."""
-        from perfmodel.opencl_c.symbolic import compared, plain
+        from perfmodel.counting.symbolic import compared, plain
 
         operator_, _ = _COMPARISONS[self.comparison]
         return compared(operator_, plain(self.left.polynomial()), plain(self.right.polynomial()))

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from perfmodel.counting.symbolic import Polynomial, number
 from perfmodel.device.device import find_device
-from perfmodel.opencl_c.liveness import words_at_once
-from perfmodel.opencl_c.symbolic import Polynomial, number
+from perfmodel.opencl_c.static.liveness import words_at_once
 
 if TYPE_CHECKING:
     from perfmodel.device.device import Device

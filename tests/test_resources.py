@@ -12,7 +12,7 @@ from perfmodel.device import Device
 from perfmodel.device.session import VERBOSE, Session
 from perfmodel.errors import KernelError
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.liveness import words_at_once
+from perfmodel.opencl_c.static.liveness import words_at_once
 from perfmodel.report.count_table import as_text, count_tables
 from perfmodel.resources import RESERVED, Resources, compiled, estimate, resources
 

@@ -27,7 +27,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.domains import Domains, Region
-from perfmodel.opencl_c.symbolic import Floor, Monomial, Pieces, Polynomial, name, number, quotient_of
+from perfmodel.counting.symbolic import Floor, Monomial, Pieces, Polynomial, name, number, quotient_of
 
 CLASSES = ("continuous", "constant", "interval", "identical", "complex")
 

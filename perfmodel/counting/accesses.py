@@ -28,7 +28,7 @@ from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, ad
 from perfmodel.counting.loopy_domains import LoopyDomains
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.strides import polynomial, symbolic
-from perfmodel.opencl_c.symbolic import ZERO, Pieces, plain
+from perfmodel.counting.symbolic import ZERO, Pieces, plain
 
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 

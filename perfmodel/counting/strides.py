@@ -11,7 +11,7 @@ from typing import Any
 from pymbolic.primitives import FloorDiv, Power, Product, Remainder, Sum, Variable
 
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.opencl_c.symbolic import ONE, Bounds, Polynomial, name, number, quotient, remainder
+from perfmodel.counting.symbolic import ONE, Bounds, Polynomial, name, number, quotient, remainder
 
 
 def polynomial(expression: Any) -> QuasiPolynomial | None:

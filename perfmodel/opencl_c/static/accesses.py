@@ -14,10 +14,10 @@ from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region, projected_on
 from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.abstract_values import PointsTo, Value
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_c.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
+from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
 
 MOST_LANES = 256

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from perfmodel.counting.domains import Domains
+from perfmodel.counting.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
 from perfmodel.errors import CountingError
-from perfmodel.opencl_c.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
 
 _Active = TypeVar("_Active")
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.abstract_values import PointsTo, Value
 from perfmodel.opencl_c.operations import (
     Operations,
     factors,
@@ -16,6 +15,7 @@ from perfmodel.opencl_c.operations import (
     own_operations,
     summands,
 )
+from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import element_of, width_of
 
 

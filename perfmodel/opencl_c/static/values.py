@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.lowering.folding import number_as
-from perfmodel.opencl_c.symbolic import (
+from perfmodel.counting.symbolic import (
     EVERYWHERE,
     ONE,
     ZERO,
@@ -26,6 +24,8 @@ from perfmodel.opencl_c.symbolic import (
     quotient,
     remainder,
 )
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.lowering.folding import number_as
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
 
 

@@ -1,0 +1,5 @@
+"""Lowered kernels counted without running them."""
+
+from perfmodel.opencl_c.static.counts import count_opencl
+
+__all__ = ["count_opencl"]

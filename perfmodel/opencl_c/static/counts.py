@@ -1,0 +1,153 @@
+"""Counts of a lowered kernel without running it, as functions of its sizes: where loops and conditions are affine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
+from perfmodel.counting.domains import Region, projected_on
+from perfmodel.counting.symbolic import (
+    ZERO,
+    Polynomial,
+    name,
+    plain,
+)
+from perfmodel.errors import CountingError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.static.accesses import GlobalArray
+from perfmodel.opencl_c.static.carried import carried_operations
+from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.loops import Loops
+from perfmodel.opencl_c.static.values import PointsTo, Value
+from perfmodel.opencl_c.static.walk import Active
+from perfmodel.opencl_c.types import Pointer, Scalar
+
+
+def count_opencl(
+    kernel: low.LoweredKernel,
+    grid: Grid,
+    arrays: Mapping[str, GlobalArray],
+    statistics: Mapping[str, float] | None = None,
+    subgroup_size: int | None = None,
+    at: Mapping[str, Polynomial] | None = None,
+    observed: Mapping[int, Fraction] | None = None,
+) -> KernelCounts:
+    """Counts of a kernel in OpenCL C.
+
+    Args:
+        grid: the launch, as functions of the sizes.
+        arrays: the kernel's arguments in global and constant memory.
+        statistics: what data decide: the expected turns of a loop, by its variable or as ``loop_LINE``, and the
+            probability of a branch, as ``if_LINE``.
+        subgroup_size: work-items of a sub-group; None counts no sub-groups.
+        at: scalar arguments that are numbers, and no sizes of the grid.
+        observed: statistics of branches by their numbers, for those that `statistics` leaves out.
+
+    Raises:
+        CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
+    """
+    counter = StaticCounter(kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {})
+    try:
+        return counter.counts()
+    except isl.Error as error:
+        raise CountingError(
+            f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
+        ) from error
+
+
+class StaticCounter(Loops):
+    """Of one kernel."""
+
+    def counts(self) -> KernelCounts:
+        for register in self.kernel.registers:
+            if register.parameter is not None:
+                self.environment[register] = self.parameter(register)
+        self.run(self.kernel.body, self.grid.everywhere(Active, self.domains))
+        for key in self.statistics:
+            if key not in self.used_statistics:
+                raise CountingError(
+                    f"kernel {self.kernel.name!r} has no loop or branch {key!r} that depends on data; leave its "
+                    "statistic out, or name one as the loop's variable, loop_LINE or if_LINE"
+                )
+        finished, items, subgroups, groups = self.domains.finished, *self.barriers
+        by_item = finished(items)
+        by_subgroup = None if subgroups is None else finished(subgroups)
+        group_counts, local_sizes = self.domains.group_counts, self.domains.local_sizes
+        return KernelCounts(
+            tuple(self.found_operations),
+            tuple(
+                ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
+                for operations, turns, loops in self.chains.values()
+            ),
+            tuple(self.accesses.found),
+            self.accesses.footprints(),
+            tuple(self.found_branches),
+            Executions(by_item, by_subgroup, finished(groups), (by_item,)),
+            finished(self.domains.one()),
+            finished(self.domains.product(group_counts)),
+            finished(self.domains.product((*group_counts, *local_sizes))),
+            tuple(finished(self.domains.product([size])) for size in local_sizes),
+            self.domains.subgroup_size,
+            self.domains.exact,
+        )
+
+    def parameter(self, register: low.Register) -> Value:
+        if isinstance(register.type, Pointer):
+            return PointsTo(register.name, plain(ZERO))
+        if register.name in self.at:
+            return plain(self.at[register.name])
+        if isinstance(register.type, Scalar) and register.name in self.domains.sizes:
+            return plain(name(register.name))
+        return None
+
+    # --- what is counted
+
+    def count(self, statement: Any, region: Region) -> None:
+        self.accesses_of(statement, region)
+        self.chain(statement, region)
+        if isinstance(statement, low.Barrier):
+            self.barrier(region)
+
+    def accesses_of(self, statement: Any, region: Region) -> None:
+        for expression in low.expressions_of(statement):
+            for part in low.walk(expression):
+                if isinstance(part, low.Load):
+                    self.accesses.add(part.access, "load", self.evaluate(part.pointer), region, self.loops)
+        if isinstance(statement, low.Store | low.Atomic):
+            place = self.evaluate(statement.pointer)
+            for direction in ("store",) if isinstance(statement, low.Store) else ("load", "store"):
+                self.accesses.add(statement.access, direction, place, region, self.loops)
+        if isinstance(statement, low.Assign):
+            self.accesses.private(statement, self.operations, region, self.loops)
+
+    def chain(self, statement: Any, region: Region) -> None:
+        """The operations that a statement does, turn by turn, to its own result."""
+        if not self.loops:
+            return
+        if isinstance(statement, low.Assign) and not self.operations.counts(statement.register):
+            return
+        operations, apart = carried_operations(statement, self.evaluate, [self.loop_name(loop) for loop in self.loops])
+        kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
+        if not operations or not kept:
+            return
+        points = projected_on(region.points, region.inames - apart)
+        turns = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
+        # Statements that change one variable at the same points wait for each other.
+        result = statement.register if isinstance(statement, low.Assign) else self.evaluate(statement.pointer)
+        loops = tuple(loop.name for loop in self.loops)
+        key = (result, loops, str(points), region.factor)
+        before, *_ = self.chains.get(key, (Counter(),))
+        self.chains[key] = (before + operations, turns, loops)
+
+    def barrier(self, region: Region) -> None:
+        kept = region.inames - self.domains.along("local", region.inames).keys()
+        met = self.domains.met(replace(region, points=projected_on(region.points, kept), inames=kept))
+        old = self.barriers
+        subgroups = None if old[1] is None or met[1] is None else old[1] + met[1]
+        self.barriers = (old[0] + met[0], subgroups, old[2] + met[2])

@@ -1,0 +1,320 @@
+"""Loops of a lowered kernel: how many turns they have, what changes from turn to turn, and what is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.domains import projected_on, statistic
+from perfmodel.counting.symbolic import (
+    ONE,
+    ZERO,
+    Pieces,
+    Polynomial,
+    chosen,
+    combined,
+    coordinate,
+    name,
+    number,
+    plain,
+    quotient,
+)
+from perfmodel.errors import CountingError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.static.jumps import assigned_in, is_inside, is_left, last_value
+from perfmodel.opencl_c.static.spaces import constant_maximum, later, moved, with_counter
+from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
+from perfmodel.opencl_c.static.walk import Active, Exit, Walk
+
+MOST_TURNS = 512
+"""Of a loop whose counter is not linear (``s /= 2``), gone through turn by turn."""
+
+
+class Loops(Walk):
+    """Walks through loops."""
+
+    def loop_name(self, loop: low.Loop) -> str:
+        return coordinate(loop.name)
+
+    def loop(self, loop: low.Loop, active: Active) -> Active | None:
+        self.path.append(None)
+        after = self.looped(loop, active)
+        self.path.pop()
+        return after
+
+    def looped(self, loop: low.Loop, active: Active) -> Active | None:
+        assigned = assigned_in(loop)
+        entry = {register: self.environment.get(register) for register in assigned}
+        steps = self.steps(loop, active, entry)
+        own = self.loop_name(loop)
+        counter = name(own)
+        heads = {register: _head(value, steps.get(register), counter) for register, value in entry.items()}
+        inside = Active(with_counter(active.points, own), (*active.dimensions, own), active.factor)
+        self.environment.update(heads)
+        self.bounds[own] = (0, None)
+        condition = self.condition(loop, inside)
+        if condition is None or self.statistic_of(loop) is not None:
+            unrolled = None
+            if self.statistic_of(loop) is None:
+                self.environment.update(entry)
+                unrolled = self.turn_by_turn(loop, active)
+            if unrolled is not None:
+                return unrolled[0]
+            self.environment.update(heads)
+            return self.by_statistics(loop, active, assigned)
+        domain = self.without_broken(loop, self.domain(loop, inside, condition), heads)
+        if domain is None:
+            return self.by_statistics(loop, active, assigned)
+        most = constant_maximum(domain.points, own)
+        self.bounds[own] = (0, most)
+        self.count_loop(loop, active, domain, heads, is_loop=most != 0)
+        exit_values = self.exit_values(loop, entry, steps, heads, active)
+        for register in assigned:
+            self.environment[register] = exit_values.get(register)
+        return self.after_loop(loop, active)
+
+    def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
+        """By how much registers change in every turn; those that change irregularly are left out."""
+        found: dict[low.Register, Polynomial] = {}
+        placeholders: dict[low.Register, Polynomial] = {}
+        with self.dry():
+            for register, value in entry.items():
+                if not isinstance(value, Pieces | PointsTo):
+                    self.environment[register] = None
+                    continue
+                unknown = coordinate(f"before{len(active.dimensions)}")
+                active = Active(with_counter(active.points, unknown), (*active.dimensions, unknown), active.factor)
+                # Counters seldom fall below zero; where they do, `heads` has the truth.
+                self.bounds[unknown] = (0, None)
+                placeholders[register] = name(unknown)
+                start = plain(name(unknown))
+                self.environment[register] = start if isinstance(value, Pieces) else PointsTo(value.variable, start)
+            self.loops.append(loop)
+            for part in (loop.test, loop.body, loop.step):
+                self.run(part, active)
+            self.loops.pop()
+            irregular = frozenset().union(*(p.names() for p in placeholders.values())) | {self.loop_name(loop)}
+            for register, placeholder in placeholders.items():
+                value = self.environment.get(register)
+                offset = value.offset if isinstance(value, PointsTo) else value
+                if isinstance(offset, Pieces) and (single := offset.single) is not None:
+                    step = single - placeholder
+                    if not step.names() & irregular:
+                        found[register] = step
+        return found
+
+    def condition(self, loop: low.Loop, inside: Active) -> str | None:
+        """The loop's condition at the head of a turn."""
+        with self.dry():
+            self.run(loop.test, inside)
+            value = self.environment.get(loop.condition)
+        return value.text if isinstance(value, Truth) and self.decided(value, inside) is not None else None
+
+    def domain(self, loop: low.Loop, inside: Active, condition: str) -> Active:
+        """The turns of a loop: up to the first at which its condition does not hold."""
+        holds = self.set_of(condition, inside)
+        own = self.loop_name(loop)
+        first = self.set_of(f"{own} = 0", inside)
+        if loop.is_do:
+            holds = holds | first
+        points = inside.points & holds
+        begun = points & first.complement() if loop.is_do else points
+        # Most conditions hold up to some turn and never again.
+        before = moved(begun, own, -1) & self.set_of(f"{own} >= 0", inside)
+        if not (before & inside.points).is_subset(points):
+            stopped = inside.points & holds.complement()
+            points = points - later(stopped, own)
+        return replace(inside, points=points.coalesce())
+
+    def without_broken(self, loop: low.Loop, domain: Active, heads: Environment) -> Active | None:
+        """The turns up to a `break`; None if data decide on it, and the turns have been observed."""
+        if not is_left(loop.body, lambda label: True):
+            return domain
+        with self.dry():
+            self.environment.update(heads)
+            self.run(loop.test, domain)
+            self.run(loop.body, domain)
+            left = [part for label, found in self.exits.items() if not is_inside(loop, label) for part in found.parts]
+            if any(part.factor != domain.factor for part in left):
+                if loop.number in self.observed:
+                    return None
+                raise CountingError(
+                    f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
+                    f"turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
+                )
+        own = self.loop_name(loop)
+        points = domain.points
+        for part in left:
+            stopped = projected_on(part.points, domain.dimensions)
+            points = points - later(stopped, own)
+        return replace(domain, points=points.coalesce())
+
+    def count_loop(self, loop: low.Loop, active: Active, domain: Active, heads: Environment, is_loop: bool) -> None:
+        """Counts a loop's parts, each where it is executed; one of a single turn does not repeat its body."""
+        own = self.loop_name(loop)
+        everywhere = with_counter(active.points, own)
+        first = self.set_of(f"{own} = 0", replace(domain, points=everywhere)) & everywhere
+        if is_loop:
+            self.loops.append(loop)
+        self.environment.update(heads)
+        turned = self.returned(loop, domain, heads) if is_left(loop.body, lambda label: True) else domain.points
+        tested = moved(turned, own, 1) if loop.is_do else moved(turned, own, 1) | first
+        met = replace(domain, points=tested.coalesce())
+        self.run(loop.test, met)
+        self.affine_branch("loop", loop, met, met.within(domain.points))
+        after = self.run(loop.body, domain)
+        if after is not None and loop.step:
+            self.run(loop.step, after)
+        if is_loop:
+            self.loops.pop()
+
+    def returned(self, loop: low.Loop, domain: Active, heads: Environment) -> Any:
+        """The turns after which the loop is tested again."""
+        with self.dry():
+            self.environment.update(heads)
+            self.run(loop.test, domain)
+            after = self.run(loop.body, domain)
+        return isl.Set.empty(domain.points.space) if after is None else after.points
+
+    def after_loop(self, loop: low.Loop, active: Active) -> Active | None:
+        """Who comes out of a loop: all who came in, but those that left for elsewhere."""
+        self.exits.pop(loop.label, None)
+        points = active.points
+        for label, found in self.exits.items():
+            if is_left(loop.body, lambda other, label=label: other == label):  # type: ignore[misc]
+                for part in found.parts:
+                    if set(part.dimensions) > set(active.dimensions) and part.factor == active.factor:
+                        points = points - projected_on(part.points, active.dimensions)
+        return active if points is active.points else replace(active, points=points.coalesce())
+
+    def exit_values(
+        self,
+        loop: low.Loop,
+        entry: Environment,
+        steps: Mapping[low.Register, Polynomial],
+        heads: Environment,
+        active: Active,
+    ) -> Environment:
+        """What registers are after a loop that ends by one comparison."""
+        if is_left(loop.body, lambda label: not is_inside(loop, label)) or loop.is_do:
+            return {register: value for register, value in entry.items() if steps.get(register) == ZERO}
+        turns = self.turns(loop, heads)
+        found: Environment = {}
+        for register, value in entry.items():
+            step = steps.get(register)
+            if step is None:
+                continue
+            if step == ZERO:
+                found[register] = value
+            elif turns is not None:
+                found[register] = _moved_value(value, turns.map(lambda n, step=step: n * step))  # type: ignore[misc]
+        return found
+
+    def turns(self, loop: low.Loop, heads: Environment) -> Pieces | None:
+        """How many turns a loop makes, if its condition compares a linear counter."""
+        comparison = last_value(loop.test, loop.condition)
+        if not isinstance(comparison, low.Binary) or comparison.operator not in ("<", "<=", ">", ">=", "!="):
+            return None
+        with self.dry():
+            self.environment.update(heads)
+            left, right = self.evaluate(comparison.left), self.evaluate(comparison.right)
+        if not isinstance(left, Pieces) or not isinstance(right, Pieces) or not left.single or not right.single:
+            return None
+        # The loop goes on while rest - pace * turn > 0.
+        gap = right.single - left.single if comparison.operator in ("<", "<=", "!=") else left.single - right.single
+        if comparison.operator in ("<=", ">="):
+            gap = gap + ONE
+        pace = gap.coefficient(self.loop_name(loop))
+        by = None if pace is None else pace.constant
+        if by is None or by >= 0:
+            return None
+        rest = gap - name(self.loop_name(loop)).scaled(by)
+        text = rest.isl()
+        if text is None:
+            return None
+        turns = quotient(rest + number(-by - 1), number(-by), self.bounds)
+        lowest, _ = rest.bounds(self.bounds)
+        if lowest is not None and lowest >= 0:
+            return plain(turns)
+        return chosen(f"{text} > 0", plain(turns), plain(ZERO))
+
+    def turn_by_turn(self, loop: low.Loop, active: Active) -> tuple[Active | None] | None:
+        """Goes through a loop whose condition is the same for all, until it ends; None if that can't be done."""
+        if not self.is_dry:
+            with self.dry():
+                if self.turn_by_turn(loop, active) is None:
+                    return None
+        after: Active | None = active
+        for turn in range(MOST_TURNS + 1):
+            if turn or not loop.is_do:
+                after = self.run(loop.test, after)
+                condition = self.environment.get(loop.condition)
+                if after is None or not isinstance(condition, Truth):
+                    break
+                is_over = self.is_never(condition.text)
+                if not is_over and not self.is_never(f"not ({condition.text})"):
+                    break
+                nobody = replace(after, points=isl.Set.empty(after.points.space))
+                self.affine_branch("loop", loop, after, nobody if is_over else after)
+                if is_over:
+                    return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
+            after = self.run(loop.body, after)
+            if after is None:
+                return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
+            after = self.run(loop.step, after)
+        return None
+
+    def statistic_of(self, loop: low.Loop) -> str | None:
+        return next(
+            (key for key in (loop.name.split("__")[0], f"loop_{loop.place.line}") if key in self.statistics), None
+        )
+
+    def by_statistics(self, loop: low.Loop, active: Active, assigned: list[low.Register]) -> Active:
+        key = self.statistic_of(loop)
+        if key is None and loop.number in self.observed:
+            turns = self.observed[loop.number]
+        elif key is None:
+            if not self.is_dry:
+                raise CountingError(
+                    f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
+                    f"its expected turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
+                )
+            turns = Fraction(1)
+        else:
+            self.used_statistics.add(key)
+            turns = statistic(self.statistics[key], key)
+        tests = turns if loop.is_do else turns + 1
+        self.loops.append(loop)
+        met = replace(active, factor=active.factor * tests)
+        self.run(loop.test, met)
+        self.branch_of_data("loop", loop, met, max(tests - 1, Fraction(0)) / tests if tests else None)
+        after = self.run(loop.body, replace(active, factor=active.factor * turns))
+        if after is not None:
+            self.run(loop.step, after)
+        self.loops.pop()
+        self.exits.pop(loop.label, None)
+        for register in assigned:
+            self.environment[register] = None
+        return active
+
+
+def _head(value: Value, step: Polynomial | None, counter: Polynomial) -> Value:
+    """A register at the start of a turn."""
+    if step is None:
+        return None
+    return _moved_value(value, plain(counter * step))
+
+
+def _moved_value(value: Value, by: Pieces) -> Value:
+    if isinstance(value, PointsTo):
+        offset = _sum(value.offset, by)
+        return None if offset is None else PointsTo(value.variable, offset)
+    return _sum(value, by) if isinstance(value, Pieces) else None
+
+
+def _sum(left: Pieces, right: Pieces) -> Pieces | None:
+    return combined(left, right, lambda a, b: a + b)

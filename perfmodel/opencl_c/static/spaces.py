@@ -1,0 +1,44 @@
+"""isl sets of which the last coordinate counts the turns of a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import islpy as isl
+
+
+def with_counter(points: Any, own: str) -> Any:
+    """The same points for every turn from 0 on."""
+    points = points.add_dims(isl.dim_type.set, 1)
+    last = points.dim(isl.dim_type.set) - 1
+    points = points.set_dim_name(isl.dim_type.set, last, own)
+    return points.lower_bound_val(isl.dim_type.set, last, isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 0))
+
+
+def moved(points: Any, own: str, by: int) -> Any:
+    """Points with the last coordinate moved."""
+    return points.apply(_on_last(points, f"__to = {own} + {by}"))
+
+
+def later(points: Any, own: str) -> Any:
+    """All points with a larger last coordinate than one of these."""
+    return points.apply(_on_last(points, f"__to > {own}"))
+
+
+def _on_last(points: Any, relation: str) -> Any:
+    names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
+    sizes = ", ".join(points.get_var_names(isl.dim_type.param))
+    moved = [*names[:-1], "__to"]
+    found = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}")
+    for axis, dimension in enumerate(names):
+        found = found.set_dim_name(isl.dim_type.out, axis, dimension)
+    return found
+
+
+def constant_maximum(points: Any, own: str) -> int | None:
+    last = points.dim(isl.dim_type.set) - 1
+    try:
+        value = points.dim_max_val(last)
+    except isl.Error:
+        return None
+    return int(str(value)) if value.is_int() else None

@@ -1,0 +1,317 @@
+"""Going through a lowered kernel with the points of grid and loops at which control is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.counts import BranchCount, Executions, OperationCount
+from perfmodel.counting.domains import Domains, Region, projected_on, statistic
+from perfmodel.counting.symbolic import (
+    EVERYWHERE,
+    Polynomial,
+    both,
+)
+from perfmodel.errors import CountingError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.operations import KernelOperations, Operations
+from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
+from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.values import Environment, Evaluator, Truth, Value
+
+
+@dataclass(frozen=True)
+class Active:
+    """Where control is: the points of grid and loops, and how often at each on average."""
+
+    points: Any
+    dimensions: tuple[str, ...]
+    factor: Fraction = Fraction(1)
+
+    @property
+    def region(self) -> Region:
+        return Region(self.points, frozenset(self.dimensions), self.factor)
+
+    def within(self, points: Any) -> Active:
+        return replace(self, points=(self.points & points).coalesce())
+
+
+@dataclass
+class Exit:
+    """Those that left for a label, and what registers were then, under the condition that led there (None: unknown)."""
+
+    parts: list[Active] = field(default_factory=list)
+    values: list[tuple[Truth | None, Environment]] = field(default_factory=list)
+
+
+class Walk(ABC):
+    """Statements, scopes and branches; loops and what is counted are of the classes that build on it."""
+
+    def __init__(
+        self,
+        kernel: low.LoweredKernel,
+        grid: Grid,
+        arrays: Mapping[str, GlobalArray],
+        statistics: Mapping[str, float],
+        subgroup_size: int | None,
+        at: Mapping[str, Polynomial],
+        observed: Mapping[int, Fraction],
+    ) -> None:
+        self.at, self.observed = at, observed
+        self.kernel, self.grid, self.statistics = kernel, grid, statistics
+        self.domains: Domains = grid.domains(subgroup_size)
+        self.bounds = dict(grid.bounds)
+        self.evaluate = Evaluator(grid.work_item, self.bounds, self.is_never)
+        self.operations = KernelOperations(kernel)
+        self.accesses = StaticAccesses(self.domains, arrays)
+        self.exits: dict[str, Exit] = {}
+        self.path: list[Truth | None] = []
+        self.starts: dict[str, int] = {}
+        self.loops: list[low.Loop] = []
+        self.is_dry = False
+        self.now: Active | None = None
+        self.used_statistics: set[str] = set()
+        self.found_operations: list[OperationCount] = []
+        self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
+        self.found_branches: list[BranchCount] = []
+        self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
+
+    @property
+    def environment(self) -> Environment:
+        return self.evaluate.environment
+
+    @abstractmethod
+    def count(self, statement: Any, region: Region) -> None:
+        """Counts a simple statement that is executed at the points of a region."""
+
+    @abstractmethod
+    def loop(self, loop: low.Loop, active: Active) -> Active | None:
+        """Goes through all turns of a loop."""
+
+    # --- statements
+
+    def run(self, body: tuple[low.Statement, ...], active: Active | None) -> Active | None:
+        """Goes through statements; where control is afterwards, None for nowhere."""
+        for statement in body:
+            if active is None or active.points.is_empty():
+                return None
+            self.now = active
+            match statement:
+                case low.Straight():
+                    self.straight(statement, active)
+                case low.If():
+                    active = self.branch(statement, active)
+                case low.Loop():
+                    active = self.loop(statement, active)
+                case low.Scope():
+                    active = self.scope(statement, active)
+                case low.Leave():
+                    left = self.exits.setdefault(statement.label, Exit())
+                    left.parts.append(active)
+                    left.values.append((self.way_from(statement.label), dict(self.environment)))
+                    return None
+        return active
+
+    def straight(self, block: low.Straight, active: Active) -> None:
+        region = active.region
+        if not self.is_dry:
+            executions = None
+            for (kind, dtype), times in self.operations.of(block).values.items():
+                executions = executions or self.domains.executions(region)
+                self.found_operations.append(OperationCount(kind, dtype, times, executions))
+        for statement in block.statements:
+            if not self.is_dry:
+                self.count(statement, region)
+            match statement:
+                case low.Assign():
+                    value = None if statement.components is not None else self.evaluate(statement.value)
+                    self.environment[statement.register] = value
+                case low.Atomic() if statement.result is not None:
+                    self.environment[statement.result] = None
+
+    def scope(self, scope: low.Scope, active: Active) -> Active | None:
+        self.starts[scope.label] = len(self.path)
+        after = self.run(scope.body, active)
+        left = self.exits.pop(scope.label, Exit())
+        self.now = active
+        # Who leaves first is asked first: conditions of later ones do not say that earlier ones did not hold.
+        values = None if after is None else self.environment
+        for condition, others in reversed(left.values):
+            values = others if values is None else self.merged(condition, others, values)
+        if values is not None:
+            self.evaluate.environment = values
+        return self.joined(after, left, active)
+
+    def merged(self, condition: Truth | None, then: Environment, otherwise: Environment) -> Environment:
+        registers = dict.fromkeys((*then, *otherwise))
+        return {r: self.evaluate.select(condition, then.get(r), otherwise.get(r)) for r in registers}
+
+    def way_from(self, label: str) -> Truth | None:
+        """Under which condition control came here from the start of a scope; None if that is not known."""
+        text = EVERYWHERE
+        for condition in self.path[self.starts.get(label, 0) :]:
+            if condition is None:
+                return None
+            text = both(text, condition.text)
+        return Truth(text)
+
+    def joined(self, after: Active | None, left: Exit, before: Active) -> Active | None:
+        """Where control is at the end of something that can be left."""
+        if not left.parts:
+            return after
+        if after is None and all(part.dimensions == before.dimensions for part in left.parts):
+            points = left.parts[0].points
+            for part in left.parts[1:]:
+                points = points | part.points
+            if any(part.factor != before.factor for part in left.parts):
+                return before
+            return replace(before, points=points.coalesce())
+        if any(part.factor != before.factor for part in left.parts) or (after and after.factor != before.factor):
+            return before  # parts of a probability come together again
+        points = after.points if after is not None else isl.Set.empty(before.points.space)
+        for part in left.parts:
+            points = points | projected_on(part.points, before.dimensions)
+        return replace(before, points=points.coalesce())
+
+    @contextmanager
+    def dry(self) -> Iterator[None]:
+        """Goes through statements only to see what they do to registers and where they leave to."""
+        state = self.is_dry, self.exits, self.now, dict(self.environment), dict(self.bounds)
+        self.is_dry, self.exits = True, {}
+        yield
+        self.is_dry, self.exits, self.now, environment, bounds = state
+        self.evaluate.environment = environment
+        self.bounds.clear()
+        self.bounds.update(bounds)
+
+    # --- branches
+
+    def branch(self, branch: low.If, active: Active) -> Active | None:
+        condition = self.environment.get(branch.condition)
+        holds = self.decided(condition, active)
+        kind = "choice" if branch.is_choice else "if"
+        if holds is not None:
+            then_active, other_active = active.within(holds), active.within(holds.complement())
+            self.affine_branch(kind, branch, active, then_active)
+        elif not self.matters(branch):
+            self.branch_of_data(kind, branch, active, self.known_probability(branch))
+            return self.unimportant(branch, active)
+        else:
+            probability = self.probability(branch)
+            self.branch_of_data(kind, branch, active, probability)
+            then_active = replace(active, factor=active.factor * probability)
+            other_active = replace(active, factor=active.factor * (1 - probability))
+        before = dict(self.environment)
+        way = condition if isinstance(condition, Truth) and holds is not None else None
+        self.path.append(way)
+        then_after = self.run(branch.then, then_active)
+        then_environment = self.environment
+        self.evaluate.environment = dict(before)
+        self.path[-1] = None if way is None else Truth(f"not ({way.text})")
+        other_after = self.run(branch.otherwise, other_active)
+        self.path.pop()
+        self.now = active
+        if then_after is None or other_after is None:
+            if other_after is None:
+                self.evaluate.environment = then_environment
+            return then_after or other_after
+        changed = [r for r, v in then_environment.items() if self.environment.get(r, before.get(r)) != v]
+        for register in {*changed, *(r for r in self.environment if r not in then_environment)}:
+            then, otherwise = then_environment.get(register), self.environment.get(register)
+            self.environment[register] = self.evaluate.select(condition, then, otherwise)
+        if holds is None:
+            return active
+        if then_after is then_active and other_after is other_active:
+            return active
+        if then_after.dimensions != other_after.dimensions or then_after.factor != other_after.factor:
+            return active
+        return replace(active, points=(then_after.points | other_after.points).coalesce())
+
+    def matters(self, branch: low.If) -> bool:
+        """Whether a branch does anything that is counted, or decides where control goes."""
+        for statement in (*branch.then, *branch.otherwise):
+            if not isinstance(statement, low.Straight):
+                return True
+            for inner in statement.statements:
+                if not isinstance(inner, low.Assign) or any(
+                    isinstance(part, low.Load) for part in low.walk(inner.value)
+                ):
+                    return True
+            if self.operations.of(statement).values:
+                return True
+        return False
+
+    def unimportant(self, branch: low.If, active: Active) -> Active:
+        for block in (*low.straights(branch.then), *low.straights(branch.otherwise)):
+            for statement in block.statements:
+                if isinstance(statement, low.Assign):
+                    self.environment[statement.register] = None
+        return active
+
+    def affine_branch(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Active) -> None:
+        """Counts a branch of which it is known where its condition holds."""
+        if self.is_dry or met.points.is_empty():
+            return
+        self.found_branches.append(self.domains.branch(kind, str(branch.place), met.region, taken.region))
+
+    def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: Active, probability: Fraction | None) -> None:
+        """Counts a branch of which only statistics say how often its condition holds."""
+        if self.is_dry:
+            return
+        self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, probability))
+
+    def known_probability(self, branch: low.If) -> Fraction | None:
+        """What statistics say of a condition."""
+        key = f"if_{branch.place.line}"
+        if key in self.statistics:
+            self.used_statistics.add(key)
+            probability = statistic(self.statistics[key], key)
+            if probability > 1:
+                raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
+            return probability
+        return self.observed.get(branch.number)
+
+    def probability(self, branch: low.If) -> Fraction:
+        known = self.known_probability(branch)
+        if known is not None:
+            return known
+        if self.is_dry:
+            return Fraction(1, 2)
+        key = f"if_{branch.place.line}"
+        what = "&&, || or ?:" if branch.is_choice else "if or case"
+        raise CountingError(
+            f"the {what} at {branch.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give its "
+            f"probability as statistics={{{key!r}: …}}, or emulate the kernel"
+        )
+
+    # --- sets
+
+    def set_of(self, text: str, active: Active) -> Any:
+        """The points of a space at which a condition holds."""
+        sizes = ", ".join(sorted(self.domains.sizes))
+        found = isl.Set(f"[{sizes}] -> {{ [{', '.join(active.dimensions)}] : {text} }}")
+        return found.align_params(self.domains.space)
+
+    def decided(self, condition: Value, active: Active) -> Any:
+        """Where a condition holds; None if that depends on data, or on a loop whose turns are a statistic."""
+        if not isinstance(condition, Truth):
+            return None
+        try:
+            return self.set_of(condition.text, active)
+        except isl.Error:  # a name that is no coordinate here
+            return None
+
+    def is_never(self, text: str) -> bool:
+        """Whether a condition holds nowhere where control is."""
+        if self.now is None:
+            return False
+        try:
+            return bool((self.now.points & self.set_of(text, self.now)).is_empty())
+        except isl.Error:  # a name that is not known here
+            return self.is_dry
