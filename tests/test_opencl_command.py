@@ -50,6 +50,16 @@ def test_a_file_is_counted_as_json(source: str, capsys: pytest.CaptureFixture[st
     assert [store["count"]["workitem"]["at"] for store in stores] == [[16.0]]
 
 
+def test_what_has_no_counts_for_all_sizes_is_counted_at_each(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(source).write_text("__kernel void f(__global float *a, int n) { for (int k = n; k > 1; k /= 2) a[k] = 1; }")
+    given = ["count", source, "--global", "8", "--local", "8", "--arg", "a=n + 1"]
+    assert main([*given, "--at", "n=64,1024"]) == 0
+    stores = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a[k]")]
+    assert len(stores) == 6 + 10
+    assert main(given) == 2
+    assert "tiles.cl:1:44: the loop" not in capsys.readouterr().out
+
+
 def test_a_file_is_emulated(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "a.npy", np.linspace(0, 1.8, 64, dtype=np.float32))
     given = [*LAUNCH, "--arg", "n=64", "--arg", "by=0.5"]

@@ -20,7 +20,7 @@ from perfmodel.counting.counts import (
     Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
-from perfmodel.errors import KernelError
+from perfmodel.errors import CountingError, KernelError
 from perfmodel.opencl_program import OpenCLProgram
 from perfmodel.report.tables import grid
 from perfmodel.resources import estimate
@@ -170,7 +170,14 @@ def count_tables(
         for point in points:
             siblings[0].bind(point)
         distinct = [dict(items) for items in dict.fromkeys(tuple(point.items()) for point in points)]
-        tables.append(_Tabulator(program.sizes, distinct).table(siblings[0], program.counts_for(subgroup_size)))
+        try:
+            tables.append(_Tabulator(program.sizes, distinct).table(siblings[0], program.counts_for(subgroup_size)))
+        except CountingError:
+            if not distinct:
+                raise
+            for point in distinct:  # there may be counts for numbers
+                counts = program.counts_for(subgroup_size, point)
+                tables.append(_Tabulator(program.sizes, [point]).table(siblings[0], counts))
     return tables
 
 
