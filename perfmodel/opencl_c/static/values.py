@@ -50,6 +50,9 @@ Value: TypeAlias = Pieces | Truth | PointsTo | None
 MOST = 1 << 62
 """Larger numbers are no sizes, and would not fit into the coefficients of counts."""
 
+MOST_TEXT = 10_000
+"""Characters of a value's conditions: those of turns of a loop that all depend on the turns before can double."""
+
 Environment: TypeAlias = dict[low.Register, Value]
 
 
@@ -72,6 +75,9 @@ class Evaluator:
         self.environment: Environment = {}
 
     def __call__(self, expression: low.Expression) -> Value:
+        return _short(self._value(expression))
+
+    def _value(self, expression: low.Expression) -> Value:
         match expression:
             case low.Constant():
                 return self._constant(expression)
@@ -277,6 +283,9 @@ class Evaluator:
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """One of two values; also of what the two ways to here made of a variable."""
+        return _short(self._selected(condition, then, otherwise))
+
+    def _selected(self, condition: Value, then: Value, otherwise: Value) -> Value:
         if then == otherwise:
             return then
         if not isinstance(condition, Truth) or then is None or otherwise is None:
@@ -324,3 +333,17 @@ class Evaluator:
         if text is None:
             return None
         return left if text == EVERYWHERE else right if text == "false" else chosen(text, left, right)
+
+
+def _short(value: Value) -> Value:
+    """The value, unless its conditions are so many that isl would be busy with them for long."""
+    match value:
+        case Truth():
+            length = len(value.text)
+        case Pieces():
+            length = sum(len(condition) for condition, _ in value.pieces)
+        case PointsTo():
+            length = sum(len(condition) for condition, _ in value.offset.pieces)
+        case _:
+            return None
+    return value if length <= MOST_TEXT else None
