@@ -204,7 +204,7 @@ class Watch:
 
 
 def _moved(late: Values, early: Values, times: int) -> Values:
-    return late + (late - early) * late.dtype.type(times)
+    return late + (late - early) * np.int64(times).astype(late.dtype)  # which wraps around, as the turns would
 
 
 def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...]:
