@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import perfmodel
+from perfmodel.command_options import CommandParser, condition_options, recipe_options, source_options, tag_options
 from perfmodel.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
-ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
-TAG_HELP = "generator names and name:value filters; FILE.py:NAME of a kernel of your own, and size:value; or FILE.cl"
 
 
 _python_shows_warning = warnings.showwarning
@@ -67,33 +66,10 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
     print(f"perfmodel: warning: {message}", file=sys.stderr)
 
 
-class _CommandParser(argparse.ArgumentParser):
-    """Options may stand between tags; a command that `runs_scripts` leaves a script's own arguments to it."""
-
-    _is_inside = False
-    runs_scripts = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._is_inside:
-            return super().parse_known_args(args, namespace)
-        if self.runs_scripts:
-            from perfmodel.interception.script import split
-
-            ours, scripts = split(args)
-            found, unknown = super().parse_known_args(ours, namespace)
-            found.arguments = scripts
-            return found, unknown
-        self._is_inside = True
-        try:
-            return self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._is_inside = False
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="perfmodel", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"perfmodel {perfmodel.__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_CommandParser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=CommandParser)
 
     def command(run: Callable[[Any], None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary + ".", epilog=f"example: {example}")
@@ -108,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "list generators and tags, or the kernels that tags select",
         "perfmodel kernels matmul_sq n:512",
     )
-    _tags(added, "*")
+    tag_options(added, "*")
     added.add_argument("--json", action="store_true", help="print one JSON document instead")
     added.add_argument("--device", help="for which sizes given as auto are chosen (default: the best one)")
     added = command(
@@ -125,20 +101,20 @@ def _parser() -> argparse.ArgumentParser:
         "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
         "perfmodel count my_kernels.py:tiled --at n=256,1024",
     )
-    _tags(added, "+")
+    tag_options(added, "+")
     added.add_argument(
         "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
     )
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     added.add_argument("--json", action="store_true", help="print one JSON document instead")
-    _source_options(added)
+    source_options(added)
     added = command(
         _emulate,
         "emulate",
         "run some work-groups of a kernel in numpy, and show what they do",
         "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
     )
-    _tags(added, "+")
+    tag_options(added, "+")
     added.add_argument("--groups", default="first", metavar="WHICH", help="first, sample or all (default: first)")
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     added.add_argument("--transaction", type=int, default=32, metavar="BYTES", help="of global memory (default: 32)")
@@ -148,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--steps", type=int, metavar="N", help="blocks that may be executed (default: two million)")
     added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
     added.add_argument("--json", action="store_true", help="print one JSON document instead")
-    _source_options(added)
+    source_options(added)
     added = command(
         _calibrate,
         "calibrate",
@@ -157,8 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     added.add_argument("model", help="model string, or @FILE that holds it")
     added.add_argument("--output", default="f_cl_wall_time", help="output feature (default: %(default)s)")
-    _tags(added, "+", "--tags", action="append", required=True)
-    _conditions(added)
+    tag_options(added, "+", "--tags", action="append", required=True)
+    condition_options(added)
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
     added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
     added.add_argument("--free", action="store_true", help="let parameters be negative")
@@ -168,9 +144,9 @@ def _parser() -> argparse.ArgumentParser:
         "measure kernels and search the features for a model of their times",
         "perfmodel suggest --measurements dtype:float32 n:1024 --evaluation matmul n:1536 --out model.txt",
     )
-    _tags(added, "+", "--measurements", action="append", required=True)
-    _tags(added, "+", "--evaluation", action="append", default=[])
-    _conditions(added)
+    tag_options(added, "+", "--measurements", action="append", required=True)
+    tag_options(added, "+", "--evaluation", action="append", default=[])
+    condition_options(added)
     added.add_argument("--out", default="model.txt", help="file to write, for calibrate @FILE (default: %(default)s)")
     added.add_argument("--terms", type=int, default=12, metavar="N", help="at most so many (default: %(default)s)")
     added = command(
@@ -194,8 +170,8 @@ def _parser() -> argparse.ArgumentParser:
     ):
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq tiled_prefetch:* n:1024")
         added.add_argument("calibration", help="file that calibrate or demo wrote")
-        _tags(added, "+")
-        _source_options(added)
+        tag_options(added, "+")
+        source_options(added)
     added = command(
         _reproduce,
         "reproduce",
@@ -203,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
         "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
     )
     added.add_argument("recipe", metavar="NAME", help="a recipe's name; a wrong one lists them")
-    _recipe_options(added, None)
+    recipe_options(added, None)
     added = command(
         _reproduce,
         "demo",
@@ -211,48 +187,8 @@ def _parser() -> argparse.ArgumentParser:
         "perfmodel demo --device gpu",
     )
     added.set_defaults(recipe="demo")
-    _recipe_options(added, "demo-out")
+    recipe_options(added, "demo-out")
     return parser
-
-
-def _tags(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
-    parser.add_argument(name, nargs=count, metavar="TAG", help=TAG_HELP, **options)
-
-
-def _source_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say how a kernel of a ``.cl`` file is launched."""
-    group = parser.add_argument_group("for a FILE.cl")
-    group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
-    group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")
-    group.add_argument("--local", dest="local_size", metavar="N,…", help="work-items of a work-group by axis")
-    group.add_argument(
-        "--arg", action="append", default=[], metavar="NAME=VALUE", help=f"{ARGUMENT_FORMS}; SIZE may be n*n"
-    )
-    group.add_argument(
-        "--option", action="append", default=[], metavar="OPTION", help="for the compiler: --option=-DT=16"
-    )
-    group.add_argument("--include", action="append", default=[], metavar="FOLDER", help="where included files lie")
-    group.add_argument("--assume", default="", metavar="CONDITION", help="what holds for sizes: 'n %% 16 == 0'")
-    group.add_argument(
-        "--statistic", action="append", default=[], metavar="NAME=NUMBER", help="what data decide: loop_7=3.5, if_9=0.5"
-    )
-
-
-def _conditions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
-    parser.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
-    parser.add_argument("--protocol", help="unified, perflex or quick (default: unified)")
-
-
-def _recipe_options(parser: argparse.ArgumentParser, out: str | None) -> None:
-    _conditions(parser)
-    parser.add_argument("--out", default=out, help=f"folder for results (default: {out or 'NAME-out'})")
-    parser.add_argument(
-        "--budget",
-        type=float,
-        metavar="SECONDS",
-        help="measure new kernels for no longer, all families in turn; the next run goes on (default: measure all)",
-    )
 
 
 def _devices(parsed: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.cli import ARGUMENT_FORMS
+from perfmodel.command_options import ARGUMENT_FORMS
 from perfmodel.errors import KernelError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.opencl_c import lowered_kernel
@@ -54,7 +54,7 @@ def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[s
     numbers = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, numbers)
     kernel = Kernel(program, {"generator": name}, None, **scalars)
-    return kernel, _Contents(kernel, arrays)
+    return kernel, _contents(kernel, program, arrays)
 
 
 @dataclass(frozen=True)
@@ -74,29 +74,25 @@ class _GivenArray:
     bounds: tuple[float, ...] = ()
 
 
-class _Contents(dict[str, Any]):
-    """Contents of arrays; how long they are is known once all sizes are."""
-
-    def __init__(self, kernel: Kernel, arrays: Mapping[str, _GivenArray]) -> None:
-        given = {name: array for name, array in arrays.items() if not isinstance(array.content, str) or array.content}
-        if not given or len(kernel.sizes) < len(kernel.program.sizes):
-            super().__init__()
-            return
-        assert isinstance(kernel.program, OpenCLProgram)
-        types = {parameter.name: parameter.type for parameter in kernel.program.lowered.parameters}
-        launched = {argument.name: argument for argument in kernel.launch().arrays()}
-        found: dict[str, Any] = {}
-        for position, (name, array) in enumerate(given.items()):
-            type_ = types[name]
-            assert isinstance(type_, Pointer)
-            length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size
-            if not isinstance(array.content, str):
-                found[name] = array.content
-            elif array.content == "zeros":
-                found[name] = Zeros(length)
-            elif array.bounds:
-                found[name] = Random(length, position, *array.bounds)
-        super().__init__(found)
+def _contents(kernel: Kernel, program: OpenCLProgram, arrays: Mapping[str, _GivenArray]) -> dict[str, Any]:
+    """What arrays hold, of those of which it is said; how long they are is known once all sizes are."""
+    given = {name: array for name, array in arrays.items() if not isinstance(array.content, str) or array.content}
+    if not given or len(kernel.sizes) < len(program.sizes):
+        return {}
+    types = {parameter.name: parameter.type for parameter in program.lowered.parameters}
+    launched = {argument.name: argument for argument in kernel.launch().arrays()}
+    found: dict[str, Any] = {}
+    for position, (name, array) in enumerate(given.items()):
+        type_ = types[name]
+        assert isinstance(type_, Pointer)
+        length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size
+        if not isinstance(array.content, str):
+            found[name] = array.content
+        elif array.content == "zeros":
+            found[name] = Zeros(length)
+        elif array.bounds:
+            found[name] = Random(length, position, *array.bounds)
+    return found
 
 
 def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import perfmodel
 from perfmodel.errors import KernelError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
 from perfmodel.opencl_c.emulation import emulate as emulate_lowered
@@ -24,10 +25,6 @@ from perfmodel.report.tables import grid
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-    from perfmodel.opencl_c.lowered import LoweredKernel
-
-GROUPS = ("first", "sample", "all")
 
 
 def emulate(
@@ -119,7 +116,7 @@ class Profile:
     def __init__(
         self,
         kernel: Kernel,
-        lowered: LoweredKernel,
+        lowered: low.LoweredKernel,
         global_size: tuple[int, ...],
         local_size: tuple[int, ...],
         emulation: Emulation,
@@ -185,12 +182,11 @@ class Profile:
     @cached_property
     def branches(self) -> pd.DataFrame:
         """How often sub-groups met each branch, and how often their work-items went both ways."""
-        places = {s.number: s.place.line for s in _branches(self.lowered.body)}
-        kinds = {s.number: type(s).__name__.lower() for s in _branches(self.lowered.body)}
         rows = []
-        for number, line in sorted(places.items()):
-            met, divergent = self.emulation.branches[:, number].mean(axis=0)
-            rows.append((kinds[number], line, met, divergent, divergent / met if met else 0.0))
+        for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
+            met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
+            kind = type(branch).__name__.lower()
+            rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))
         return _frame(["branch", "line", "subgroups", "divergent", "share"], rows)
 
     @cached_property
@@ -274,16 +270,5 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _branches(body: Sequence[Any]) -> list[Any]:
-    from perfmodel.opencl_c import lowered as low
-
-    found: list[Any] = []
-    for statement in body:
-        match statement:
-            case low.If():
-                found += [statement, *_branches((*statement.then, *statement.otherwise))]
-            case low.Loop():
-                found += [statement, *_branches((*statement.test, *statement.body, *statement.step))]
-            case low.Scope():
-                found += _branches(statement.body)
-    return found
+def _branches(body: tuple[low.Statement, ...]) -> list[low.If | low.Loop]:
+    return [statement for statement in low.statements(body) if isinstance(statement, low.If | low.Loop)]

@@ -179,28 +179,26 @@ def evaluate_all(
     features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
     """Several features, as `evaluate` gives each; counts that they share are evaluated only once."""
-    try:
-        counted = {
-            name: partial(f.values, kernel.program.counts_for(f.subgroup_size))
-            for name, f in features.items()
-            if isinstance(f, CountedFeature)
-        }
-    except CountingError:  # there may be counts for each of the sizes by itself
-        counted = {}
-    if any(np.any(size < 0) for size in bound.values()) or _is_better_alone(kernel, bound):
-        counted = {}
+    found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
+    counted: dict[str, Any] = {}
+    if not any(_is_better_alone(kernel, bound, f.subgroup_size) for f in found.values()):
+        counted = {name: partial(f.values, kernel.program.counts_for(f.subgroup_size)) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
 
 
-def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether sizes are better looked at one by one: where strides are known only for numbers."""
-    first = kernel.at(**{name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)})
+def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:
+    """Whether sizes are better looked at one by one: where counts, or strides, are known only for numbers."""
     try:
-        general = kernel.program.counts_for()
-        return first.counts.unknown_places < general.unknown_places
+        general = kernel.program.counts_for(subgroup_size)
     except CountingError:
+        return True
+    if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
+        return True
+    if not general.unknown_places:
         return False
+    first = kernel.at(**{name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)})
+    return first.counts_for(subgroup_size).unknown_places < general.unknown_places
 
 
 def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

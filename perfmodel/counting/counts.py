@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
@@ -183,7 +184,7 @@ class KernelCounts:
     subgroup_size: int | None
     exact: bool
 
-    @property
+    @cached_property
     def unknown_places(self) -> int:
         """How many accesses and footprints are not known: where data, or sizes that are no numbers, decide on them."""
         accesses = sum(

@@ -316,6 +316,11 @@ class Loop:
     unroll: int | None
     place: Place
 
+    @property
+    def variable(self) -> str:
+        """The name without the number that tells it from other loops."""
+        return self.name.split("__")[0]
+
 
 @dataclass(frozen=True, eq=False)
 class Scope:
@@ -413,18 +418,19 @@ def expressions_of(statement: Assign | Store | Atomic | Barrier) -> tuple[Expres
     return ()
 
 
+def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, in the order of the source; one that has others comes before them."""
+    for statement in body:
+        yield statement
+        match statement:
+            case If():
+                yield from statements((*statement.then, *statement.otherwise))
+            case Loop():
+                yield from statements((*statement.test, *statement.body, *statement.step))
+            case Scope():
+                yield from statements(statement.body)
+
+
 def straights(body: tuple[Statement, ...]) -> Iterator[Straight]:
     """All blocks, in the order of the source."""
-    for statement in body:
-        match statement:
-            case Straight():
-                yield statement
-            case If():
-                yield from straights(statement.then)
-                yield from straights(statement.otherwise)
-            case Loop():
-                yield from straights(statement.test)
-                yield from straights(statement.body)
-                yield from straights(statement.step)
-            case Scope():
-                yield from straights(statement.body)
+    return (statement for statement in statements(body) if isinstance(statement, Straight))

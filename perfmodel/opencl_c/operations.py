@@ -59,6 +59,7 @@ class KernelOperations:
                     self.assigned.setdefault(statement.register, []).append(statement.value)
         self.of_data = self._of_data()
         self.of_values = self._of_values()
+        self._known: dict[int, BlockOperations] = {}
 
     @cached_property
     def blocks(self) -> tuple[low.Straight, ...]:
@@ -115,6 +116,12 @@ class KernelOperations:
         return register.parameter is None and not register.name.startswith("_") and self.counts(register)
 
     def of(self, block: low.Straight) -> BlockOperations:
+        """What one execution of a block does; loops that are gone through turn by turn ask again and again."""
+        if block.number not in self._known:
+            self._known[block.number] = self._counted(block)
+        return self._known[block.number]
+
+    def _counted(self, block: low.Straight) -> BlockOperations:
         values, indices = Operations(), Operations()
         for statement in block.statements:
             match statement:
@@ -262,15 +269,9 @@ def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
 
 def _steps(body: tuple[low.Statement, ...]) -> Iterator[low.Straight]:
     """The blocks that loops end their turns with."""
-    for statement in body:
-        match statement:
-            case low.If():
-                yield from _steps((*statement.then, *statement.otherwise))
-            case low.Loop():
-                yield from low.straights(statement.step)
-                yield from _steps((*statement.test, *statement.body))
-            case low.Scope():
-                yield from _steps(statement.body)
+    for statement in low.statements(body):
+        if isinstance(statement, low.Loop):
+            yield from low.straights(statement.step)
 
 
 def _is_number(type_: object) -> bool:

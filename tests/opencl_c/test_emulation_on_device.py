@@ -14,6 +14,7 @@ from perfmodel.opencl_c.emulation import Argument, LocalBytes, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 from tests.opencl_c.kernel_files import Launch, launches
+from tests.opencl_c.tally import argument
 
 DIFFERENT = {
     "integer_functions": "the CPU device's mad_sat of uint4 wraps around where it should saturate",
@@ -21,36 +22,20 @@ DIFFERENT = {
 """Kernels for which a device may rightly or wrongly give something else."""
 
 
-def value(given: dict[str, Any], random: np.random.Generator) -> Argument:
-    if "local_bytes" in given:
-        return LocalBytes(given["local_bytes"])
-    if "struct" in given:
-        return np.array(given["bytes"], np.uint8)
-    if "scalar" in given:
-        return np.array(given["value"], given["scalar"])[()]
-    dtype, size = np.dtype(given["array"]), given["size"]
-    first, last = given.get("range", (0, 10) if dtype.kind != "f" else (0, 1))
-    if dtype.kind == "f":
-        numbers: NDArray[Any] = (random.random(size) * (last - first) + first).astype(dtype)
-    else:
-        numbers = random.integers(first, last, size, endpoint=True, dtype=dtype)
-    return numbers
-
-
 def on_device(device: Device, launch: Launch, arguments: dict[str, Argument]) -> dict[str, NDArray[Any]]:
     context, queue = device.context(), device.queue()
     options = [*launch.options, *(f"-I{folder}" for folder in launch.folders), "-cl-opt-disable"]
     kernel = cl.Kernel(cl.Program(context, launch.source).build(options), launch.kernel)
     buffers: dict[str, cl.Buffer] = {}
-    for position, (name, argument) in enumerate(arguments.items()):
-        if isinstance(argument, LocalBytes):
-            kernel.set_arg(position, cl.LocalMemory(argument.size))
+    for position, (name, given) in enumerate(arguments.items()):
+        if isinstance(given, LocalBytes):
+            kernel.set_arg(position, cl.LocalMemory(given.size))
         elif "array" in launch.arguments[position]:
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-            buffers[name] = cl.Buffer(context, flags, hostbuf=argument)
+            buffers[name] = cl.Buffer(context, flags, hostbuf=given)
             kernel.set_arg(position, buffers[name])
         else:
-            kernel.set_arg(position, argument)
+            kernel.set_arg(position, given)
     cl.enqueue_nd_range_kernel(queue, kernel, launch.global_size, launch.local_size)
     results = {}
     for name, buffer in buffers.items():
@@ -67,7 +52,7 @@ def test_a_kernel_does_what_it_does_on_a_device(launch: Launch, cpu: Device) -> 
     if launch.kernel in DIFFERENT:
         pytest.xfail(DIFFERENT[launch.kernel])
     random = np.random.default_rng(0)
-    arguments = {given["name"]: value(given, random) for given in launch.arguments}
+    arguments = {given["name"]: argument(given, random) for given in launch.arguments}
     unit = read(launch.source, launch.options, launch.folders)
     found = emulate(lower(unit, launch.kernel), launch.global_size, launch.local_size, arguments, groups="all")
     for name, expected in on_device(cpu, launch, arguments).items():

@@ -193,22 +193,10 @@ class Emulator:
     def _turned(self, steps: int, number: int) -> None:
         """What a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
         if steps < 0:
-            loop = next(loop for loop in _loops(self.kernel.body) if loop.number == number)
+            loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+            loop = next(loop for loop in loops if loop.number == number)
             raise EmulationError(
                 f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
                 f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
             )
         self.races.shorten()
-
-
-def _loops(body: tuple[low.Statement, ...]) -> list[low.Loop]:
-    found: list[low.Loop] = []
-    for statement in body:
-        match statement:
-            case low.If():
-                found += _loops(statement.then) + _loops(statement.otherwise)
-            case low.Loop():
-                found += [statement, *_loops(statement.test), *_loops(statement.body), *_loops(statement.step)]
-            case low.Scope():
-                found += _loops(statement.body)
-    return found

@@ -160,16 +160,9 @@ def _depends(expression: low.Expression, on: set[low.Register]) -> bool:
 
 
 def _conditions(body: tuple[low.Statement, ...]) -> Iterator[low.Register]:
-    for statement in body:
-        match statement:
-            case low.If():
-                yield statement.condition
-                yield from _conditions((*statement.then, *statement.otherwise))
-            case low.Loop():
-                yield statement.condition
-                yield from _conditions((*statement.test, *statement.body, *statement.step))
-            case low.Scope():
-                yield from _conditions(statement.body)
+    for statement in low.statements(body):
+        if isinstance(statement, low.If | low.Loop):
+            yield statement.condition
 
 
 def _whole_expressions(loop: low.Loop) -> Iterator[low.Expression]:

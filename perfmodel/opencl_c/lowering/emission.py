@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -141,23 +141,8 @@ class Emission:
         body = self.nested(fill)
         if body and isinstance(body[-1], low.Leave) and body[-1].label == label:
             body = body[:-1]
-            if not any(leaves_for(body, label)):
+            if not any(isinstance(inner, low.Leave) and inner.label == label for inner in low.statements(body)):
                 return body
         elif label not in self.left:
             return body
         return (low.Scope(label, body),)
-
-
-def leaves_for(body: tuple[low.Statement, ...], label: str) -> Iterator[bool]:
-    for statement in body:
-        match statement:
-            case low.Leave():
-                yield statement.label == label
-            case low.If():
-                yield from leaves_for(statement.then, label)
-                yield from leaves_for(statement.otherwise, label)
-            case low.Loop():
-                for part in (statement.test, statement.body, statement.step):
-                    yield from leaves_for(part, label)
-            case low.Scope():
-                yield from leaves_for(statement.body, label)

@@ -31,36 +31,10 @@ def last_value(body: tuple[low.Statement, ...], register: low.Register) -> low.E
 
 def is_left(body: tuple[low.Statement, ...], wanted: Callable[[str], bool]) -> bool:
     """Whether anything in there leaves for a label like this."""
-    for statement in body:
-        match statement:
-            case low.Leave():
-                if wanted(statement.label):
-                    return True
-            case low.If():
-                if is_left((*statement.then, *statement.otherwise), wanted):
-                    return True
-            case low.Loop():
-                if is_left((*statement.test, *statement.body, *statement.step), wanted):
-                    return True
-            case low.Scope():
-                if is_left(statement.body, wanted):
-                    return True
-    return False
+    return any(isinstance(statement, low.Leave) and wanted(statement.label) for statement in low.statements(body))
 
 
 def is_inside(loop: low.Loop, label: str) -> bool:
     """Whether a label belongs to something within a loop's body."""
-    return label in labels_in((*loop.test, *loop.body, *loop.step))
-
-
-def labels_in(body: tuple[low.Statement, ...]) -> set[str]:
-    found: set[str] = set()
-    for statement in body:
-        match statement:
-            case low.If():
-                found |= labels_in((*statement.then, *statement.otherwise))
-            case low.Loop():
-                found |= {statement.label} | labels_in((*statement.test, *statement.body, *statement.step))
-            case low.Scope():
-                found |= {statement.label} | labels_in(statement.body)
-    return found
+    inside = low.statements((*loop.test, *loop.body, *loop.step))
+    return any(isinstance(statement, low.Loop | low.Scope) and statement.label == label for statement in inside)

@@ -72,7 +72,7 @@ class Loops(Walk):
         most = constant_maximum(domain.points, own)
         self.bounds[own] = (0, most)
         self.count_loop(loop, active, domain, heads, is_loop=most != 0)
-        exit_values = self.exit_values(loop, entry, steps, heads, active)
+        exit_values = self.exit_values(loop, entry, steps, heads)
         for register in assigned:
             self.environment[register] = exit_values.get(register)
         return self.after_loop(loop, active)
@@ -144,7 +144,7 @@ class Loops(Walk):
                     return None
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
-                    f"turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
+                    f"turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
         own = self.loop_name(loop)
         points = domain.points
@@ -197,7 +197,6 @@ class Loops(Walk):
         entry: Environment,
         steps: Mapping[low.Register, Polynomial],
         heads: Environment,
-        active: Active,
     ) -> Environment:
         """What registers are after a loop that ends by one comparison."""
         if is_left(loop.body, lambda label: not is_inside(loop, label)) or loop.is_do:
@@ -264,14 +263,12 @@ class Loops(Walk):
                     return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
             after = self.run(loop.body, after)
             if after is None:
-                return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
+                return (self.joined(None, self.exits.pop(loop.label, Exit()), active),)
             after = self.run(loop.step, after)
         return None
 
     def statistic_of(self, loop: low.Loop) -> str | None:
-        return next(
-            (key for key in (loop.name.split("__")[0], f"loop_{loop.place.line}") if key in self.statistics), None
-        )
+        return next((key for key in (loop.variable, f"loop_{loop.place.line}") if key in self.statistics), None)
 
     def by_statistics(self, loop: low.Loop, active: Active, assigned: list[low.Register]) -> Active:
         key = self.statistic_of(loop)
@@ -281,7 +278,7 @@ class Loops(Walk):
             if not self.is_dry:
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
-                    f"its expected turns as statistics={{{loop.name.split('__')[0]!r}: …}}, or emulate the kernel"
+                    f"its expected turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
             turns = Fraction(1)
         else:

@@ -165,13 +165,6 @@ class Walk(ABC):
         """Where control is at the end of something that can be left."""
         if not left.parts:
             return after
-        if after is None and all(part.dimensions == before.dimensions for part in left.parts):
-            points = left.parts[0].points
-            for part in left.parts[1:]:
-                points = points | part.points
-            if any(part.factor != before.factor for part in left.parts):
-                return before
-            return replace(before, points=points.coalesce())
         if any(part.factor != before.factor for part in left.parts) or (after and after.factor != before.factor):
             return before  # parts of a probability come together again
         points = after.points if after is not None else isl.Set.empty(before.points.space)
