@@ -9,7 +9,7 @@ from perfmodel import registry
 from perfmodel.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.kernel_generator import KernelGenerator, check_generator
-from perfmodel.tags import LSIZES, WORK_REMOVED
+from perfmodel.tags import COMMON, LSIZES
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -122,7 +122,7 @@ class KernelCollection:
 
 
 def _tag_names(generator: KernelGenerator) -> set[str]:
-    names = {*(tag.name for tag in generator.tags), WORK_REMOVED.name}
+    names = {tag.name for tag in (*generator.tags, *COMMON)}
     return names | {LSIZES} if any(name.startswith("lsize_") for name in names) else names
 
 

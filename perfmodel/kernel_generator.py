@@ -12,7 +12,7 @@ from perfmodel.device.buffers import random_values
 from perfmodel.errors import GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.kernel import Kernel
 from perfmodel.size_series import SizeSeries, parse_size
-from perfmodel.tags import GROUPS_FIT, LSIZES, RESERVED, WORK_REMOVED, Tag, work_groups
+from perfmodel.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRANSFERS, WORK_REMOVED, Tag, work_groups
 from perfmodel.work_removal import isolate_accesses
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ class KernelGenerator(ABC):
         result = []
         for variant in self._variants(filters):
             found = self._sizes(variant, filters, device)
-            bases = self._programs(variant, WORK_REMOVED.select(filters.get(WORK_REMOVED.name))) if found else []
+            bases = self._programs(variant, filters) if found else []
             result += [base.at(**self._arguments(variant, sizes)) for base in bases for sizes in found]
         return result
 
     def check_values(self, filters: Mapping[str, str]) -> None:
         """Raises TagError for the first value asked for that is none of this family's."""
         self._choices(filters)
-        for tag in (*self.tags, WORK_REMOVED):
+        for tag in (*self.tags, *COMMON):
             tag.select(filters.get(tag.name))
 
     def why_none(self, filters: Mapping[str, str], device: Device | str | None = None) -> str:
@@ -172,11 +172,14 @@ class KernelGenerator(ABC):
                 )
         return {name: multiple for name, multiple in found.items() if multiple > 1}
 
-    def _programs(self, variant: Mapping[str, str], work_removed: Sequence[str]) -> list[Kernel]:
-        """The variant's kernel, and those of its single accesses, with sizes still open."""
+    def _programs(self, variant: Mapping[str, str], filters: Mapping[str, str]) -> list[Kernel]:
+        """The variant's kernel, and those of its single accesses, with sizes still open; with and without transfers."""
         base = self._base(variant)
+        work_removed, transfers = (tag.select(filters.get(tag.name)) for tag in (WORK_REMOVED, TRANSFERS))
         whole = [base] if "False" in work_removed else []
-        return [*whole, *(isolate_accesses(base) if "True" in work_removed else [])]
+        found = [*whole, *(isolate_accesses(base) if "True" in work_removed else [])]
+        moved = [kernel.with_transfers() for kernel in found] if "True" in transfers else []
+        return [*(found if "False" in transfers else []), *moved]
 
     def _base(self, variant: Mapping[str, str]) -> Kernel:
         program = self._called("program", variant)

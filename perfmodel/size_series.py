@@ -1,4 +1,4 @@
-"""Sizes as a tag filter asks for them: numbers, powers of two, series of powers, or chosen for the device."""
+"""Sizes as a tag filter asks for them: numbers, ranges, powers of two, series of powers, or chosen for the device."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ MOST_DIGITS = 19
 # As published (2016, section 4.1): 2^(p+t) or 2^(p+2t), p chosen for each device. After a second colon: how many t.
 SERIES = re.compile(r"2\^\((?P<start>p|\d{1,2})\+(?P<step>\d?)\*?t\)(?::(?P<cases>\d{1,2}))?")
 POWER = re.compile(r"2\^(\d{1,2})")
+RANGE = re.compile(rf"(\d{{1,{MOST_DIGITS - 1}}})\.\.(\d{{1,{MOST_DIGITS - 1}}})")
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,9 @@ def parse_size(text: str, step: int, cases: int) -> int | SizeSeries | None:
     )
     last = (found.start or 0) + found.step * (found.cases - 1)
     return found if found.cases and found.step and last < 63 else None
+
+
+def parse_range(text: str) -> range | None:
+    """The whole numbers of ``1..1000``, both ends with it; None for what is no range."""
+    found = RANGE.fullmatch(text)
+    return range(int(found[1]), int(found[2]) + 1) if found else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfmodel.errors import TagError, nearest
-from perfmodel.size_series import parse_size
+from perfmodel.size_series import parse_range, parse_size
 
 # Sets of work-groups (2016, section 4.1), for `lsizes`.
 WORK_GROUP_SETS = {
@@ -18,6 +18,9 @@ WORK_GROUP_SETS = {
     "2-D_Med": ((16, 12), (16, 16), (32, 16)),
     "2-D_Large": ((16, 16), (24, 16), (32, 16)),
 }
+MOST_OF_RANGE = 100_000
+"""Numbers that a filter may ask for by one range."""
+
 LSIZES = "lsizes"
 """The tag for whole work-groups: ``lsizes:16x12,32x16`` or ``lsizes:2-D_Med``, instead of ``lsize_0`` …"""
 
@@ -47,7 +50,7 @@ class Tag:
     others: str = "other whole numbers"
 
     def select(self, asked: str | None) -> tuple[str, ...]:
-        """The values that a filter's ``a,b`` or ``*`` selects.
+        """The values that a filter's ``a,b``, ``first..last`` or ``*`` selects.
 
         Raises:
             TagError: for a value that the tag does not have.
@@ -56,7 +59,8 @@ class Tag:
             return self.default
         if asked == "*":
             return self.values
-        chosen = tuple(dict.fromkeys(value.strip() for value in asked.split(",")))
+        parts = (value.strip() for value in asked.split(","))
+        chosen = tuple(dict.fromkeys(value for part in parts for value in self._spread(part)))
         for value in chosen:
             if value not in self.values and not (self.is_open and self._opens(value)):
                 others = f", 2^10, 2^(7+t), auto and {self.others}" if self.is_size else f" and {self.others}"
@@ -65,6 +69,18 @@ class Tag:
                     f"{', '.join(self.values)}{others if self.is_open else ''})"
                 )
         return tuple(str(int(v)) if v.isdecimal() else v for v in chosen)
+
+    def _spread(self, part: str) -> Sequence[str]:
+        """The numbers of a range where the tag is open, else the part itself."""
+        found = parse_range(part) if self.is_open else None
+        if found is None:
+            return [part]
+        if not 0 < len(found) <= MOST_OF_RANGE:
+            raise TagError(
+                f"range {part!r} of tag {self.name!r} has {len(found) or 'no'} numbers; give 1 to {MOST_OF_RANGE}, "
+                "the smaller end first"
+            )
+        return [str(value) for value in found]
 
     def _opens(self, value: str) -> bool:
         if self.pattern and re.fullmatch(self.pattern, value):
@@ -112,7 +128,13 @@ WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by
 """The tag that every family has beside its own: see `isolate_accesses`."""
 
 
-RESERVED = (WORK_REMOVED.name, LSIZES, "generator", "kept")
+TRANSFERS = choice(
+    "transfers", "the copies of inputs to the device and outputs from it are part of the launch", "False", "True"
+)
+"""Likewise: see `Kernel.with_transfers`."""
+
+COMMON = (WORK_REMOVED, TRANSFERS)
+RESERVED = (*(tag.name for tag in COMMON), LSIZES, "generator", "kept")
 """What kernels and filters have beside a family's own tags."""
 
 

@@ -65,7 +65,7 @@ def test_families_without_the_values_asked_for_are_left_out(collection: pm.Kerne
     def names(*tags: str) -> set[str]:
         return {kernel.name for kernel in collection.generate_kernels(list(tags))}
 
-    assert names("dtype:int32", "m:16", "n:256") == {"throughput"}
+    assert names("dtype:int32", "op:madd", "m:16", "n:256") == {"throughput", "straight_operations"}
     assert names("lsizes:16x12", "fetch:*", "n:96") == {"convolution", "finite_difference", "pairwise"}
     accesses = names("work_removed:True", "n:512", "dtype:float32")
     assert {"matmul_sq", "vector_add"} <= accesses

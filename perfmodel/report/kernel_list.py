@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import LSIZES, WORK_GROUP_SETS, WORK_REMOVED, Tag
+from perfmodel.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
@@ -32,7 +32,7 @@ def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | N
     ]
     data: dict[str, Any] = {
         "generators": listed,
-        "common_tags": [asdict(WORK_REMOVED)],
+        "common_tags": [asdict(tag) for tag in COMMON],
         "work_group_sets": {name: ["x".join(map(str, g)) for g in groups] for name, groups in WORK_GROUP_SETS.items()},
     }
     if kernels is not None:
@@ -55,7 +55,7 @@ def as_text(generators: Iterable[KernelGenerator]) -> str:
         lines += [f"    {_described(tag)}" for tag in generator.tags]
         lines += [f"    none with {generator.limits}"] if generator.limits else []
     lines.append("every family:")
-    lines.append(f"    {_described(WORK_REMOVED)}")
+    lines += [f"    {_described(tag)}" for tag in COMMON]
     lines.append(f"    {LSIZES}: instead of lsize_0 …, whole work-groups: 256, 16x12, {', '.join(WORK_GROUP_SETS)}")
     lines.append(
         "    a size: numbers, 2^10, 2^(7+t) for 2^7 … 2^10, 2^(7+2t):3 for 2^7, 2^9, 2^11, auto for the device"
