@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from perfmodel.counting.counts import Footprint, KernelCounts
+from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
+from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
+from perfmodel.features.transactions import blocks
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
@@ -22,7 +24,9 @@ class FootprintFeature(CountedFeature):
 
     With ``granularity:workgroup``, what each work-group touches is summed over them: bytes that come from beyond a
     work-group's own cache. With ``block:64``, memory comes in blocks of 64 bytes, and gaps between the elements of an
-    array, as strides leave them, are paid for up to that size; of accesses that are not affine each counts a block.
+    array, as strides leave them, are paid for up to that size; of accesses that are not affine,
+    each counts the blocks that a work-group touches at once. With ``beyond:65536``, only arrays count of which the
+    launch touches more bytes: less is kept by caches that work-groups share one after the other.
     """
 
     unit = "byte"
@@ -35,8 +39,10 @@ class FootprintFeature(CountedFeature):
         variable: str | None,
         by_group: bool = False,
         block: int | None = None,
+        beyond: float = 0.0,
     ) -> None:
         super().__init__(name)
+        self.beyond = beyond
         self.dtype, self.direction, self.variable = dtype, direction, variable
         self.by_group, self.block = by_group, block
 
@@ -44,26 +50,42 @@ class FootprintFeature(CountedFeature):
         total = np.asarray(0.0)
         for footprint in counts.footprints:
             if self.selects(footprint):
-                total = total + self.bytes_of(footprint, counts, sizes)
+                found = self.bytes_of(footprint, counts, sizes, self.by_group)
+                if self.beyond:
+                    found = np.where(self.bytes_of(footprint, counts, sizes, False) > self.beyond, found, 0.0)
+                total = total + found
         return total
 
-    def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
-        elements = footprint.by_group if self.by_group else footprint.elements
+    def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, by_group: bool) -> Floats:
+        elements = footprint.by_group if by_group else footprint.elements
         item = np.dtype(footprint.dtype).itemsize
         if elements is not None:
             moved: Floats = elements(sizes) * item / self.used(footprint, counts, sizes, item)
             return moved
-        if self.block is None:
+        block = self.block
+        if block is None:
             raise FeatureError(
                 f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
                 "not all affine; choose others by var:…, or say block:…"
             )
         own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
-        chosen = [a for a in own if self.direction in ("any", a.direction)]
-        made = sum((np.asarray(a.executions.workitem(sizes)) for a in chosen), np.asarray(0.0))
+        made: Floats = np.asarray(0.0)
+        for access in own:
+            if self.direction in ("any", access.direction):
+                of_groups = self.of_groups(access, counts, sizes, block)
+                most = np.inf if by_group or access.reach is None else access.reach
+                made = made + np.minimum(of_groups, most)
         # Where an access goes to is not known, but not further than its array.
-        most = np.inf if footprint.size is None else footprint.size(sizes) * item
-        return np.minimum(made * max(self.block, item), most * (counts.work_groups(sizes) if self.by_group else 1))
+        whole = np.inf if footprint.size is None else footprint.size(sizes) * item
+        bounded: Floats = np.minimum(made, whole * (counts.work_groups(sizes) if by_group else 1))
+        return bounded
+
+    def of_groups(self, access: AccessCount, counts: KernelCounts, sizes: Sizes, block: int) -> Floats:
+        """Bytes of the blocks that each work-group touches by one access, its executions apart from each other."""
+        of_one = of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
+        items: Floats = np.asarray(access.executions.workitem(sizes))
+        moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one)
+        return moved
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
         """The part of what is moved that is used: all, or by strides down to one element of a block."""
@@ -109,6 +131,7 @@ class FootprintFamily(FeatureFamily):
             found.get("variable"),
             "granularity" in found,
             int(found["block"]) if "block" in found else None,
+            float(found.get("beyond", 0)),
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
@@ -118,8 +141,16 @@ class FootprintFamily(FeatureFamily):
             return "granularity", word.condition
         if word.key == "block" and word.condition and re.fullmatch(r"[1-9]\d{0,3}", word.condition, re.ASCII):
             return "block", word.condition
+        if word.key == "beyond" and word.condition and re.fullmatch(r"[1-9]\d{0,11}", word.condition, re.ASCII):
+            return "beyond", word.condition
         for role, known in ROLES.items():
             if word.condition is None and word.key in known:
                 return role, word.key
-        known_words = (*(k for known in ROLES.values() for k in known), "var", "granularity:workgroup", "block:64")
+        known_words = (
+            *(k for known in ROLES.values() for k in known),
+            "var",
+            "granularity:workgroup",
+            "block:64",
+            "beyond:65536",
+        )
         raise unknown_word(name, word, known_words)

@@ -18,7 +18,7 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
-ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare", "bitwise", "shift")
+ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare", "bitwise", "shift", "convert")
 SPECIAL_FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
     *("conj", "imag", "isfinite", "isinf", "isnan", "real"),
@@ -33,6 +33,7 @@ class OperationFeature(CountedFeature):
 
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
+    ``index`` counts arithmetic of addresses, loops and conditions instead, of kernels that are counted as compiled.
     ``carried`` counts only operations on an instruction's own result of a loop's turn before, which wait for each
     other; of several such instructions in one loop body, which don't, those of the one that has most.
     """
@@ -47,6 +48,7 @@ class OperationFeature(CountedFeature):
         contract: bool,
         granularity: Granularity,
         carried: bool,
+        index: bool,
     ) -> None:
         super().__init__(name)
         self.granularity = granularity
@@ -55,12 +57,19 @@ class OperationFeature(CountedFeature):
         self.kind = kind
         self.contract = contract
         self.carried = carried
+        self.index = self.of_compiled = index
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         if self.carried:
             return self.of_chains(counts, sizes)
         total = np.asarray(0.0)
-        for operation in counts.operations:
+        operations = counts.index_operations if self.index else counts.operations
+        if operations is None:
+            raise FeatureError(
+                f"feature {self.name!r} is of index arithmetic, which only kernels have that are counted as compiled; "
+                "give kernel.as_compiled()"
+            )
+        for operation in operations:
             if weight := self.weight(operation.kind, operation.dtype, operation.per_execution):
                 total = total + weight * self.granularity.executions(operation.executions, self.name)(sizes)
         return total
@@ -88,7 +97,7 @@ class OperationFeature(CountedFeature):
 
 class OperationFamily(FeatureFamily):
     prefix = ("op",)
-    summary = "arithmetic operations, by type and kind (index arithmetic is not counted)"
+    summary = "arithmetic operations, by type and kind (index arithmetic is counted only by the word index)"
     examples = ("f_op_float32_madd", "f_op_float64_special", "f_op_float32_mul_contract:off", "f_op_float32_carried")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
@@ -115,7 +124,9 @@ class OperationFamily(FeatureFamily):
             raise FeatureError(
                 f"carried operations of {name.text!r} are contracted; leave contract out", found["contract"].offset
             )
-        return OperationFeature(name, dtype, kind, contract, granularity, "carried" in found)
+        if "carried" in found and "index" in found:
+            raise FeatureError(f"{name.text!r} asks for carried and for index operations; leave one out")
+        return OperationFeature(name, dtype, kind, contract, granularity, "carried" in found, "index" in found)
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "contract" and word.condition is not None:
@@ -124,10 +135,10 @@ class OperationFamily(FeatureFamily):
             return "contract", word
         if word.key == "granularity" and word.condition is not None:
             return "granularity", word
-        if word.condition is None and word.key == "carried":
-            return "carried", word
+        if word.condition is None and word.key in ("carried", "index"):
+            return word.key, word
         if word.condition is None and word.key in DTYPES:
             return "dtype", word
         if word.condition is None and word.key in KINDS:
             return "kind", word
-        raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", *KINDS))
+        raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", "index", *KINDS))

@@ -85,7 +85,8 @@ def measure(
     chosen = _protocol(protocol)
     output, output_name = models[0].output, models[0].output_name
     features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
-    columns = {name: [number(f, kernel) for kernel in kernels] for name, f in features.items()}
+    counted = [models[0].counted(kernel) for kernel in kernels]
+    columns = {name: [number(f, kernel) for kernel in counted] for name, f in features.items()}
     if isinstance(output, MeasuredFeature):
         with _opened(store) as opened:
             target: Device = output.select_device(device, opened.devices())

@@ -162,6 +162,48 @@ class Kernel:
         program = self.program.as_opencl().observing(observed(emulation.kernel, executions, items))
         return Kernel(program, self.tags, None, **self._arguments)
 
+    def emulated(
+        self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0
+    ) -> Kernel:
+        """The same kernel, counted by emulating some of its work-groups, which stand for all of them.
+
+        So one whose work data decide, or that is not affine, has the features that projections need: operations,
+        accesses and their transactions, barriers, footprints of work-groups. Those that emulation can't give, such as
+        strides, are refused. Arguments that are no sizes have the value that they have now.
+
+        Args:
+            arrays, groups, seed: see `perfmodel.emulate`.
+        """
+        from perfmodel.emulated_program import EmulatedProgram
+        from perfmodel.transfers import WithTransfers
+
+        plain = self.as_opencl()
+        scalars = {name: value for name, value in plain.bound.items() if name not in plain.program.sizes}
+        program: Program = EmulatedProgram(plain.program.as_opencl(), scalars, arrays, groups, seed)
+        if isinstance(self.program, WithTransfers):
+            program = WithTransfers(program)
+        return Kernel(program, self.tags, None, **plain.bound)
+
+    def as_compiled(self) -> Kernel:
+        """The same kernel, counted as an optimizing compiler leaves it.
+
+        What is computed or loaded twice counts once, what loops do not change counts before them, and index arithmetic
+        has features: ``f_op_int32_mul_index``. It is still launched and stored as the kernel that it is. Models with
+        such features count every kernel so by themselves.
+        """
+        from perfmodel.compiled import compiled
+
+        return Kernel(compiled(self.program), self.tags, None, **self._arguments)
+
+    def with_transfers(self) -> Kernel:
+        """The same kernel, with the copies of its inputs to the device and of its outputs from it in its time.
+
+        Measured, it takes longer by these copies; counted, it has the features ``f_transfer_bytes_to`` and the like.
+        """
+        from perfmodel.transfers import WithTransfers
+
+        return Kernel(WithTransfers(self.program), {**self.tags, "transfers": "True"}, None, **self._arguments)
+
     @property
     def name(self) -> str:
         return self.tags.get("generator", self.program.name)

@@ -65,6 +65,7 @@ class Launch:
         local_size: work-items of a work-group along each axis; divides `global_size`.
         arguments: in the kernel's order.
         build_options: given to the OpenCL compiler.
+        copied_in, copied_out: arrays copied to the device before, and from it after, as part of what is timed.
     """
 
     source: str
@@ -73,6 +74,8 @@ class Launch:
     local_size: tuple[int, ...]
     arguments: tuple[Argument, ...]
     build_options: tuple[str, ...] = ()
+    copied_in: tuple[str, ...] = ()
+    copied_out: tuple[str, ...] = ()
 
     def arrays(self) -> list[ArrayArgument]:
         return [argument for argument in self.arguments if isinstance(argument, ArrayArgument)]
@@ -348,16 +351,54 @@ def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> N
 
 def _trials(launch: Launch, device: Device, protocol: Protocol) -> tuple[float, ...]:
     trials: list[float] = []
-    with _prepared(launch, device) as (session, kernel, _):
+    with _prepared(launch, device) as (session, kernel, buffers):
+        copies = Copies(launch, session.queue, buffers)
         started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
         while len(trials) < protocol.trials:
             enough = len(trials) >= protocol.dropped + protocol.min_trials
             if enough and protocol.budget_s is not None and time.monotonic() - started > protocol.budget_s:
                 break
+            copying = copies.to_device()
             event = _enqueued(launch, session, kernel)
             event.wait()
-            trials.append(_event_seconds(event, launch, device))
+            trials.append(copying + _event_seconds(event, launch, device) + copies.from_device())
     return tuple(trials)
+
+
+class Copies:
+    """The transfers of a launch, between its buffers and arrays of the host that were touched before."""
+
+    def __init__(self, launch: Launch, queue: Any, buffers: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        self._queue = queue
+        sizes = {array.name: array.size * _item_size(launch, array) for array in launch.arrays()}
+        hosts = {name: np.ones(sizes[name], np.uint8) for name in {*launch.copied_in, *launch.copied_out}}
+        self._in, self._out = (
+            [(buffers[name], hosts[name]) for name in names] for names in (launch.copied_in, launch.copied_out)
+        )
+        for buffer, host in self._in:  # what is copied in later is what the kernel is timed with otherwise
+            self._copy(host, buffer)
+
+    def to_device(self) -> float:
+        """Seconds that it took, by the host's clock: what is done on the way, such as staging, is part of it."""
+        return self._timed([(buffer, host) for buffer, host in self._in])
+
+    def from_device(self) -> float:
+        return self._timed([(host, buffer) for buffer, host in self._out])
+
+    def _timed(self, copies: Sequence[tuple[Any, Any]]) -> float:
+        if not copies:
+            return 0.0
+        started = time.perf_counter()
+        for target, source in copies:
+            self._copy(target, source)
+        return time.perf_counter() - started
+
+    def _copy(self, target: Any, source: Any) -> None:
+        from pyopencl import enqueue_copy
+
+        enqueue_copy(self._queue, target, source, is_blocking=True)
 
 
 def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:

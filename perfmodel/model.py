@@ -11,6 +11,7 @@ from perfmodel.vocabulary import Feature, MeasuredFeature, feature
 
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
+    from perfmodel.kernel import Kernel
 
 
 class Model:
@@ -57,6 +58,15 @@ class Model:
                 self.string.positions[name],
             )
         return found
+
+    @property
+    def is_of_compiled(self) -> bool:
+        """Whether kernels are counted as compiled for it: if one of its features is known of those only."""
+        return any(getattr(found, "of_compiled", False) for found in self.features.values())
+
+    def counted(self, kernel: Kernel) -> Kernel:
+        """The kernel in the form that the model's features are of; see `Kernel.as_compiled`."""
+        return kernel.as_compiled() if self.is_of_compiled else kernel
 
     @property
     def is_linear(self) -> bool:

@@ -89,6 +89,7 @@ class OpenCLProgram:
         statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
             and the probability of a branch, as ``if_LINE``.
         observed: the same as `perfmodel.Kernel.observe` saw it, for what `statistics` leaves out.
+        as_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -105,6 +106,7 @@ class OpenCLProgram:
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         observed: Mapping[int, Fraction] | None = None,
+        as_compiled: bool = False,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -144,11 +146,12 @@ class OpenCLProgram:
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
+        self.as_compiled = as_compiled
         self._conditions = conditions_of(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed))
+        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed, self.as_compiled))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -171,7 +174,8 @@ class OpenCLProgram:
         if key not in self._counts:
             from perfmodel.counting.cache import cached_counts
 
-            parts = [self.content, self.assumptions, key[1], [(n, str(f)) for n, f in sorted(self.observed.items())]]
+            observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
+            parts = [self.content, self.assumptions, key[1], observed, self.as_compiled]
             count = partial(self._counted, subgroup_size, at)
             try:
                 self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
@@ -184,6 +188,7 @@ class OpenCLProgram:
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
         from perfmodel.counting.symbolic import number
+        from perfmodel.opencl_c.optimization import optimized
         from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.grid import Grid
@@ -209,7 +214,10 @@ class OpenCLProgram:
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
-        return count_opencl(self.lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed)
+        lowered = optimized(self.lowered) if self.as_compiled else self.lowered
+        return count_opencl(
+            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.as_compiled
+        )
 
     @property
     def local_arguments(self) -> tuple[SizeExpression, ...]:
@@ -244,6 +252,12 @@ class OpenCLProgram:
         """The same program with other statistics of its branches."""
         twin = copy(self)
         twin.observed, twin._counts = dict(observed), {}
+        return twin
+
+    def compiled(self) -> OpenCLProgram:
+        """The same program, counted as an optimizing compiler leaves it."""
+        twin = copy(self)
+        twin.as_compiled, twin._counts = True, {}
         return twin
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:

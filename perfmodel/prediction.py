@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-WORK = ("operation", "access", "byte")
+WORK = ("operation", "access", "byte", "transaction")
 
 
 class PredictionWarning(UserWarning):
@@ -67,7 +67,8 @@ def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: 
 
 def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     """Every input feature of the calibration's model, each an array of the sizes' common shape."""
-    return evaluate_all(calibration.model.features, kernel, kernel.bind(sizes))
+    counted = calibration.model.counted(kernel)
+    return evaluate_all(calibration.model.features, counted, counted.bind(sizes))
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,21 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Item:
+    """What a kernel has of something that a parameter is the price of (Pöppl and Herz, "Qualitative Evaluation").
+
+    Attributes:
+        unit: of what is counted, such as ``operation``; empty where the model string does not tell it.
+        seconds: the number times the price, before anything hides it.
+    """
+
+    parameter: str
+    number: float
+    unit: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Where the time of one kernel at one size goes.
 
@@ -92,6 +108,8 @@ class Explanation:
         seconds, std: the prediction.
         costs: largest share first: the innermost named terms, and what stands outside of any.
         terms: seconds of every named term, as written in the model string.
+        items: a line for each parameter that is a price, a time in seconds for one of something that the kernel has;
+            the dearest first.
         bottleneck: the name of the cost with the largest share.
         extrapolation: features outside their range in the fit, with the factor by which they are outside.
     """
@@ -102,6 +120,7 @@ class Explanation:
     std: float
     costs: tuple[Share, ...]
     terms: dict[str, float]
+    items: tuple[Item, ...]
     bottleneck: str
     extrapolation: dict[str, float]
 
@@ -114,6 +133,11 @@ class Explanation:
             f"  {name} is {factor:.3g} times outside its range in the fit"
             for name, factor in self.extrapolation.items()
         ]
+        if self.items:
+            from perfmodel.report.tables import grid  # which imports calibrations
+
+            rows = [[item.parameter, f"{item.number:.4g}", item.unit, f"{item.seconds:.4g} s"] for item in self.items]
+            lines += ["", grid(["cost type", "number", "of", "time by itself"], rows)]
         return "\n".join(lines)
 
 
@@ -138,9 +162,41 @@ def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) 
         float(predicted.std),
         costs,
         terms,
+        _items(calibration, features, terms, costs, seconds),
         costs[0].name if costs else "",
         _extrapolation(calibration.ranges, features),
     )
+
+
+def _items(
+    calibration: Calibration,
+    features: Mapping[str, Floats],
+    terms: Mapping[str, float],
+    costs: Sequence[Share],
+    seconds: float,
+) -> tuple[Item, ...]:
+    """What the first cost that has a parameter, or else the whole, has in proportion to it."""
+    compiled, found = calibration.model.string.compile(), []
+    alone = {cost.name: cost.seconds for cost in costs}
+    times = [name for name in terms if name in alone]
+
+    def at(parameter: str, value: float) -> tuple[dict[str, float], float]:
+        changed = {**calibration.parameters, parameter: value}
+        known = {name: float(each) for name, each in compiled.terms(changed, features).items()}
+        return known, float(compiled(changed, features))
+
+    with np.errstate(all="ignore"):  # a capacity of zero has no meaning, and is no price
+        for parameter, value in calibration.parameters.items():
+            (without, rest), (twice, double) = at(parameter, 0.0), at(parameter, 2 * value)
+            changed = [(terms[name], without[name], twice[name]) for name in times if terms[name] != without[name]]
+            own, less, more = changed[0] if changed else (seconds, rest, double)
+            if parameter in alone:  # of a term that is no time by itself
+                own, less, more = alone[parameter], 0.0, 2 * alone[parameter]
+            is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
+            if is_price and own > less and value < 1e-3:
+                unit = calibration.units.get(parameter, "").partition("s/")[2]
+                found.append(Item(parameter, (own - less) / value, unit, own - less))
+    return tuple(sorted(found, key=lambda item: -item.seconds))
 
 
 def _extrapolation(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:

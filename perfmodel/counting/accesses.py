@@ -104,6 +104,8 @@ class Accesses:
             instruction,
             access_class(index, 1, space, self.domains, region),
             None,
+            None,
+            None,
         )
 
     def _index(self, array: Any, access: Any, region: Region) -> Pieces | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,8 +89,10 @@ class AccessCount:
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
         pattern: one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory, which is nobody else's.
-        lane_offsets: where the first work-items of a group are, in bytes from the first one; given where the strides
-            along the local axes are not constant, and these places are known.
+        places: for some groups, where their first work-items are, in bytes from the least of them; given where the
+            strides along the local axes are not constant, and these places are known.
+        reach: about how many bytes the access touches over the launch, where that was found out from such places.
+        fresh: the part of what a group touches that groups just before have not touched, likewise.
     """
 
     space: str
@@ -109,7 +111,10 @@ class AccessCount:
     text: str
     instruction: str
     pattern: str
-    lane_offsets: tuple[int, ...] | None
+    places: tuple[tuple[int, ...], ...] | None
+    reach: int | None
+    fresh: float | None
+    recorded: Callable[[int, str, int], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,8 @@ class KernelCounts:
         local_size: work-items of a work-group along each axis.
         subgroup_size: work-items of the sub-groups that `Executions.subgroup` counts; None if it counts none.
         exact: False where the installed isl library can only bound some counts from above.
+        index_operations: arithmetic of addresses, loops and conditions; None where it was not counted.
+        transfers: whether a launch copies what it loads to the device, and what it stores from it.
     """
 
     operations: tuple[OperationCount, ...]
@@ -183,12 +190,14 @@ class KernelCounts:
     local_size: tuple[QuasiPolynomial, ...]
     subgroup_size: int | None
     exact: bool
+    index_operations: tuple[OperationCount, ...] | None = None
+    transfers: bool = False
 
     @cached_property
     def unknown_places(self) -> int:
         """How many accesses and footprints are not known: where data, or sizes that are no numbers, decide on them."""
         accesses = sum(
-            access.lane_offsets is None and None in (*access.local_strides.values(), *access.group_strides.values())
+            access.places is None and None in (*access.local_strides.values(), *access.group_strides.values())
             for access in self.accesses
         )
         return accesses + sum(footprint.elements is None for footprint in self.footprints)

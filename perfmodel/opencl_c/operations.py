@@ -7,15 +7,18 @@ follow from sizes and coordinates alone and end in addresses or conditions. They
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.builtins import operations as operations_of_builtin
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, width_of
 
 Operations = Counter[tuple[str, str]]
+Operation: TypeAlias = tuple[str, str, int, bool]
+OwnOperations: TypeAlias = Callable[[low.Expression], Iterator[Operation]]
 
 _KINDS = {
     "+": "add",
@@ -44,13 +47,18 @@ class BlockOperations:
 class KernelOperations:
     """Which of a kernel's operations count, and how many each block has.
 
+    Args:
+        as_compiled: whether they are those of a compiled kernel: conversions between whole numbers and floats are
+            operations, and quotients by numbers that are known are products and shifts.
+
     Attributes:
         of_data: registers whose values depend on what is in memory.
         of_values: registers whose values end in memory, or decide on data.
     """
 
-    def __init__(self, kernel: low.LoweredKernel) -> None:
+    def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
+        self.own = compiled_operations if as_compiled else own_operations
         self.steps = frozenset(block.number for block in _steps(kernel.body))
         self.assigned: dict[low.Register, list[low.Expression]] = {}
         for block in self.blocks:
@@ -129,12 +137,13 @@ class KernelOperations:
                     # Loops count their turns, even where something is computed from the counter.
                     is_control = block.number in self.steps and statement.register not in self.of_data
                     counts = self.counts(statement.register) and not is_control
-                    _Counter(values if counts else indices, indices).count(statement.value)
+                    _Counter(values if counts else indices, indices, self.own).count(statement.value)
                 case low.Store():
-                    _Counter(values, indices).count_address(statement.pointer)
-                    _Counter(values, indices).count(statement.value)
+                    counter = _Counter(values, indices, self.own)
+                    counter.count_address(statement.pointer)
+                    counter.count(statement.value)
                 case low.Atomic():
-                    counter = _Counter(values, indices)
+                    counter = _Counter(values, indices, self.own)
                     counter.count_address(statement.pointer)
                     for operand in statement.operands:
                         counter.count(operand)
@@ -142,15 +151,15 @@ class KernelOperations:
 
 
 class _Counter:
-    def __init__(self, found: Operations, indices: Operations) -> None:
-        self.found, self.indices = found, indices
+    def __init__(self, found: Operations, indices: Operations, own: OwnOperations) -> None:
+        self.found, self.indices, self.own = found, indices, own
 
     def count_address(self, pointer: low.Expression) -> None:
         """Whole numbers in an address are index arithmetic, whatever they depend on."""
-        _Counter(self.indices, self.indices).count(pointer, floats=self.found)
+        _Counter(self.indices, self.indices, self.own).count(pointer, floats=self.found)
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
-        for kind, dtype, times, is_float in own_operations(expression):
+        for kind, dtype, times, is_float in self.own(expression):
             (floats if floats is not None and is_float else self.found)[kind, dtype] += times
         for part in self.parts(expression):
             if isinstance(part, low.Load):
@@ -169,8 +178,8 @@ class _Counter:
         return list(low.parts(expression))
 
 
-def own_operations(expression: low.Expression) -> Iterator[tuple[str, str, int, bool]]:
-    """What an expression does itself, without its operands: (kind, type, times, whether of floats)."""
+def own_operations(expression: low.Expression) -> Iterator[Operation]:
+    """What an expression does itself, without its operands: kind, type, times, whether of floats."""
     match expression:
         case low.Binary() if is_sum(expression):
             yield from _joined(summands(expression), expression, "add")
@@ -198,9 +207,44 @@ def own_operations(expression: low.Expression) -> Iterator[tuple[str, str, int, 
                     yield kind, element.dtype, times, element.is_float
 
 
-def _joined(
-    operands: list[low.Expression], expression: low.Expression, kind: str
-) -> Iterator[tuple[str, str, int, bool]]:
+def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
+    """The same as compilers write it."""
+    if isinstance(expression, low.Convert):
+        source, target = expression.operand.type, expression.type
+        if _is_number(source) and _is_number(target) and BOOL not in (source, target):
+            from_, to = element_of(source), element_of(target)
+            if from_.is_float != to.is_float or (from_.is_float and from_ != to):
+                wider = max(from_, to, key=lambda scalar: scalar.size)
+                yield (
+                    "convert",
+                    (wider if from_.is_float == to.is_float else from_ if from_.is_float else to).dtype,
+                    (width_of(target)),
+                    True,
+                )
+        return
+    for kind, dtype, times, is_float in own_operations(expression):
+        right = expression.right if isinstance(expression, low.Binary) else None
+        if kind not in ("div", "mod") or is_float or not isinstance(right, low.Constant):
+            yield kind, dtype, times, is_float
+            continue
+        for simpler, number in _quotient_by(int(right.value), kind, is_signed=not dtype.startswith("u")).items():
+            yield simpler, dtype, number * times, False
+
+
+def _quotient_by(divisor: int, kind: str, is_signed: bool) -> dict[str, int]:
+    """What a compiler makes of a division of whole numbers by one that it knows, or of its remainder."""
+    if divisor in (0, 1):
+        return {}
+    if divisor & (divisor - 1) == 0:
+        if not is_signed:
+            return {"shift" if kind == "div" else "bitwise": 1}
+        # Negative numbers are rounded up: by what their sign bits add.
+        return {"shift": 2, "add": 1} if kind == "div" else {"shift": 1, "add": 2, "bitwise": 1}
+    quotient = {"mul": 1, "shift": 1, **({"add": 1} if is_signed else {})}
+    return quotient if kind == "div" else {**quotient, "madd": 1}
+
+
+def _joined(operands: list[low.Expression], expression: low.Expression, kind: str) -> Iterator[Operation]:
     """Operations that join operands from left to right; those of constants alone cost nothing."""
     element, width = element_of(expression.type), width_of(expression.type)
     leading = 0

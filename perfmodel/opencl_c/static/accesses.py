@@ -17,9 +17,12 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.sampling import Places, Sampler
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
 
+MOST_STEP = 16
+"""By which an index may move before a remainder or quotient is taken, and divisors of which several are counted."""
 MOST_LANES = 256
 """Work-items whose places are looked at one by one: of some sub-groups."""
 
@@ -42,13 +45,21 @@ class GlobalArray:
 class StaticAccesses:
     """Collects the accesses of one kernel."""
 
-    def __init__(self, domains: Domains, arrays: Mapping[str, GlobalArray]) -> None:
-        self.domains, self.arrays = domains, arrays
+    def __init__(self, domains: Domains, arrays: Mapping[str, GlobalArray], sampler: Sampler | None) -> None:
+        self.domains, self.arrays, self.sampler = domains, arrays, sampler
         self.found: list[AccessCount] = []
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
-    def add(self, access: low.Access, direction: str, place: Value, region: Region, loops: Sequence[low.Loop]) -> None:
+    def add(
+        self,
+        access: low.Access,
+        direction: str,
+        pointer: low.Expression,
+        place: Value,
+        region: Region,
+        loops: Sequence[low.Loop],
+    ) -> None:
         """One execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
         space = "global" if access.space == "constant" else access.space
@@ -56,8 +67,10 @@ class StaticAccesses:
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         footprint = self._footprint(access, known, region)
-        lanes = self._lanes(known) if None in strides.values() else None
-        self._count(access, space, direction, strides, region, loops, footprint, pattern, lanes)
+        places = None
+        if access.space in ("global", "constant") and (None in strides.values() or footprint is None):
+            places = self._places(pointer, known)
+        self._count(access, space, direction, strides, region, loops, footprint, pattern, places)
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
@@ -102,6 +115,8 @@ class StaticAccesses:
                 register.name,
                 "",
                 None,
+                None,
+                None,
             )
         )
 
@@ -115,7 +130,7 @@ class StaticAccesses:
         loops: Sequence[low.Loop],
         footprint: QuasiPolynomial | None,
         pattern: str,
-        lanes: tuple[int, ...] | None,
+        places: Places | None,
     ) -> None:
         local, group = (
             {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
@@ -144,9 +159,17 @@ class StaticAccesses:
                 access.text,
                 str(access.place),
                 pattern,
-                lanes if None in local.values() else None,
+                places.groups if places is not None and None in local.values() else None,
+                places.reach if places is not None else None,
+                places.fresh if places is not None else None,
             )
         )
+
+    def _places(self, pointer: low.Expression, place: PointsTo | None) -> Places | None:
+        if self.sampler is not None:
+            return self.sampler.places(pointer)
+        lanes = self._lanes(place)
+        return None if lanes is None else Places((lanes,), None, None)
 
     def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
         """Bytes between the first work-item of a group and each of the next, in the first turns of all loops."""
@@ -263,7 +286,7 @@ class StaticAccesses:
         parts = max(unit // item, 1)
         for condition, piece in place.offset.pieces:
             index = _divided(piece, item)
-            if index is None:
+            if index is None or _is_scattered(index):
                 return None
             by_weight = self._coordinates(index, weights, region, names)
             coordinates = []
@@ -360,6 +383,25 @@ def _divided(value: Polynomial, by: int) -> Polynomial | None:
     if any(c % by for c in value.terms.values()):
         return None
     return Polynomial({monomial: c // by for monomial, c in value.terms.items()})
+
+
+def _is_scattered(index: Polynomial) -> bool:
+    """Whether an index jumps about in its array, by several remainders or one of a large multiple, as hashes do.
+
+    Isl would take minutes for what such an access touches.
+    """
+    moving = {
+        atom
+        for monomial in index.terms
+        for atom, _ in monomial
+        if not isinstance(atom, str) and not _is_size(atom) and (atom.denominator.constant or 0) > MOST_STEP
+    }
+    return len(moving) > 1 or any(_jumps(atom.numerator, atom.denominator.constant or 1) for atom in moving)
+
+
+def _jumps(value: Polynomial, divisor: int) -> bool:
+    steps = [min(c % divisor, -c % divisor) for monomial, c in value.terms.items() if not _is_of_sizes(monomial)]
+    return any(step > MOST_STEP and divisor % step for step in steps) or _is_scattered(value)
 
 
 def _weights(index: Polynomial) -> list[Monomial]:

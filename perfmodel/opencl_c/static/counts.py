@@ -37,6 +37,7 @@ def count_opencl(
     subgroup_size: int | None = None,
     at: Mapping[str, Polynomial] | None = None,
     observed: Mapping[int, Fraction] | None = None,
+    as_compiled: bool = False,
 ) -> KernelCounts:
     """Counts of a kernel in OpenCL C.
 
@@ -48,11 +49,14 @@ def count_opencl(
         subgroup_size: work-items of a sub-group; None counts no sub-groups.
         at: scalar arguments that are numbers, and no sizes of the grid.
         observed: statistics of branches by their numbers, for those that `statistics` leaves out.
+        as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
 
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
     """
-    counter = StaticCounter(kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {})
+    counter = StaticCounter(
+        kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {}, as_compiled
+    )
     try:
         return counter.counts()
     except isl.Error as error:
@@ -95,6 +99,7 @@ class StaticCounter(Loops):
             tuple(finished(self.domains.product([size])) for size in local_sizes),
             self.domains.subgroup_size,
             self.domains.exact,
+            None if self.index_operations is None else tuple(self.index_operations),
         )
 
     def parameter(self, register: low.Register) -> Value:
@@ -118,11 +123,12 @@ class StaticCounter(Loops):
         for expression in low.expressions_of(statement):
             for part in low.walk(expression):
                 if isinstance(part, low.Load):
-                    self.accesses.add(part.access, "load", self.evaluate(part.pointer), region, self.loops)
+                    place = self.evaluate(part.pointer)
+                    self.accesses.add(part.access, "load", part.pointer, place, region, self.loops)
         if isinstance(statement, low.Store | low.Atomic):
             place = self.evaluate(statement.pointer)
             for direction in ("store",) if isinstance(statement, low.Store) else ("load", "store"):
-                self.accesses.add(statement.access, direction, place, region, self.loops)
+                self.accesses.add(statement.access, direction, statement.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 

@@ -23,6 +23,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.sampling import Sampler
 from perfmodel.opencl_c.static.values import Environment, Evaluator, Truth, Value
 
 
@@ -62,14 +63,15 @@ class Walk(ABC):
         subgroup_size: int | None,
         at: Mapping[str, Polynomial],
         observed: Mapping[int, Fraction],
+        as_compiled: bool,
     ) -> None:
         self.at, self.observed = at, observed
         self.kernel, self.grid, self.statistics = kernel, grid, statistics
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
         self.evaluate = Evaluator(grid.work_item, self.bounds, self.is_never)
-        self.operations = KernelOperations(kernel)
-        self.accesses = StaticAccesses(self.domains, arrays)
+        self.operations = KernelOperations(kernel, as_compiled)
+        self.accesses = StaticAccesses(self.domains, arrays, self.sampler())
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []
         self.starts: dict[str, int] = {}
@@ -78,9 +80,19 @@ class Walk(ABC):
         self.now: Active | None = None
         self.used_statistics: set[str] = set()
         self.found_operations: list[OperationCount] = []
+        self.index_operations: list[OperationCount] | None = [] if as_compiled else None
         self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
         self.found_branches: list[BranchCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
+
+    def sampler(self) -> Sampler | None:
+        """What looks at single work-items; only where the launch is of known size."""
+        counts = [groups.constant for groups in self.grid.groups]
+        known = [count for count in counts if count]
+        arguments = {size: value.constant for size, value in self.at.items() if value.constant is not None}
+        if self.grid.sizes or len(known) < len(counts):
+            return None
+        return Sampler(self.operations.assigned, known, self.grid.local_size, arguments)
 
     @property
     def environment(self) -> Environment:
@@ -122,9 +134,12 @@ class Walk(ABC):
         region = active.region
         if not self.is_dry:
             executions = None
-            for (kind, dtype), times in self.operations.of(block).values.items():
-                executions = executions or self.domains.executions(region)
-                self.found_operations.append(OperationCount(kind, dtype, times, executions))
+            own = self.operations.of(block)
+            for found, done in ((self.found_operations, own.values), (self.index_operations, own.indices)):
+                if found is not None:
+                    for (kind, dtype), times in done.items():
+                        executions = executions or self.domains.executions(region)
+                        found.append(OperationCount(kind, dtype, times, executions))
         for statement in block.statements:
             if not self.is_dry:
                 self.count(statement, region)

@@ -1,0 +1,44 @@
+"""Bytes of the arrays that a kernel accesses: ``f_mem_arrays_global``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.errors import FeatureError
+from perfmodel.feature_name import FeatureName, Word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+
+
+class ArraysFeature(CountedFeature):
+    """Sizes of the arrays in global memory that a kernel loads from or stores to, touched or not: all it may touch."""
+
+    unit = "byte"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        total = np.asarray(0.0)
+        for footprint in counts.footprints:
+            if footprint.direction != "any":
+                continue
+            if footprint.size is None:
+                raise FeatureError(
+                    f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose size does not "
+                    "follow from the kernel's sizes; declare its extent"
+                )
+            total = total + footprint.size(sizes) * np.dtype(footprint.dtype).itemsize
+        return total
+
+
+class ArraysFamily(FeatureFamily):
+    prefix = ("mem", "arrays", "global")
+    summary = "bytes of the arrays in global memory that a kernel accesses"
+    examples = ("f_mem_arrays_global",)
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ArraysFeature:
+        if words:
+            raise unknown_word(name, words[0], ("nothing more",))
+        return ArraysFeature(name)

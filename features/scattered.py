@@ -1,0 +1,102 @@
+"""What accesses that jump about bring from memory: ``f_mem_scattered_global_load_block:32_reach:>8000000``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.errors import FeatureError
+from perfmodel.feature_name import FeatureName, Word
+from perfmodel.features.group_places import of_group
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.features.transactions import blocks
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+
+DIRECTIONS = ("load", "store")
+FLAGS = ("fresh", "turns")
+
+
+class ScatteredFeature(CountedFeature):
+    """Bytes of the blocks that work-groups touch by accesses whose places jump about, as those of hashes and tables do.
+
+    Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
+    goes to memory. Its reach is what it touches over the launch, at most its array.
+
+    Attributes:
+        reach: bytes; accesses of no more are left out.
+        fresh: whether only blocks count that groups just before have not touched.
+        turns: whether to give bytes by reach: how often an access goes through all that it touches.
+    """
+
+    unit = "byte"
+
+    def __init__(
+        self, name: FeatureName, direction: str | None, block: int, reach: float, fresh: bool, turns: bool
+    ) -> None:
+        super().__init__(name)
+        self.direction, self.block, self.reach = direction, block, reach
+        self.fresh, self.turns = fresh, turns
+        self.unit = "turn" if turns else "byte"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        total: Floats = np.asarray(0.0)
+        for access in counts.accesses:
+            if access.space == "global" and self.direction in (None, access.direction) and jumps(access):
+                reach, moved = self.reach_of(access, counts, sizes), self.moved(access, counts, sizes)
+                total = total + np.where(reach > self.reach, moved / reach if self.turns else moved, 0.0)
+        return total
+
+    def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+        block = self.block
+        of_one = of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
+        items = np.asarray(access.executions.workitem(sizes))
+        part = access.fresh if self.fresh and access.fresh is not None else 1.0
+        moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one) * part
+        return moved
+
+    def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+        arrays = (f for f in counts.footprints if f.variable == access.variable and f.direction == "any")
+        array = next(arrays, None)
+        whole: Floats = np.asarray(np.inf)
+        if array is not None and array.size is not None:
+            whole = array.size(sizes) * np.dtype(array.dtype).itemsize
+        return whole if access.reach is None else np.minimum(whole, access.reach)
+
+
+def jumps(access: AccessCount) -> bool:
+    """Whether no strides say where a work-item's neighbours, or the next groups, access."""
+    return None in (*access.local_strides.values(), *access.group_strides.values())
+
+
+class ScatteredFamily(FeatureFamily):
+    prefix = ("mem", "scattered")
+    summary = "bytes of global memory's blocks that accesses touch whose places jump about"
+    examples = ("f_mem_scattered_global_load_block:32_reach:>8000000", "f_mem_scattered_global_block:64")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if any(access.space == "global" and jumps(access) for access in counts.accesses):
+            yield f"{self.name}_global_block:32"
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScatteredFeature:
+        direction, block, reach, space, flags = None, None, 0.0, False, set()
+        for word in words:
+            condition = word.condition or ""
+            if word.key == "global" and word.condition is None:
+                space = True
+            elif word.key in DIRECTIONS and word.condition is None:
+                direction = word.key
+            elif word.key in FLAGS and word.condition is None:
+                flags.add(word.key)
+            elif word.key == "block" and condition.isdecimal() and 0 < int(condition) < 10000:
+                block = int(condition)
+            elif word.key == "reach" and condition.startswith(">") and condition[1:].isdecimal():
+                reach = float(condition[1:])
+            else:
+                raise unknown_word(name, word, ("global", *DIRECTIONS, *FLAGS, "block:32", "reach:>8000000"))
+        if not space or block is None:
+            raise FeatureError(f"feature {name.text!r} is of global memory's blocks; write {self.examples[1]}")
+        return ScatteredFeature(name, direction, block, reach, "fresh" in flags, "turns" in flags)

@@ -1,0 +1,75 @@
+"""Copies between host and device that belong to a launch: ``f_transfer_bytes_to``; see `Kernel.with_transfers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.errors import FeatureError
+from perfmodel.feature_name import FeatureName, Word
+from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+
+DIRECTIONS = {"to": "load", "from": "store"}
+"""Of a copy, and what the kernel does with the array; one that it loads and stores is copied both ways."""
+
+
+class TransferFeature(CountedFeature):
+    """Arrays, or their bytes, that are copied; 0 for a launch without transfers."""
+
+    def __init__(self, name: FeatureName, direction: str, in_bytes: bool) -> None:
+        super().__init__(name)
+        self.direction, self.in_bytes = direction, in_bytes
+        self.unit = "byte" if in_bytes else "transfer"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        total = np.asarray(0.0)
+        if not counts.transfers:
+            return total
+        for footprint in counts.footprints:
+            if footprint.direction != DIRECTIONS[self.direction]:
+                continue
+            if not self.in_bytes:
+                total = total + 1.0
+            elif footprint.size is None:
+                raise FeatureError(
+                    f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose size does not "
+                    "follow from the kernel's sizes; declare its extent"
+                )
+            else:
+                total = total + footprint.size(sizes) * np.dtype(footprint.dtype).itemsize
+        return total
+
+
+class _TransferFamily(FeatureFamily):
+    in_bytes: bool
+
+    @property
+    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"{self.name}_{direction}" for direction in DIRECTIONS)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        return self.examples if counts.transfers else ()
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> TransferFeature:
+        if len(words) != 1:
+            raise FeatureError(f"feature {name.text!r} needs one of {' and '.join(DIRECTIONS)}; write {self.name}_to")
+        (word,) = words
+        if word.condition is not None or word.key not in DIRECTIONS:
+            raise unknown_word(name, word, tuple(DIRECTIONS))
+        return TransferFeature(name, word.key, self.in_bytes)
+
+
+class TransferBytesFamily(_TransferFamily):
+    prefix = ("transfer", "bytes")
+    summary = "bytes copied to the device before a launch, or from it after, where transfers belong to the launch"
+    in_bytes = True
+
+
+class TransfersFamily(_TransferFamily):
+    prefix = ("transfers",)
+    summary = "arrays copied to the device before a launch, or from it after, where transfers belong to the launch"
+    in_bytes = False

@@ -1,0 +1,363 @@
+"""A lowered kernel as an optimizing compiler leaves it: what is computed twice is computed once, and out of loops.
+
+Global value numbering over the structure of the program: an expression whose operands have the values that they had
+before is the same expression, where that earlier place comes first on every way. Loads are the same until something is
+stored in their space: without `restrict`, compilers cannot tell pointers apart, and this does not look for it. What
+does not change in a loop is computed before it, unless that could fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.operations import is_product, is_sum
+from perfmodel.opencl_c.types import BOOL, Scalar, Type, Vector, element_of
+
+_COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
+
+
+def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
+    """The kernel with common subexpressions and invariants of loops held in registers of their own.
+
+    It computes what the kernel computes, bit by bit.
+    """
+    return _Optimizer(kernel).kernel()
+
+
+@dataclass(eq=False)
+class _Shared:
+    """An expression that may be asked for again: where it stands, how often it is used, the register that holds it."""
+
+    expression: low.Expression
+    number: int
+    level: int
+    is_hoisted: bool
+    uses: int = 1
+    holder: low.Register | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Use(low.Node):
+    """Stands for a shared expression until it is known how often it is used."""
+
+    shared: _Shared
+
+
+@dataclass
+class _Turns:
+    """A loop that is being gone through.
+
+    Attributes:
+        before: what is computed before it.
+        outside: the place in the stack of scopes of the one around it.
+    """
+
+    before: list[Any]
+    outside: int
+
+
+class _Optimizer:
+    """Goes through statements twice: first expressions become uses of shared ones, then these get their registers.
+
+    Attributes:
+        numbers: of values, by what they are computed from; two of one number are equal.
+        values, levels: of registers, the number of their value and how many of the loops around change them.
+        memory: a number for what is in each space.
+        scopes: what has been computed on every way to where control is, innermost last, by number.
+    """
+
+    def __init__(self, kernel: low.LoweredKernel) -> None:
+        self.source = kernel
+        self.numbers: dict[Hashable, int] = {}
+        self.values: dict[low.Register, int] = {}
+        self.levels: dict[low.Register, int] = {}
+        self.memory: dict[str, int] = {}
+        self.scopes: list[dict[int, _Shared]] = [{}]
+        self.loops: list[_Turns] = []
+        self.defined: list[Any] = []
+        self.registers: list[low.Register] = []
+        self.last, self.blocks = 0, kernel.blocks
+
+    def kernel(self) -> low.LoweredKernel:
+        body = self.resolved(self.body(self.source.body))
+        registers = (*self.source.registers, *self.registers)
+        return replace(self.source, body=body, registers=registers, blocks=self.blocks)
+
+    # --- statements, first pass
+
+    def body(self, statements: Iterable[low.Statement]) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for statement in statements:
+            match statement:
+                case low.Straight():
+                    found.append(self.straight(statement))
+                case low.If():
+                    found.append(self.branch(statement))
+                case low.Loop():
+                    found += self.loop(statement)
+                case low.Scope():
+                    inner = self.apart(statement.body)
+                    self.forget(statement.body)
+                    found.append(replace(statement, body=inner))
+                case low.Leave():
+                    found.append(statement)
+        return tuple(found)
+
+    def straight(self, block: low.Straight) -> low.Straight:
+        """The block's statements, each behind what it is the first to compute."""
+        found: list[Any] = []
+        for statement in block.statements:
+            self.defined = []
+            changed = self.simple(statement)
+            found += [*self.defined, changed]
+            self.affect(statement)
+        return replace(block, statements=tuple(found))
+
+    def simple(self, statement: Any) -> Any:
+        match statement:
+            case low.Assign():
+                value = self.expression(statement.value)
+                self.values[statement.register] = self.number_of(value) if statement.components is None else self.new()
+                self.levels[statement.register] = len(self.loops)
+                return replace(statement, value=value)
+            case low.Store():
+                pointer, value = self.expression(statement.pointer), self.expression(statement.value)
+                return replace(statement, pointer=pointer, value=value)
+            case low.Atomic():
+                operands = tuple(map(self.expression, statement.operands))
+                return replace(statement, pointer=self.expression(statement.pointer), operands=operands)
+        return statement
+
+    def affect(self, statement: Any) -> None:
+        """Memory that a statement changes is another one now."""
+        match statement:
+            case low.Store() | low.Atomic():
+                self.memory[statement.access.space] = self.new()
+                if isinstance(statement, low.Atomic) and statement.result is not None:
+                    self.change(statement.result)
+            case low.Barrier():
+                self.memory["global"], self.memory["local"] = self.new(), self.new()
+
+    def branch(self, branch: low.If) -> low.If:
+        values, memory = dict(self.values), dict(self.memory)
+        then = self.apart(branch.then)
+        self.values, self.memory = values, memory
+        otherwise = self.apart(branch.otherwise)
+        self.forget((*branch.then, *branch.otherwise))
+        return replace(branch, then=then, otherwise=otherwise)
+
+    def loop(self, loop: low.Loop) -> list[Any]:
+        whole = (*loop.test, *loop.body, *loop.step)
+        turns = _Turns([], len(self.scopes) - 1)
+        self.loops.append(turns)
+        self.forget(whole)
+        self.scopes.append({})
+        # A turn may end early, and the first one of a `do` loop has no test.
+        test = () if loop.is_do else self.body(loop.test)
+        body = self.apart(loop.body)
+        self.forget(loop.body)
+        step = self.apart(loop.step)
+        if loop.is_do:
+            self.forget(loop.step)
+            test = self.apart(loop.test)
+        self.scopes.pop()
+        self.loops.pop()
+        self.forget(whole)
+        changed = replace(loop, test=test, body=body, step=step)
+        if not turns.before:
+            return [changed]
+        self.blocks += 1
+        return [low.Straight(self.blocks - 1, tuple(turns.before), loop.place), changed]
+
+    def apart(self, body: Iterable[low.Statement]) -> tuple[Any, ...]:
+        """Statements that are not always executed: what they compute is not known behind them."""
+        self.scopes.append({})
+        found = self.body(body)
+        self.scopes.pop()
+        return found
+
+    def forget(self, body: tuple[low.Statement, ...]) -> None:
+        """Registers and memory that statements may have changed have other values now."""
+        for block in low.straights(body):
+            for statement in block.statements:
+                self.affect(statement)
+                if isinstance(statement, low.Assign):
+                    self.change(statement.register)
+
+    def change(self, register: low.Register) -> None:
+        self.values[register] = self.new()
+        self.levels[register] = len(self.loops)
+
+    # --- expressions, first pass
+
+    def expression(self, expression: low.Expression, in_sum: bool = False) -> Any:
+        changed = self.with_parts(expression)
+        # A product that is added to something costs nothing there, as one operation does both.
+        if not _is_work(changed) or (in_sum and is_product(changed)):
+            return changed
+        number = self.number_of(changed)
+        for scope in reversed(self.scopes):
+            if shared := scope.get(number):
+                shared.uses += 1
+                return _Use(changed.type, shared)
+        return _Use(changed.type, self.first(changed, number))
+
+    def with_parts(self, expression: low.Expression) -> Any:
+        in_sum = is_sum(expression) or (isinstance(expression, low.Unary) and expression.operator == "-")
+        return _with_parts(expression, lambda part: self.expression(part, in_sum))
+
+    def first(self, expression: low.Expression, number: int) -> _Shared:
+        """An expression that is computed here, or before the loops that do not change it."""
+        level = self.level(expression)
+        if level < len(self.loops) and _cannot_fail(expression):
+            turns = self.loops[level]
+            shared = _Shared(expression, number, level, is_hoisted=True)
+            turns.before.append(shared)
+            self.scopes[turns.outside][number] = shared
+        else:
+            shared = _Shared(expression, number, len(self.loops), is_hoisted=False)
+            self.defined.append(shared)
+            self.scopes[-1][number] = shared
+        return shared
+
+    def level(self, expression: Any) -> int:
+        """How many of the loops around change it; a loop that has ended counts as what is around it."""
+        match expression:
+            case _Use():
+                return min(expression.shared.level, len(self.loops))
+            case low.Read():
+                return min(self.levels.get(expression.register, 0), len(self.loops))
+        return max((self.level(part) for part in low.parts(expression)), default=0)
+
+    def number_of(self, expression: Any) -> int:
+        match expression:
+            case _Use():
+                return expression.shared.number
+            case low.Read():
+                if expression.register not in self.values:
+                    self.values[expression.register] = self.new()
+                return self.values[expression.register]
+        key = (type(expression), expression.type, self.own(expression))
+        operands = [self.number_of(part) for part in low.parts(expression)]
+        if isinstance(expression, low.Binary) and expression.operator in _COMMUTATIVE:
+            operands.sort()
+        whole = (*key, *operands)
+        if whole not in self.numbers:
+            self.numbers[whole] = self.new()
+        return self.numbers[whole]
+
+    def own(self, expression: low.Expression) -> Hashable:
+        """What decides on a value beside the operands."""
+        match expression:
+            case low.Constant():
+                return repr(expression.value)  # 0.0 is not -0.0
+            case low.WorkItem() | low.Call():
+                return expression.function
+            case low.Unary() | low.Binary():
+                return expression.operator
+            case low.Convert():
+                return expression.rounding, expression.saturate
+            case low.Pick():
+                return expression.components
+            case low.Address():
+                return id(expression.object)
+            case low.Offset():
+                return expression.scale
+            case low.Load():
+                return self.memory.get(expression.access.space, 0)
+        return None
+
+    def new(self) -> int:
+        self.last += 1
+        return self.last
+
+    # --- second pass
+
+    def resolved(self, body: Iterable[Any]) -> tuple[low.Statement, ...]:
+        found: list[low.Statement] = []
+        for statement in body:
+            match statement:
+                case low.Straight():
+                    simple = [known for each in statement.statements if (known := self.resolved_simple(each))]
+                    found.append(replace(statement, statements=tuple(simple)))
+                case low.If():
+                    then, otherwise = self.resolved(statement.then), self.resolved(statement.otherwise)
+                    found.append(replace(statement, then=then, otherwise=otherwise))
+                case low.Loop():
+                    test, inner, step = map(self.resolved, (statement.test, statement.body, statement.step))
+                    found.append(replace(statement, test=test, body=inner, step=step))
+                case low.Scope():
+                    found.append(replace(statement, body=self.resolved(statement.body)))
+                case _:
+                    found.append(statement)
+        return tuple(found)
+
+    def resolved_simple(self, statement: Any) -> Any:
+        value = self.value
+        match statement:
+            case _Shared():
+                if statement.uses == 1 and not statement.is_hoisted:
+                    return None
+                statement.holder = low.Register(f"_shared{len(self.registers)}", statement.expression.type)
+                self.registers.append(statement.holder)
+                return low.Assign(statement.holder, value(statement.expression))
+            case low.Assign():
+                return replace(statement, value=value(statement.value))
+            case low.Store():
+                return replace(statement, pointer=value(statement.pointer), value=value(statement.value))
+            case low.Atomic():
+                operands = tuple(map(value, statement.operands))
+                return replace(statement, pointer=value(statement.pointer), operands=operands)
+        return statement
+
+    def value(self, expression: Any) -> Any:
+        if isinstance(expression, _Use):
+            shared = expression.shared
+            return low.Read(expression.type, shared.holder) if shared.holder else self.value(shared.expression)
+        return _with_parts(expression, self.value)
+
+
+def _with_parts(expression: low.Expression, visit: Callable[[Any], Any]) -> Any:
+    """The same expression of other parts."""
+    match expression:
+        case low.Unary() | low.Convert() | low.Reinterpret():
+            return replace(expression, operand=visit(expression.operand))
+        case low.Binary():
+            return replace(expression, left=visit(expression.left), right=visit(expression.right))
+        case low.Select():
+            condition, then = visit(expression.condition), visit(expression.then)
+            return replace(expression, condition=condition, then=then, otherwise=visit(expression.otherwise))
+        case low.Join():
+            return replace(expression, parts=tuple(map(visit, expression.parts)))
+        case low.Pick():
+            return replace(expression, vector=visit(expression.vector))
+        case low.Call():
+            return replace(expression, arguments=tuple(map(visit, expression.arguments)))
+        case low.Offset():
+            return replace(expression, pointer=visit(expression.pointer), index=visit(expression.index))
+        case low.Load():
+            return replace(expression, pointer=visit(expression.pointer))
+    return expression
+
+
+def _is_work(expression: low.Expression) -> bool:
+    """Whether an expression does something itself that takes time; sums of addresses are part of their accesses."""
+    if isinstance(expression, low.Convert):
+        return _is_float(expression.type) != _is_float(expression.operand.type)
+    return isinstance(expression, low.Binary | low.Call | low.Load | low.Select)
+
+
+def _cannot_fail(expression: low.Expression) -> bool:
+    """Whether an expression may be computed where the program may not ask for it."""
+    if isinstance(expression, low.Load):
+        return False
+    if isinstance(expression, low.Binary) and expression.operator in "/%":
+        return _is_float(expression.type) or isinstance(expression.right, low.Constant)
+    return True
+
+
+def _is_float(type_: Type) -> bool:
+    return isinstance(type_, Scalar | Vector) and type_ != BOOL and element_of(type_).is_float

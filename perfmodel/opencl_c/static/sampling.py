@@ -1,0 +1,249 @@
+"""Where accesses go whose places jump about: computed for the work-items of some groups, in numpy, as C computes them.
+
+For launches of known size, and for addresses that follow from ids and arguments alone: hashes, products of ids,
+unsigned numbers that wrap around. Variables that are assigned more than once, as counters of loops are, are not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar
+
+GROUPS, MOST_ITEMS, SEED = 8, 256, 20150824
+POINTS = 16384
+"""Work-items of the whole launch that are looked at to see how much of an array an access reaches."""
+REACH_BLOCK = 32
+"""Bytes of the blocks that are counted for that."""
+TOGETHER = 256
+"""Groups that are looked at for what they share."""
+WORTH_LOOKING = 2**22
+"""Bytes."""
+ALIGNED = 256
+"""Bytes that arrays start at a multiple of."""
+
+Lanes = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Of one access.
+
+    Attributes:
+        groups: for some work-groups, where their first work-items are, in bytes from a multiple of `ALIGNED`.
+        reach: about how many bytes it touches over the launch, in blocks of `REACH_BLOCK`; None if that is not known.
+        fresh: the part of a group's blocks that no group just before has touched; None if that is not known.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    reach: int | None
+    fresh: float | None
+
+
+class Sampler:
+    """Of one launch.
+
+    Args:
+        assigned: the values that each register is assigned anywhere in the kernel.
+        arguments: scalars by name.
+    """
+
+    def __init__(
+        self,
+        assigned: Mapping[low.Register, Sequence[low.Expression]],
+        group_counts: Sequence[int],
+        local_size: Sequence[int],
+        arguments: Mapping[str, int],
+    ) -> None:
+        self.assigned, self.arguments = assigned, arguments
+        self.group_counts, self.local_size = tuple(group_counts), tuple(local_size)
+
+    def places(self, pointer: low.Expression) -> Places | None:
+        """Of an access at this address; None where the address depends on more than ids and arguments."""
+        addresses = self._of_groups(pointer)
+        spread = None if addresses is None else self._of_launch(pointer)
+        if addresses is None or spread is None:
+            return None
+        items = min(math.prod(self.local_size), MOST_ITEMS)
+        rows = np.broadcast_to(addresses, (GROUPS * items,)).reshape(GROUPS, items)
+        groups = tuple(tuple((row - row.min() // ALIGNED * ALIGNED).tolist()) for row in rows)
+        reach = _distinct(np.broadcast_to(spread, (POINTS,)) // REACH_BLOCK) * REACH_BLOCK
+        return Places(groups, reach, self._fresh(pointer, reach))
+
+    def _fresh(self, pointer: low.Expression, reach: int) -> float:
+        """From groups that run about together; what caches keep as a whole is not worth looking at."""
+        if reach < WORTH_LOOKING:
+            return 1.0
+        addresses = _Evaluator(self, self._neighbouring_groups).value(pointer)
+        count = self._neighbouring_groups[0].shape[1]
+        blocks = np.broadcast_to(np.zeros(()) if addresses is None else addresses, (count,)) // REACH_BLOCK
+        items = min(math.prod(self.local_size), MOST_ITEMS)
+        by_group = np.unique(np.arange(count) // items * (int(blocks.max()) + 1) + blocks)
+        return len(np.unique(blocks)) / len(by_group)
+
+    @cached_property
+    def _neighbouring_groups(self) -> tuple[Lanes, Lanes]:
+        """As `_some_groups`, of groups in their order, from the middle of the launch on."""
+        items, total = min(math.prod(self.local_size), MOST_ITEMS), math.prod(self.group_counts)
+        count = min(TOGETHER, total)
+        groups = _unravelled(np.arange(count) + (total - count) // 2, self.group_counts)
+        return np.repeat(groups, items, axis=1), np.tile(_unravelled(np.arange(items), self.local_size), count)
+
+    def _of_groups(self, pointer: low.Expression) -> Lanes | None:
+        return _Evaluator(self, self._some_groups).value(pointer)
+
+    def _of_launch(self, pointer: low.Expression) -> Lanes | None:
+        return _Evaluator(self, self._some_items).value(pointer)
+
+    @cached_property
+    def _some_groups(self) -> tuple[Lanes, Lanes]:
+        """Ids of groups, and of work-items in them, by axis: first items of random groups."""
+        random = np.random.default_rng(SEED)
+        items = min(math.prod(self.local_size), MOST_ITEMS)
+        chosen = random.integers(0, math.prod(self.group_counts), GROUPS)
+        groups = np.repeat(_unravelled(chosen, self.group_counts), items, axis=1)
+        return groups, np.tile(_unravelled(np.arange(items), self.local_size), GROUPS)
+
+    @cached_property
+    def _some_items(self) -> tuple[Lanes, Lanes]:
+        random = np.random.default_rng(SEED + 1)
+        groups = random.integers(0, math.prod(self.group_counts), POINTS)
+        items = random.integers(0, math.prod(self.local_size), POINTS)
+        return _unravelled(groups, self.group_counts), _unravelled(items, self.local_size)
+
+
+class _Evaluator:
+    """Expressions at some work-items."""
+
+    def __init__(self, sampler: Sampler, ids: tuple[Lanes, Lanes]) -> None:
+        self.sampler = sampler
+        self.groups, self.items = ids
+        self.known: dict[low.Register, Lanes | None] = {}
+
+    def value(self, expression: low.Expression) -> Lanes | None:
+        with np.errstate(all="ignore"):
+            return self._value(expression)
+
+    def _value(self, expression: low.Expression) -> Lanes | None:
+        match expression:
+            case low.Constant():
+                return _as(np.asarray(expression.value), expression.type)
+            case low.Read():
+                return self._register(expression.register)
+            case low.Address():
+                return np.zeros((), np.int64)
+            case low.WorkItem():
+                return self._work_item(expression)
+            case low.Convert() if expression.type != BOOL:
+                operand = self._value(expression.operand)
+                return None if operand is None else _as(operand, expression.type)
+            case low.Reinterpret() if isinstance(expression.type, Pointer):
+                return self._value(expression.operand) if isinstance(expression.operand.type, Pointer) else None
+            case low.Unary() if expression.operator in "-~":
+                operand = self._value(expression.operand)
+                if operand is None:
+                    return None
+                return _as(-operand if expression.operator == "-" else ~operand, expression.type)
+            case low.Binary():
+                left, right = self._value(expression.left), self._value(expression.right)
+                return None if left is None or right is None else _binary(expression, left, right)
+            case low.Offset():
+                pointer, index = self._value(expression.pointer), self._value(expression.index)
+                if pointer is None or index is None:
+                    return None
+                return np.asarray(pointer + index.astype(np.int64) * expression.scale)
+        return None
+
+    def _register(self, register: low.Register) -> Lanes | None:
+        if register not in self.known:
+            self.known[register] = None  # what depends on itself is not known
+            values = self.sampler.assigned.get(register, ())
+            if register.parameter is not None:
+                if isinstance(register.type, Pointer):
+                    self.known[register] = None if values else np.zeros((), np.int64)
+                elif not values and register.name in self.sampler.arguments:
+                    self.known[register] = _as(np.asarray(self.sampler.arguments[register.name]), register.type)
+            elif len(values) == 1:
+                self.known[register] = self._value(values[0])
+        return self.known[register]
+
+    def _work_item(self, expression: low.WorkItem) -> Lanes | None:
+        axis = 0 if expression.axis is None else self._value(expression.axis)
+        if axis is None or np.ndim(axis) != 0:
+            return None
+        counts, sizes = self.sampler.group_counts, self.sampler.local_size
+        at = int(axis)
+        if at >= len(sizes):
+            return None
+        values = {
+            "get_global_id": self.groups[at] * sizes[at] + self.items[at],
+            "get_local_id": self.items[at],
+            "get_group_id": self.groups[at],
+            "get_global_size": np.asarray(counts[at] * sizes[at]),
+            "get_local_size": np.asarray(sizes[at]),
+            "get_num_groups": np.asarray(counts[at]),
+        }
+        found = values.get(expression.function)
+        return None if found is None else _as(found, expression.type)
+
+
+def _binary(expression: low.Binary, left: Lanes, right: Lanes) -> Lanes | None:
+    type_ = expression.type
+    if not isinstance(type_, Scalar) or type_.is_float or type_ == BOOL:
+        return None
+    match expression.operator:
+        case "+":
+            return _as(left + right, type_)
+        case "-":
+            return _as(left - right, type_)
+        case "*":
+            return _as(left * right, type_)
+        case "&":
+            return np.asarray(left & right)
+        case "|":
+            return np.asarray(left | right)
+        case "^":
+            return np.asarray(left ^ right)
+        case "<<":
+            return _as(left << right.astype(left.dtype), type_)
+        case ">>":
+            return np.asarray(left >> right.astype(left.dtype))
+        case "/" | "%" if not np.any(right == 0):
+            quotient = np.asarray(np.trunc(left / right)).astype(np.int64) if np.any(left < 0) else left // right
+            return _as(quotient if expression.operator == "/" else left - quotient * right, type_)
+    return None
+
+
+def _as(value: Lanes, type_: object) -> Lanes:
+    """In a type, wrapped around as C's unsigned numbers are."""
+    return np.asarray(value).astype(type_.numpy) if isinstance(type_, Scalar) else np.asarray(value)
+
+
+def _unravelled(numbers: Lanes, extents: Sequence[int]) -> Lanes:
+    """Coordinates, the first axis fastest."""
+    found = []
+    for extent in extents:
+        found.append(numbers % extent)
+        numbers = numbers // extent
+    return np.stack(found).astype(np.int64)
+
+
+def _distinct(blocks: Lanes) -> int:
+    """About how many blocks there are, from those that a sample hits, each as likely as the others."""
+    seen = len(np.unique(blocks))
+    if seen <= 1 or seen > 0.98 * len(blocks):  # too few are hit twice to say: at least so many
+        return seen if seen <= 1 else len(blocks) ** 2 // max(2 * (len(blocks) - seen), 1)
+    low_, high = float(seen), float(len(blocks)) ** 2
+    for _ in range(60):
+        middle = math.sqrt(low_ * high)
+        expected = middle * -math.expm1(-len(blocks) / middle)
+        low_, high = (middle, high) if expected < seen else (low_, middle)
+    return round(low_)

@@ -1,0 +1,122 @@
+"""The optimized form of a kernel computes the same, bit by bit, and does no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import perfmodel as pm
+from perfmodel.errors import FeatureError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.emulation import emulate
+from perfmodel.opencl_c.optimization import optimized
+from perfmodel.opencl_c.types import Pointer, Scalar
+from tests.opencl_c.random_kernels import LENGTH, RandomChooser, random_kernel
+
+N = 3
+
+
+def arguments(kernel: low.LoweredKernel, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    found: dict[str, Any] = {}
+    for parameter in kernel.parameters:
+        if isinstance(parameter.type, Pointer):
+            assert isinstance(parameter.type.target, Scalar)
+            dtype = parameter.type.target.numpy
+            values = (
+                random.uniform(0.5, 1.5, LENGTH) if parameter.type.target.is_float else random.integers(0, 5, LENGTH)
+            )
+            found[parameter.name] = values.astype(dtype)
+        else:
+            assert isinstance(parameter.type, Scalar)
+            found[parameter.name] = np.dtype(parameter.type.dtype).type(N)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_random_kernels_compute_the_same(seed: int) -> None:
+    import random
+
+    made = random_kernel(RandomChooser(random.Random(seed)))
+    kernel = lowered_kernel(made.source, "k")
+    runs = [
+        emulate(form, made.shape(N), made.local_size, arguments(kernel, seed), groups="all", checks=False)
+        for form in (kernel, optimized(kernel))
+    ]
+    for name in ("a", "o"):
+        assert runs[0].array(name).tobytes() == runs[1].array(name).tobytes()
+    assert runs[1].accesses["executions"].sum() <= runs[0].accesses["executions"].sum()
+
+
+def counted(
+    body: str, names: str, parameters: str = "__global float *o, __global const float *a, int n"
+) -> list[float]:
+    """Features of one work-item of a kernel of these statements, as compiled."""
+    source = f"__kernel void k({parameters}) {{ int i = get_global_id(0); {body} }}"
+    arrays = {name: "n + 4096" for name in ("o", "a", "b") if f"*{name}" in parameters}
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, arrays, assumptions="n % 64 == 0", n=1024).as_compiled()
+    return [float(pm.feature(name).eval(kernel)) / 1024 for name in names.split()]
+
+
+LOADS, STORES, ADDS, MULS = (
+    "f_mem_access_global_load",
+    "f_mem_access_global_store",
+    "f_op_float32_add",
+    "f_op_float32_mul",
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "names", "values"),
+    [
+        # A repeated load is one load, until something is stored; a repeated product one product.
+        ("o[i] = a[i] * a[i] - a[i];", f"{LOADS} f_op_float32_madd", [1, 1]),
+        ("o[i] = a[i]; o[i + 1] = a[i];", LOADS, [2]),
+        ("float x = a[i]; o[i] = x; o[i + 1] = x;", LOADS, [1]),
+        ("o[i] = (a[i] + 1.0f) / (a[i] + 1.0f);", f"{ADDS} f_op_float32_div", [1, 1]),
+        ("o[i] = (a[i] + a[i + 1]) / (a[i + 1] + a[i]);", f"{LOADS} {ADDS}", [2, 1]),
+        # Products that are added to something cost nothing there.
+        ("o[i] = (a[i] * 2.0f + 1.0f) / (a[i] * 2.0f + 3.0f);", f"f_op_float32_madd {MULS}", [2, 0]),
+        # What was computed in a branch isn't known behind it; what came before it is known in it.
+        ("float x = 0.0f; if (i < 32) x = a[i] / 3.0f; o[i] = x + a[i] / 3.0f;", "f_op_float32_div", [1 + 32 / 1024]),
+        ("float x = a[i] / 3.0f; if (i < 512) x += a[i] / 3.0f; o[i] = x;", "f_op_float32_div", [1]),
+        # Loops: invariants go before them, loads stay.
+        (
+            "float x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (a[i] / 3.0f); o[i] = x;",
+            f"{LOADS} f_op_float32_div",
+            [16, 8],
+        ),
+        (
+            "float y = a[i], x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (y / 3.0f); o[i] = x;",
+            f"{LOADS} f_op_float32_div",
+            [9, 1],
+        ),
+        # Conversions, and quotients by numbers that are known.
+        ("o[i] = a[i] + i;", "f_op_float32_convert", [1]),
+        ("o[i] = (float)i * a[(uint)i % 64];", "f_op_uint32_bitwise_index f_op_uint32_mod_index", [1, 0]),
+        ("o[i] = a[(uint)i / 100];", "f_op_uint32_mul_index f_op_uint32_shift_index f_op_uint32_div_index", [1, 1, 0]),
+        ("o[i] = a[i / n];", "f_op_int32_div_index", [1]),
+    ],
+)
+def test_counts_by_hand(body: str, names: str, values: list[float]) -> None:
+    assert counted(body, names) == pytest.approx(values)
+
+
+def test_index_arithmetic_is_of_compiled_kernels_only() -> None:
+    kernel = pm.Kernel.from_opencl(
+        "__kernel void k(__global float *o) { o[get_global_id(0)] = 1.0f; }", "k", 64, 64, {"o": 64}
+    )
+    with pytest.raises(FeatureError, match="as_compiled"):
+        pm.feature("f_op_int32_add_index").eval(kernel)
+
+
+def test_a_compiled_kernel_is_stored_as_what_it_is(collection: pm.KernelCollection) -> None:
+    (kernel,) = collection.generate_kernels(["vector_add", "n:1024"])
+    assert kernel.as_compiled().program.content == kernel.program.content
+    assert kernel.as_compiled().launch() == kernel.launch()

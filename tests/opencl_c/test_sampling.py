@@ -1,0 +1,80 @@
+"""Where scattered accesses go, against numpy over all work-items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+
+SIDE = 512
+
+
+def kernel(index: str) -> pm.Kernel:
+    source = f"""__kernel void k(__global float *o, __global const float *a) {{
+    const uint x = get_global_id(1), y = get_global_id(0);
+    o[x * {SIDE} + y] = a[{index}];
+}}"""
+    extents = {"o": SIDE * SIDE, "a": SIDE * SIDE}
+    return pm.Kernel.from_opencl(source, "k", (SIDE, SIDE), (256, 1), extents)
+
+
+def places(index: str) -> np.ndarray:
+    """Bytes, by x and y, computed with 32-bit unsigned numbers."""
+    x, y = np.meshgrid(np.arange(SIDE, dtype=np.uint32), np.arange(SIDE, dtype=np.uint32), indexing="ij")
+    with np.errstate(over="ignore"):
+        found = eval(index.replace("u", ""), {"x": x, "y": y})
+    return np.asarray(found, dtype=np.int64) * 4
+
+
+INDICES = [
+    f"((x * y) % {SIDE}u) * {SIDE}u + y",
+    f"((y - x) % {SIDE}u) * {SIDE}u + 5u",
+    f"((y * 40503u) % {SIDE}u) * {SIDE}u + (x * 7u) % {SIDE}u",
+    f"(x * {SIDE}u + y) * 2654435761u % {SIDE * SIDE}u",
+    "(x * x + y) & 127u",
+]
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_blocks_of_groups_are_those_of_all_groups(index: str) -> None:
+    made = kernel(index)
+    lines = places(index).reshape(-1, 256) // 32
+    by_group = sum(len(np.unique(line)) for line in lines) * 32
+    scattered = float(pm.feature("f_mem_scattered_global_load_block:32").eval(made))
+    assert scattered == pytest.approx(by_group, rel=0.15)  # eight of a thousand groups are looked at
+    by_subgroup = sum(len(np.unique(line)) for line in lines.reshape(-1, 32))
+    transactions = float(pm.feature("f_mem_transactions_global_load_block:32").eval(made))
+    assert transactions == pytest.approx(by_subgroup, rel=0.15)
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_reach_is_about_what_the_launch_touches(index: str) -> None:
+    made = kernel(index)
+    touched = len(np.unique(places(index) // 32)) * 32
+    (access,) = [a for a in made.counts.accesses if a.direction == "load" and a.space == "global"]
+    assert access.reach is not None
+    assert touched / 1.5 < access.reach < touched * 1.5  # some places are more likely than others
+    beyond = float(pm.feature(f"f_mem_scattered_global_load_block:32_reach:>{2 * touched}").eval(made))
+    assert beyond == 0
+
+
+def test_what_data_decide_is_not_sampled() -> None:
+    source = """__kernel void k(__global float *o, __global const float *a, __global const int *t) {
+    int i = get_global_id(0);
+    o[i] = a[t[i]];
+}"""
+    made = pm.Kernel.from_opencl(source, "k", 4096, 256, {"o": 4096, "a": 4096, "t": 4096})
+    access = next(a for a in made.counts.accesses if a.variable == "a")
+    assert access.places is None
+    assert access.reach is None
+    # A block for each work-item, and an array at most.
+    assert pm.feature("f_mem_scattered_global_load_block:32").eval(made) == 4096 * 32
+    assert pm.feature("f_mem_footprint_global_load_var:{a}_block:32").eval(made) == 4096 * 4
+
+
+def test_what_a_cache_keeps_is_left_out_by_beyond() -> None:
+    made = kernel("(x * x + y) & 127u")
+    name = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+    assert pm.feature(name).eval(made) > 0
+    assert pm.feature(f"{name}_beyond:65536").eval(made) == 0
