@@ -81,6 +81,10 @@ class Recipe(ABC):
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         """Filters of the kernels to predict, none of which may be in the measurement set."""
 
+    def is_fitted_to(self, model: str, kernel: Kernel) -> bool:
+        """Whether the model of this name is calibrated with a kernel of the measurement set; by default with all."""
+        return True
+
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         """Of `Model.fit` for the model of this name, such as bounds that follow from what the device says of itself."""
         return {}
@@ -158,7 +162,8 @@ def run(
     with _timed(steps, "choosing sizes"):
         kernels = kernels_of(chosen, models.values(), conditions, notes)
     with _timed(steps, "counting"):
-        counting = {kernel: _counting_seconds(features, kernel) for kernel in kernels[EVALUATION]}
+        counted = next(iter(models.values())).counted
+        counting = {kernel: _counting_seconds(features, counted(kernel)) for kernel in kernels[EVALUATION]}
     tell(
         f"measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and {len(kernels[EVALUATION])} others, kept "
         "from the fit, to check predictions"
@@ -168,7 +173,7 @@ def run(
     tell(f"fitting {len(models)} models")
     with _timed(steps, "fitting"):
         options = {name: chosen.fit_options(name, target if isinstance(target, Device) else None) for name in models}
-        calibrations = _calibrations(models, options, fitted.table, notes)
+        calibrations = _calibrations(chosen, models, options, fitted, notes)
         baselines = _baselines(chosen, fitted, calibrations, features, notes) if chosen.baselines else []
     rows: list[Row] = []
     predicting: dict[str, float] = {}
@@ -177,7 +182,7 @@ def run(
         with _timed(predicting, predictor.name):
             rows += _rows(chosen, predictor, judged)
     measuring = sum(sum(found.trials) for found in store.get_many(judged.table["key"]).values())
-    counted = sum(counting[kernel] for kernel in judged.kernels)
+    counting_s = sum(counting[kernel] for kernel in judged.kernels)
     return Outcome(
         chosen,
         command,
@@ -188,7 +193,7 @@ def run(
         summarize(rows, list(predicting), ranked=chosen.ranked),
         {baseline.name: baseline for baseline in baselines},
         tuple(notes),
-        Cost(measuring, counted, predicting) if measuring else None,
+        Cost(measuring, counting_s, predicting) if measuring else None,
         steps,
     )
 
@@ -287,10 +292,17 @@ def _measured(
 
 
 def _calibrations(
-    models: Mapping[str, Model], options: Mapping[str, Mapping[str, Any]], table: pd.DataFrame, notes: Sequence[str]
+    chosen: Recipe,
+    models: Mapping[str, Model],
+    options: Mapping[str, Mapping[str, Any]],
+    fitted: _Set,
+    notes: Sequence[str],
 ) -> dict[str, Calibration]:
+    def table(model: str) -> pd.DataFrame:
+        return fitted.table[[chosen.is_fitted_to(model, kernel) for kernel in fitted.kernels]]
+
     try:
-        return {name: model.fit(table, **options[name]) for name, model in models.items()}
+        return {name: model.fit(table(name), **options[name]) for name, model in models.items()}
     except FitError as error:
         if not notes:
             raise
