@@ -12,5 +12,8 @@ for catalogue in CATALOGUES:
 setup(
     packages=packages,
     package_dir={"": ".", **{f"perfmodel.{catalogue}": catalogue for catalogue in CATALOGUES}},
-    package_data={"perfmodel": ["py.typed", "report/*.html"], "perfmodel.models": ["*.json"]},
+    package_data={
+        "perfmodel": ["py.typed", "report/*.html", "device/*.json", "device_profiles/*.json"],
+        "perfmodel.models": ["*.json"],
+    },
 )

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from perfmodel.campaign import measure
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
     from perfmodel.device import devices
+    from perfmodel.device_choice import choose_device
+    from perfmodel.device_profile import DeviceProfile
     from perfmodel.errors import PerfmodelError
     from perfmodel.interception import intercept
     from perfmodel.kernel import Kernel
     from perfmodel.kernel_generator import KernelGenerator
     from perfmodel.model import Model
     from perfmodel.profile import emulate
+    from perfmodel.residency import occupancy
     from perfmodel.store import Store
     from perfmodel.vocabulary import feature, register
     from perfmodel.work_removal import isolate_accesses, remove_work
@@ -32,18 +35,21 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "ALL_GENERATORS": "collection",
     "Calibration": "calibration",
+    "DeviceProfile": "device_profile",
     "Kernel": "kernel",
     "KernelCollection": "collection",
     "KernelGenerator": "kernel_generator",
     "Model": "model",
     "PerfmodelError": "errors",
     "Store": "store",
+    "choose_device": "device_choice",
     "devices": "device",
     "emulate": "profile",
     "feature": "vocabulary",
     "intercept": "interception",
     "isolate_accesses": "work_removal",
     "measure": "campaign",
+    "occupancy": "residency",
     "register": "vocabulary",
     "remove_work": "work_removal",
 }
@@ -51,18 +57,21 @@ _EXPORTS = {
 __all__ = [
     "ALL_GENERATORS",
     "Calibration",
+    "DeviceProfile",
     "Kernel",
     "KernelCollection",
     "KernelGenerator",
     "Model",
     "PerfmodelError",
     "Store",
+    "choose_device",
     "devices",
     "emulate",
     "feature",
     "intercept",
     "isolate_accesses",
     "measure",
+    "occupancy",
     "register",
     "remove_work",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import perfmodel
+from perfmodel import occupancy_command, projection_command
 from perfmodel.command_options import CommandParser, condition_options, recipe_options, source_options, tag_options
 from perfmodel.errors import KernelError, PerfmodelError
 
@@ -125,6 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
     added.add_argument("--json", action="store_true", help="print one JSON document instead")
     source_options(added)
+    occupancy_command.add(command)
+    projection_command.add(command, _with_contents)
     added = command(
         _calibrate,
         "calibrate",
@@ -178,8 +181,9 @@ def _parser() -> argparse.ArgumentParser:
         "calibrate a recipe's models here, predict its evaluation kernels, and write its tables",
         "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
     )
-    added.add_argument("recipe", metavar="NAME", help="a recipe's name; a wrong one lists them")
+    added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists recipes")
     recipe_options(added, None)
+    projection_command.study_options(added)
     added = command(
         _reproduce,
         "demo",
@@ -400,7 +404,11 @@ def _reproduce(parsed: argparse.Namespace) -> None:
     from perfmodel import recipe, report
     from perfmodel.device import find_device
     from perfmodel.store import Store
+    from perfmodel.study import studies
 
+    if parsed.recipe in (own := studies()):
+        own[parsed.recipe].reproduce(parsed, shlex.join(["perfmodel", *sys.argv[1:]]))
+        return
     chosen = recipe.recipe(parsed.recipe)
     folder = Path(parsed.out or f"{chosen.name}-out")
     parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")

@@ -27,7 +27,8 @@ class Device:
 
     Attributes:
         key: readable name and hash of platform, vendor, name and compute units; the same on every run and with every
-            driver version. Identical devices are told apart by ``.2``, ``.3``, in the order of their PCI addresses.
+            driver version. Identical devices are told apart by ``.2``, ``.3``, in the order of their PCI addresses;
+            ``/4`` behind it means a part of the device with four compute units.
         driver: the driver's version.
         kind: ``"gpu"``, ``"cpu"`` or ``"accelerator"``.
         clock_mhz: the highest clock that the driver reports, zero where it reports none.
@@ -72,7 +73,21 @@ class Device:
     @property
     def is_here(self) -> bool:
         """Whether it is on this machine; one that is known from a store's measurements may be elsewhere."""
-        return self.key in _sessions or self.key in {device.key for device in _of_this_machine()}
+        return self.key in _sessions or _split(self.key)[0] in {device.key for device in _of_this_machine()}
+
+    def with_units(self, units: int) -> Device:
+        """A part of it with so many compute units, as a device of its own.
+
+        Raises:
+            DeviceError: it has not got so many.
+        """
+        if not 1 <= units <= self.compute_units:
+            raise DeviceError(
+                f"device {self.key} has no part of {units} compute units; give a number from 1 to {self.compute_units}"
+            )
+        if units == self.compute_units:
+            return self
+        return replace(self, key=f"{_split(self.key)[0]}/{units}", compute_units=units)
 
     def context(self) -> Any:
         """This process's pyopencl context on the device.
@@ -92,9 +107,10 @@ class Device:
 
         if self.key not in _sessions:
             found = {device.key: raw for device, raw in _listed()}
-            if self.key not in found:
+            whole, units = _split(self.key)
+            if whole not in found:
                 raise DeviceError(f"device {self.key} is not on this machine; {_candidates(list(found))}")
-            _sessions[self.key] = Session(self, found[self.key])
+            _sessions[self.key] = Session(self, found[whole] if units is None else _part(self.key, found[whole], units))
         return _sessions[self.key]
 
     def end_session(self) -> None:
@@ -103,6 +119,25 @@ class Device:
 
 
 _sessions: dict[str, Session] = {}
+
+
+def _split(selector: str) -> tuple[str, int | None]:
+    """A selector without the number of compute units behind it, and that number."""
+    whole, mark, units = selector.rpartition("/")
+    return (whole, int(units)) if mark and units.isdecimal() else (selector, None)
+
+
+def _part(key: str, raw: Any, units: int) -> Any:
+    """The pyopencl object of some of a device's compute units.
+
+    Raises:
+        DeviceError: the driver can't part the device so.
+    """
+    cl = opencl()
+    try:
+        return raw.create_sub_devices([cl.device_partition_property.BY_COUNTS, units, 0])[0]
+    except cl.Error as error:
+        raise DeviceError(f"the driver makes no device {key} ({error}); use the whole device") from error
 
 
 def devices() -> list[Device]:
@@ -121,6 +156,7 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
         selector: a key, the beginning of a key, a part of the device's or platform's name in any case, or ``gpu``,
             ``cpu``, ``accelerator`` for the one of that kind with the most compute units. None takes the environment
             variable PERFMODEL_DEVICE, or else a GPU if there is one, or else a CPU. A Device is returned as it is.
+            ``cpu/2``, or another name with ``/2``, is a part of that device with two compute units.
         stored: devices known from measurements, such as `Store.devices` gives, for a selector that names none here.
 
     Raises:
@@ -130,6 +166,9 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
         return selector
     selector = selector or os.environ.get(DEVICE_VARIABLE) or None
     elsewhere = list(stored) if selector else []
+    name, units = _split(selector or "")
+    if name and units is not None and not any(device.key == selector for device in elsewhere):
+        return find_device(name, elsewhere).with_units(units)
     found = _of_this_machine() if elsewhere else devices()
     if not found and not elsewhere:
         raise DeviceError(_no_device())

@@ -12,7 +12,7 @@ import perfmodel
 from perfmodel.errors import PerfmodelError
 from perfmodel.outcome import Outcome
 from perfmodel.report.page import page
-from perfmodel.report.plots import measured_against_predicted
+from perfmodel.report.plots import measured_against_predicted, ratios
 from perfmodel.report.tables import comparison, text, verdict, weights
 
 __all__ = ["comparison", "prepared", "text", "verdict", "weights", "write"]
@@ -20,6 +20,8 @@ __all__ = ["comparison", "prepared", "text", "verdict", "weights", "write"]
 
 def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
     """Writes an outcome: results.json, calibration-<model>.json, table.txt, predicted.png and report.html.
+
+    Where many kernels were predicted, also ratios.png: histograms of predicted by measured time.
 
     Returns:
         The files written.
@@ -38,6 +40,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
             ("results.json", json.dumps(results(outcome), indent=1, allow_nan=False).encode() + b"\n"),
             ("table.txt", f"{text(outcome)}\n\n{weights(outcome)}\n".encode()),
             ("predicted.png", plot),
+            *([("ratios.png", histograms)] if (histograms := ratios(outcome)) else []),
             ("report.html", page(outcome, plot).encode()),
         ):
             written.append(target / name)

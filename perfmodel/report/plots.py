@@ -18,6 +18,8 @@ PANELS_A_LINE, PANEL_INCHES = 3, 4.6
 LETTERS_AN_INCH = 13
 """Of the legend."""
 COLOURS, MARKS = 10, "sDv^o"
+FEWEST = 100
+"""Kernels of a label, for a histogram."""
 
 
 def measured_against_predicted(outcome: Outcome) -> bytes:
@@ -48,6 +50,47 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
     figure.legend(
         marks, labels, loc="outside lower center", ncols=min(entries_a_line, len(labels)), fontsize=8, frameon=False
     )
+    figure.suptitle(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}", fontsize=11)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
+
+
+def ratios(outcome: Outcome) -> bytes | None:
+    """Histograms of predicted by measured time, a panel a label and model, with the band of 30 %.
+
+    Returns:
+        A PNG file; None where a label has too few kernels for one.
+    """
+    from matplotlib.figure import Figure
+
+    labels = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(outcome.models[0])))
+    found = {
+        (label, model): [
+            row.predicted_s / row.measured_s
+            for row in outcome.evaluation(model)
+            if row.label == label and row.predicted_s and row.measured_s
+        ]
+        for label in labels
+        for model in outcome.models
+    }
+    shown = [label for label in labels if all(len(found[label, model]) >= FEWEST for model in outcome.models)]
+    if not shown:
+        return None
+    size = (3.3 * len(outcome.models), 2.5 * len(shown) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(shown), len(outcome.models), squeeze=False, sharex=True, sharey="row")
+    edges = np.linspace(0, 2, 41)
+    for line, label in zip(axes, shown, strict=True):
+        for axis, model in zip(line, outcome.models, strict=True):
+            values = np.array(found[label, model])
+            axis.axvspan(1 - BANDS[-1], 1 + BANDS[-1], color="0.5", alpha=0.15, lw=0)
+            axis.hist(np.clip(values, 0, 2), edges, color="C0")
+            within = np.mean(np.abs(values - 1) <= BANDS[-1])
+            axis.set_title(f"{model}, {labels[label]}: {within:.1%} within", fontsize=9)
+        line[0].set_ylabel("kernels")
+    for axis in axes[-1]:
+        axis.set_xlabel("predicted / measured (2: or more)")
     figure.suptitle(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}", fontsize=11)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)

@@ -9,6 +9,8 @@ from perfmodel.outcome import Cost, Outcome, Row
 from perfmodel.summary import geometric_mean
 
 Line = Sequence[str]
+MOST_LINES = 500
+"""Of a table of single kernels that people read."""
 
 
 def grid(header: Line, lines: Sequence[Line]) -> str:
@@ -93,8 +95,10 @@ def is_compared(outcome: Outcome) -> bool:
 
 
 def comparison(outcome: Outcome) -> str:
-    """Measured and predicted times side by side, a line for each kernel that no fit has seen."""
+    """Measured and predicted times side by side, a line a kernel that no fit has seen, unless there are too many."""
     by_model = {name: outcome.evaluation(name) for name in outcome.models}
+    if (count := len(by_model[outcome.models[0]])) > MOST_LINES:
+        return f"times of {count} kernels: see results.json"
     names = kernel_names(by_model[outcome.models[0]])
     header = ["kernel", "size", "measured"]
     for name in outcome.models:
@@ -115,9 +119,9 @@ def error_table(outcome: Outcome) -> str:
     for model in outcome.models:
         names = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(model)))
         for label, errors in outcome.summary[model]["errors"].items():
-            shown = [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum")]
+            shown = [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]
             lines.append([f"{model}: {names[label]}", *shown, str(errors["count"])])
-    return grid(["error on held-out sizes", "geometric mean", "mean", "maximum", "sizes"], lines)
+    return grid(["error on held-out sizes", "geometric mean", "mean", "maximum", "within ±30 %", "sizes"], lines)
 
 
 def verdict(outcome: Outcome) -> str:
