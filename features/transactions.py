@@ -29,16 +29,29 @@ from perfmodel.granularity import Granularity
 WORD_BYTES = 4
 
 
-def blocks(addresses: NDArray[np.int64], item: int, block: int) -> int:
-    """Distinct aligned blocks of `block` bytes among accesses of `item` bytes."""
-    first, last = addresses // block, (addresses + item - 1) // block
-    return len(np.union1d(first, last))
+def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
+    """Distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over rows of addresses."""
+    touched = [addresses // block]
+    if item > 1 and np.any((addresses + item - 1) // block != touched[0]):
+        touched.append((addresses + item - 1) // block)
+    return float(_distinct(np.concatenate(touched, axis=-1))[1].sum(axis=-1).mean())
 
 
-def bank_cycles(addresses: NDArray[np.int64], item: int, banks: int) -> int:
-    """How many words the busiest of the banks has to serve; work-items that ask for one word share it."""
-    words = np.unique([addresses // WORD_BYTES + k for k in range(max(1, item // WORD_BYTES))])
-    return int(np.bincount(words % banks).max())
+def bank_cycles(addresses: NDArray[np.int64], item: int, banks: int) -> float:
+    """How many words the busiest of the banks has to serve, likewise; work-items that ask for one word share it."""
+    words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, item // WORD_BYTES))], axis=-1)
+    words, is_first = _distinct(words)
+    rows = np.arange(len(words))[:, None]
+    served = np.bincount((rows * banks + words % banks)[is_first], minlength=len(words) * banks)
+    return float(served.reshape(len(words), banks).max(axis=1).mean())
+
+
+def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Each row sorted, and where a number is there for the first time."""
+    ordered = np.sort(np.atleast_2d(rows), axis=-1)
+    is_first = np.ones(ordered.shape, bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=is_first[:, 1:])
+    return ordered, is_first
 
 
 KINDS = {"block": blocks, "banks": bank_cycles}
@@ -64,7 +77,7 @@ class TransactionFeature(AccessFeature):
     ) -> None:
         super().__init__(name, replace(pattern, granularity=Granularity("subgroup", subgroup_size)))
         self.kind, self.size, self.width = kind, size, subgroup_size
-        self.needs: Callable[[Any, int, int], int] = KINDS[kind]
+        self.needs: Callable[[Any, int, int], float] = KINDS[kind]
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Of one execution, on average over the sub-groups of a work-group."""
@@ -76,9 +89,15 @@ class TransactionFeature(AccessFeature):
         return np.asarray(float(self.width) if self.kind == "block" else 1.0) if found is None else found
 
     def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
-        """On average over the sub-groups of work-items at these addresses."""
-        groups = [addresses[at : at + self.width] for at in range(0, len(addresses), self.width)]
-        return float(np.mean([self.needs(group, item, self.size) for group in groups]))
+        """On average over the sub-groups of work-items at these addresses, of which the last may be partly empty."""
+        whole = len(addresses) // self.width * self.width
+        if whole == 0:
+            return self.needs(addresses[None], item, self.size)
+        found = self.needs(addresses[:whole].reshape(-1, self.width), item, self.size)
+        if whole == len(addresses):
+            return found
+        rest = self.needs(addresses[None, whole:], item, self.size)
+        return (found * (whole // self.width) + rest) / (whole // self.width + 1)
 
 
 class TransactionFamily(AccessFamily):

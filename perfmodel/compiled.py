@@ -33,7 +33,7 @@ def compiled(program: Program) -> Program:
 
 
 class Compiled:
-    """See `perfmodel.Kernel.as_compiled`; a Loopy program is counted by the OpenCL C that Loopy writes, if it can be."""
+    """See `perfmodel.Kernel.as_compiled`; a Loopy program is counted by the OpenCL C that Loopy writes, if possible."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

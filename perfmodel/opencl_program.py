@@ -170,6 +170,7 @@ class OpenCLProgram:
         return hashlib.sha256(repr(self._given).encode()).hexdigest()
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        at = at or None  # without sizes, there is nothing to be more general about
         key = (subgroup_size, None if at is None else tuple(at.items()))
         if key not in self._counts:
             from perfmodel.counting.cache import cached_counts

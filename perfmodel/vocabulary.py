@@ -180,9 +180,14 @@ def evaluate_all(
 ) -> dict[str, NDArray[np.float64]]:
     """Several features, as `evaluate` gives each; counts that they share are evaluated only once."""
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
+    asked = {f.subgroup_size for f in found.values()}
+    # Counts with sub-groups of one size have all that counts without sub-groups have.
+    only = next(iter(asked - {None}), None) if len(asked) == 2 and None in asked else None
+    counts_of = {size: only if size is None else size for size in asked}
     counted: dict[str, Any] = {}
-    if not any(_is_better_alone(kernel, bound, f.subgroup_size) for f in found.values()):
-        counted = {name: partial(f.values, kernel.program.counts_for(f.subgroup_size)) for name, f in found.items()}
+    if not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
+        counts = {size: kernel.program.counts_for(counts_of[size]) for size in asked}
+        counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
 
