@@ -21,7 +21,7 @@ from perfmodel.measurement import NEAR_OVERHEAD, NOISY, PROTOCOLS, Protocol, Tim
 from perfmodel.provenance import versions
 from perfmodel.reference import DISTURBED, Reference
 from perfmodel.store import Measurement, Store, measurement_key
-from perfmodel.vocabulary import Feature, MeasuredFeature, number
+from perfmodel.vocabulary import Feature, MeasuredFeature, evaluate_all, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,8 @@ def measure(
     output, output_name = models[0].output, models[0].output_name
     features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
     counted = [models[0].counted(kernel) for kernel in kernels]
-    columns = {name: [number(f, kernel) for kernel in counted] for name, f in features.items()}
+    values = [evaluate_all(features, kernel, kernel.bind({})) for kernel in counted]
+    columns = {name: [float(each[name]) for each in values] for name in features}
     if isinstance(output, MeasuredFeature):
         with _opened(store) as opened:
             target: Device = output.select_device(device, opened.devices())

@@ -31,10 +31,20 @@ class PredictionWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds and their standard deviation, arrays of one shape."""
+    """Seconds at some sizes, and on demand their standard deviation: arrays of one shape."""
 
+    calibration: Calibration
+    features: Mapping[str, Floats]
     seconds: Floats
-    std: Floats
+
+    @property
+    def std(self) -> Floats:
+        parameters, covariance = self.calibration.parameters, self.calibration.covariance
+        jacobian = self.calibration.model.string.compile().jacobian(parameters, self.features)
+        flat, seconds = jacobian.reshape(len(parameters), -1), self.seconds.reshape(-1)
+        fitted = np.einsum("ik,ij,jk->k", flat, covariance, flat)
+        unexplained = (self.calibration.residual_std * seconds) ** 2
+        return np.asarray(np.sqrt(np.maximum(fitted, 0) + unexplained).reshape(self.seconds.shape))
 
 
 def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
@@ -46,11 +56,7 @@ def _predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, 
     _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
-    seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
-    jacobian = compiled.jacobian(calibration.parameters, features).reshape(len(calibration.parameters), -1)
-    fitted = np.einsum("ik,ij,jk->k", jacobian, calibration.covariance, jacobian)
-    unexplained = (calibration.residual_std * seconds) ** 2
-    return Prediction(seconds, np.sqrt(np.maximum(fitted.reshape(-1), 0) + unexplained.reshape(-1)).reshape(shape))
+    return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
 
 
 def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> None:

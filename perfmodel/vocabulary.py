@@ -185,8 +185,10 @@ def evaluate_all(
     only = next(iter(asked - {None}), None) if len(asked) == 2 and None in asked else None
     counts_of = {size: only if size is None else size for size in asked}
     counted: dict[str, Any] = {}
-    if not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
-        counts = {size: kernel.program.counts_for(counts_of[size]) for size in asked}
+    is_single = not any(np.ndim(size) for size in bound.values())
+    if is_single or not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
+        source = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else kernel.program
+        counts = {size: source.counts_for(counts_of[size]) for size in asked}
         counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}

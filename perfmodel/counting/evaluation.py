@@ -69,7 +69,9 @@ def power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
 def blockwise(
     functions: Sequence[Callable[[Block], ArrayLike]], sizes: Mapping[str, ArrayLike]
 ) -> list[NDArray[np.float64]]:
-    """The functions' values at the sizes, each an own array of the sizes' common shape.
+    """The functions' values at the sizes, each an array of the sizes' common shape.
+
+    What is the same for all of many sizes is one number under that shape, and can't be written to.
 
     Args:
         functions: elementwise in the sizes; what they return broadcasts against the sizes that they are given.
@@ -85,10 +87,19 @@ def blockwise(
         name: array.reshape(()) if array.size == 1 else np.broadcast_to(array, shape).reshape(-1)
         for name, array in arrays.items()
     }
-    results = [np.empty(count) for _ in functions]
+    results: list[NDArray[np.float64] | None] = [None] * len(functions)
     for start in range(0, count, BLOCK):
         part = slice(start, start + BLOCK)
         block = Block({name: array[part] if array.ndim else array for name, array in flat.items()})
-        for function, result in zip(functions, results, strict=True):
-            result[part] = function(block)
-    return [result.reshape(shape) for result in results]
+        for place, function in enumerate(functions):
+            found, result = function(block), results[place]
+            if result is None or (np.ndim(found) and result.size == 1):
+                before, result = result, np.empty(count if np.ndim(found) else 1)
+                result[:start] = 0.0 if before is None else before
+                results[place] = result
+            result[part if result.size == count else slice(None)] = found
+    return [
+        np.broadcast_to(result, shape) if result.size == 1 else result.reshape(shape)
+        for result in results
+        if result is not None
+    ]

@@ -99,14 +99,15 @@ class Tape:
 
     def _evaluate_flat(self, inputs: dict[int, Floats], shape: tuple[int, ...]) -> Floats:
         size = math.prod(shape)
-        arrays = {slot: np.broadcast_to(a, shape).reshape(-1) for slot, a in inputs.items() if a.size != 1}
+        varying = {slot: a for slot, a in inputs.items() if a.size != 1 and (any(a.strides) or not a.size)}
+        arrays = {slot: np.broadcast_to(a, shape).reshape(-1) for slot, a in varying.items()}
         plan = self._plan(frozenset(arrays))
         cells: list[Any] = [None] * self.slots
         for slot, value in self.constants.items():
             cells[slot] = np.float64(value)
         for slot, array in inputs.items():
             if slot not in arrays:
-                cells[slot] = array.reshape(-1)[0]
+                cells[slot] = array[(0,) * array.ndim]
         for step in plan.once:
             cells[step.target] = step.apply(*[cells[source] for source in step.sources])
         rows = np.empty((len(self.outputs), size))

@@ -206,6 +206,7 @@ class _Optimizer:
         return _Use(changed.type, self.first(changed, number))
 
     def with_parts(self, expression: low.Expression) -> Any:
+        expression = _by_quotient(expression)
         in_sum = is_sum(expression) or (isinstance(expression, low.Unary) and expression.operator == "-")
         return _with_parts(expression, lambda part: self.expression(part, in_sum))
 
@@ -341,6 +342,17 @@ def _with_parts(expression: low.Expression, visit: Callable[[Any], Any]) -> Any:
         case low.Load():
             return replace(expression, pointer=visit(expression.pointer))
     return expression
+
+
+def _by_quotient(expression: low.Expression) -> low.Expression:
+    """A remainder of whole numbers by the quotient, which is often asked for as well, and is what machines compute."""
+    if not isinstance(expression, low.Binary) or expression.operator != "%" or _is_float(expression.type):
+        return expression
+    if isinstance(expression.right, low.Constant):
+        return expression
+    type_, left, right = expression.type, expression.left, expression.right
+    quotient = low.Binary(type_, "/", left, right)
+    return low.Binary(type_, "-", left, low.Binary(type_, "*", quotient, right))
 
 
 def _is_work(expression: low.Expression) -> bool:
