@@ -18,6 +18,8 @@ from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store")
 FLAGS = ("fresh", "turns")
+DENSE = 0.5
+"""The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is."""
 
 
 class ScatteredFeature(CountedFeature):
@@ -54,6 +56,8 @@ class ScatteredFeature(CountedFeature):
         block = self.block
         of_one = of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
         items = np.asarray(access.executions.workitem(sizes))
+        if of_one is not None:  # what is touched as a whole comes as fast as from neighbouring places
+            of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
         part = access.fresh if self.fresh and access.fresh is not None else 1.0
         moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one) * part
         return moved

@@ -62,7 +62,8 @@ class TransactionFeature(AccessFeature):
 
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
     index that is not affine, they are taken from the places of the first work-items, if these are known; else each
-    work-item has a block of its own, and a bank of its own. Of a kernel that was emulated, they are what was recorded.
+    work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
+    recorded.
     """
 
     unit = "transaction"
@@ -86,7 +87,18 @@ class TransactionFeature(AccessFeature):
             recorded = access.recorded(self.width, self.kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
         found = of_group(counts, access, sizes, self.of_places)
-        return np.asarray(float(self.width) if self.kind == "block" else 1.0) if found is None else found
+        if found is not None:
+            return found
+        return self.anywhere(counts, access, sizes) if self.kind == "block" else np.asarray(1.0)
+
+    def anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Blocks that a sub-group is expected to hit in an array, each work-item any of them."""
+        array = next((f for f in counts.footprints if f.variable == access.variable), None)
+        if access.space != "global" or array is None or array.size is None:
+            return np.asarray(float(self.width))
+        among = np.maximum(np.ceil(array.size(sizes) * np.dtype(array.dtype).itemsize / self.size), 1.0)
+        hit: Floats = among * -np.expm1(self.width * np.log1p(-1 / np.maximum(among, 1.0 + 1e-9)))
+        return hit
 
     def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
         """On average over the sub-groups of work-items at these addresses, of which the last may be partly empty."""

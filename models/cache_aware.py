@@ -15,8 +15,8 @@ from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
 from perfmodel.recipe import Recipe, TagFilter, tag_filters
 
 
-def _sum(names: Sequence[str], words: str) -> str:
-    return "(" + " + ".join(f"f_op_{name}_{words}" for name in names) + ")"
+def _sum(names: Sequence[str], words: str = "") -> str:
+    return "(" + " + ".join(f"f_op_{name}_{words}".rstrip("_") for name in names) + ")"
 
 
 def _typed(dtypes: str, kinds: str, index: bool = False) -> list[str]:
@@ -28,8 +28,10 @@ OPERATIONS: dict[str, list[str]] = {
     **{name: list(kinds) for name, kinds in GROUPS.items() if name not in ("p_i32", "p_i32_div")},
     "p_i32": _typed("int32 uint32", SIMPLE),
     "p_i32_div": [*_typed("int32 uint32", "div mod"), *_typed("int32 uint32", "div mod", index=True)],
-    "p_index": _typed("int32 uint32", SIMPLE, index=True),
-    "p_i64": [*_typed("int64 uint64", SIMPLE), *_typed("int64 uint64", SIMPLE, index=True)],
+    # Of either width: compilers turn most of the wide ones into narrow ones, or into steps of pointers.
+    "p_index": _typed("int32 uint32 int64 uint64", SIMPLE, index=True),
+    "p_i64": _typed("int64 uint64", "add shift bitwise min max compare abs"),
+    "p_i64_mul": _typed("int64 uint64", "mul madd"),
     "p_i64_div": [*_typed("int64 uint64", "div mod"), *_typed("int64 uint64", "div mod", index=True)],
     "p_convert": _typed("float32 float64", "convert"),
 }
@@ -80,18 +82,15 @@ transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, p_overla
 
 # --- as published
 
-ACCESS = "f_mem_access_global_{direction}_class:{kind}_granularity:subgroup"
+ACCESS = "f_mem_access_global_{direction}_class:{kind}"
 CLASSES = ("continuous", "constant", "interval", "identical", "complex")
-PER_ITEM = "(32 * {sum} / f_work_items)"
-"""How many of one work-item, where sub-groups do everything that one of their work-items does."""
-
 # W(n) saturates for the operations that all kernels have; of others there are as many as a line of source has.
 SATURATING = {"float": "p_f32", "division": "p_f32_div", "integer": "p_index", "quotient": "p_i32_div"}
 N_SATURATED = 8.0
 
 
 def _cost(name: str, parameter: str) -> str:
-    n = PER_ITEM.format(sum=_sum(OPERATIONS[parameter], "granularity:subgroup"))
+    n = f"{_sum(OPERATIONS[parameter])} / f_work_items"
     own = ", ".join(f"p_{name}_{part}" for part in ("a", "b", "c", "slope", "base", "saturated"))
     return f"step({n} - 0.5) * saturating(max({n}, 0.001), {own}) * f_work_items"
 
@@ -104,7 +103,7 @@ def _published(accesses: str) -> str:
             " + p_from_latency * f_transfers_from",
             "base = p_base_fixed * f_sync_kernel_launch + p_base * f_work_items",
             "operations = " + " + ".join(_cost(name, parameter) for name, parameter in SATURATING.items()),
-            "others = " + " + ".join(f"{p} * {_sum(OPERATIONS[p], 'granularity:subgroup')}" for p in others),
+            "others = " + " + ".join(f"{p} * {_sum(OPERATIONS[p])}" for p in others),
             f"accesses = {accesses}",
             "onchip = p_local_load * f_mem_access_local_load + p_local_store * f_mem_access_local_store"
             " + p_barrier * f_sync_barrier_local",
@@ -122,9 +121,7 @@ AWARE = _published(
         if direction == "load" or kind in ("continuous", "complex")
     )
 )
-UNAWARE = _published(
-    "p_load * f_mem_access_global_load_granularity:subgroup + p_store * f_mem_access_global_store_granularity:subgroup"
-)
+UNAWARE = _published("p_load * f_mem_access_global_load + p_store * f_mem_access_global_store")
 
 # --- kernels
 

@@ -244,7 +244,9 @@ def test_accesses_that_are_not_affine_have_a_block_each_within_their_array() -> 
     assert pm.feature("f_mem_footprint_global_load_var:a_block:4").eval(knl.at(n=256)) == 256 * 4
     assert pm.feature("f_mem_footprint_global_load_var:a_block:64").eval(knl) == 128 * 4  # not more than there is
     assert pm.feature("f_mem_footprint_global_load_var:a_granularity:workgroup_block:64").eval(knl) == 2 * 128 * 4
-    assert pm.feature("f_mem_transactions_global_load_var:a_block:32").eval(knl) == 128
+    # 32 work-items each hit one of 16 blocks: some of them the same, as often as chance has it.
+    hit = 4 * 16 * (1 - (15 / 16) ** 32)
+    assert pm.feature("f_mem_transactions_global_load_var:a_block:32").eval(knl) == pytest.approx(hit)
     with pytest.raises(pm.PerfmodelError, match="or say block"):
         pm.feature("f_mem_footprint_global_load_var:a").eval(knl)
 
