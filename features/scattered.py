@@ -23,7 +23,7 @@ DENSE = 0.5
 
 
 class ScatteredFeature(CountedFeature):
-    """Bytes of the blocks that work-groups touch by accesses whose places jump about, as those of hashes and tables do.
+    """Bytes of the blocks that work-groups touch by accesses whose places are seen to jump about, as of hashes.
 
     Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
     goes to memory. Its reach is what it touches over the launch, at most its array.
@@ -72,8 +72,11 @@ class ScatteredFeature(CountedFeature):
 
 
 def jumps(access: AccessCount) -> bool:
-    """Whether no strides say where a work-item's neighbours, or the next groups, access."""
-    return None in (*access.local_strides.values(), *access.group_strides.values())
+    """Whether no strides say where a work-item's neighbours, or the next groups, access, but their places are known.
+
+    Of what data decide nothing is known: it may be anywhere, or all in one place.
+    """
+    return access.places is not None and None in (*access.local_strides.values(), *access.group_strides.values())
 
 
 class ScatteredFamily(FeatureFamily):

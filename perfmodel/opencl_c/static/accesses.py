@@ -49,6 +49,7 @@ class StaticAccesses:
         self.domains, self.arrays, self.sampler = domains, arrays, sampler
         self.found: list[AccessCount] = []
         self.touched = Footprints(domains)
+        self._images: dict[Any, Any] = {}
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
     def add(
@@ -272,6 +273,22 @@ class StaticAccesses:
         return ByGroup(pairs, tuple(self.domains.unused("group", region.inames)), frozenset(axes))
 
     def _image(
+        self,
+        place: PointsTo,
+        region: Region,
+        item: int,
+        unit: int,
+        weights: list[Monomial],
+        before: Sequence[str],
+    ) -> Any:
+        """See `_elements`; after some coordinates of the grid."""
+        key = (id(place), id(region), item, unit, tuple(weights), tuple(before))
+        if key not in self._images:
+            made = self._new_image(place, region, item, unit, weights, before)
+            self._images[key] = made, place, region  # with these, as ids of what is gone are given again
+        return self._images[key][0]
+
+    def _new_image(
         self,
         place: PointsTo,
         region: Region,

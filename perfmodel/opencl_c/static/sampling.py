@@ -23,7 +23,7 @@ POINTS = 16384
 """Work-items of the whole launch that are looked at to see how much of an array an access reaches."""
 REACH_BLOCK = 32
 """Bytes of the blocks that are counted for that."""
-TOGETHER = 256
+TOGETHER = 128
 """Groups that are looked at for what they share."""
 WORTH_LOOKING = 2**22
 """Bytes."""
@@ -82,7 +82,7 @@ class Sampler:
         """From groups that run about together; what caches keep as a whole is not worth looking at."""
         if reach < WORTH_LOOKING:
             return 1.0
-        addresses = _Evaluator(self, self._neighbouring_groups).value(pointer)
+        addresses = self._evaluators[2].value(pointer)
         count = self._neighbouring_groups[0].shape[1]
         blocks = np.broadcast_to(np.zeros(()) if addresses is None else addresses, (count,)) // REACH_BLOCK
         items = min(math.prod(self.local_size), MOST_ITEMS)
@@ -98,10 +98,16 @@ class Sampler:
         return np.repeat(groups, items, axis=1), np.tile(_unravelled(np.arange(items), self.local_size), count)
 
     def _of_groups(self, pointer: low.Expression) -> Lanes | None:
-        return _Evaluator(self, self._some_groups).value(pointer)
+        return self._evaluators[0].value(pointer)
 
     def _of_launch(self, pointer: low.Expression) -> Lanes | None:
-        return _Evaluator(self, self._some_items).value(pointer)
+        return self._evaluators[1].value(pointer)
+
+    @cached_property
+    def _evaluators(self) -> tuple[_Evaluator, ...]:
+        """Of some groups, of some of all work-items, and of groups side by side; they remember variables."""
+        samples = (self._some_groups, self._some_items, self._neighbouring_groups)
+        return tuple(_Evaluator(self, sample) for sample in samples)
 
     @cached_property
     def _some_groups(self) -> tuple[Lanes, Lanes]:
