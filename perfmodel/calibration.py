@@ -256,6 +256,26 @@ SAVED = (
 )
 
 
+def calibration_called(name: str) -> Calibration:
+    """A calibration's file, or one that comes with perfmodel, as ``MODEL@DEVICE``.
+
+    Raises:
+        CalibrationError: if there is none, or more than one.
+    """
+    from perfmodel import models
+
+    if Path(name).exists() or name.endswith(".json"):
+        return Calibration.load(name)
+    model, _, device = name.partition("@")
+    try:
+        return Calibration.shipped(model, device)
+    except CalibrationError as error:
+        shipped = sorted(path.stem for folder in models.__path__ for path in Path(folder).glob("*@*.json"))
+        raise CalibrationError(
+            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
+        ) from error
+
+
 def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     """Fits a model to a feature table; see `Model.fit`."""
     table = _normalized(table, model)

@@ -172,7 +172,10 @@ def _parser() -> argparse.ArgumentParser:
         (_rank, "rank", "order kernels by their predicted time"),
     ):
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq tiled_prefetch:* n:1024")
-        added.add_argument("calibration", help="file that calibrate or demo wrote")
+        added.add_argument(
+            "calibration",
+            help="file that calibrate or demo wrote, or the name of a shipped one, such as cache-aware@h200",
+        )
         tag_options(added, "+")
         source_options(added)
     added = command(
@@ -352,8 +355,8 @@ def _suggest(parsed: argparse.Namespace) -> None:
 
 
 def _run(parsed: argparse.Namespace) -> None:
+    from perfmodel.calibration import calibration_called
     from perfmodel.interception import intercept
-    from perfmodel.interception.projection import calibration_called
     from perfmodel.interception.report import as_json, as_text
     from perfmodel.interception.script import check_script, make_drivers_visible, run_script
 
@@ -469,9 +472,9 @@ def _with_contents(parsed: argparse.Namespace) -> list[tuple[Kernel, Mapping[str
 
 
 def _loaded(parsed: argparse.Namespace) -> Any:
-    from perfmodel.calibration import Calibration
+    from perfmodel.calibration import calibration_called
 
-    return Calibration.load(parsed.calibration), _described(parsed)
+    return calibration_called(parsed.calibration), _described(parsed)
 
 
 def _check_writable(path: str) -> None:

@@ -170,7 +170,7 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
     if isinstance(device, Path) or device.endswith(".json"):
         return Calibration.load(device) if _is_calibration(Path(device)) else DeviceProfile.load(device)
     if "@" in device:
-        from perfmodel.interception.projection import calibration_called
+        from perfmodel.calibration import calibration_called
 
         return calibration_called(device)
     return DeviceProfile.shipped(device)

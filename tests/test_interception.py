@@ -19,11 +19,11 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
+from perfmodel.calibration import calibration_called
 from perfmodel.device import Device
 from perfmodel.device.drivers import opencl
 from perfmodel.errors import CalibrationError, CountingError, KernelError, SourceError
 from perfmodel.interception import InterceptionWarning, LaunchLog
-from perfmodel.interception.projection import calibration_called
 from perfmodel.interception.script import split
 
 cl: Any = None

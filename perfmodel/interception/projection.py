@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.errors import CalibrationError, KernelError
+from perfmodel.errors import KernelError
 from perfmodel.interception.record import WRITTEN, InterceptionWarning, LaunchArgument, LaunchRecord
 from perfmodel.opencl_c.types import Pointer, Type, Void
 
@@ -100,27 +99,6 @@ def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> li
         for place, name in enumerate(devices)
     ]
     return list(zip(names, listed, strict=True))
-
-
-def calibration_called(name: str) -> Calibration:
-    """A calibration's file, or one that comes with perfmodel, as ``MODEL@DEVICE``.
-
-    Raises:
-        CalibrationError: if there is none, or more than one.
-    """
-    from perfmodel import models
-    from perfmodel.calibration import Calibration
-
-    if Path(name).exists() or name.endswith(".json"):
-        return Calibration.load(name)
-    model, _, device = name.partition("@")
-    try:
-        return Calibration.shipped(model, device)
-    except CalibrationError as error:
-        shipped = sorted(path.stem for folder in models.__path__ for path in Path(folder).glob("*@*.json"))
-        raise CalibrationError(
-            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
-        ) from error
 
 
 def _declared(record: LaunchRecord) -> list[tuple[LaunchArgument, Type]]:
