@@ -8,21 +8,19 @@ lets the thread that waits for a kernel work along otherwise.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import perfmodel
 from perfmodel.campaign import measure
 from perfmodel.characterization import characterize
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
@@ -32,7 +30,6 @@ from perfmodel.device_profile import DeviceProfile
 from perfmodel.errors import DeviceError, MeasurementError
 from perfmodel.model import Model
 from perfmodel.profile import emulate
-from perfmodel.report.tables import grid, seconds
 from perfmodel.store import Store
 
 if TYPE_CHECKING:
@@ -356,6 +353,8 @@ def reproduce(
             study.costs(dict.fromkeys((*FIGURE_6, FIGURE_7))),  # type: ignore[arg-type]
             tuple(notes),
         )
+    from perfmodel.report.projection_tables import text, write
+
     shown = text(findings, published)
     print(f"\n{shown}\n")
     for path in write(findings, published, command, protocol, folder, shown):
@@ -395,174 +394,3 @@ def _in_own_process(device: Device, store: str, protocol: str) -> None:
     )
     if done.returncode:
         raise MeasurementError(f"measuring on {device.key} failed: {done.stderr.strip().splitlines()[-1:]}; see above")
-
-
-def text(findings: Findings, published: Mapping[str, Any]) -> str:
-    """The tables: choices with and without transfers, a summary beside the published one, Table III, crossovers."""
-    parts = [_profile_lines(findings)]
-    for transfers in (False, True):
-        if cases := findings.of(transfers):
-            parts.append(_choices(cases, "with transfers" if transfers else "without transfers"))
-    parts += [_summary(findings, published), _emulation(findings, published), _crossovers(findings)]
-    parts += [f"note: {note}" for note in findings.notes]
-    return "\n\n".join(filter(None, parts))
-
-
-def _profile_lines(findings: Findings) -> str:
-    return "\n".join(f"{device}: {source}" for device, source in findings.profiles.items())
-
-
-def _choices(cases: Sequence[Case], title: str) -> str:
-    names = list(dict.fromkeys(name for case in cases for name in case.measured))
-    rows = []
-    for case in cases:
-        row = [case.application, f"{case.size}{' *' if case.is_table else ''}"]
-        for name in names:
-            if name in case.measured:
-                row += [seconds(case.measured[name]), f"{seconds(case.predicted[name])} {case.limits.get(name, '')}"]
-            else:
-                row += ["", ""]
-        right = "=" if case.chosen == case.fastest else case.chosen
-        rows.append([*row, case.fastest, right, f"{case.penalty:.1%}", f"{case.relative_error:.1%}"])
-    header = ["application", "size", *(column for name in names for column in (name, "projected"))]
-    return f"{title}; * is Table II\n\n" + grid([*header, "fastest", "chosen", "penalty", "error"], rows)
-
-
-def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
-    rows: list[list[str]] = []
-    for name, found in findings.summary().items():
-        if "cases" in found:
-            rows.append(
-                [
-                    name,
-                    f"{found['fastest_chosen']} of {found['cases']}",
-                    f"{found['largest_penalty']:.1%}",
-                    f"{found['mean_relative_error']:.1%}",
-                    f"{found['largest_relative_error']:.1%}",
-                    seconds(found["mean_cost_s"]),
-                ]
-            )
-    rows.append(
-        [
-            "published, four GPUs",
-            f"{published['chosen'][0]} of {published['chosen'][1]}",
-            f"{published['penalty']:.1%}",
-            f"{published['relative_error_one_group']:.1%}",
-            "40.0%",
-            "",
-        ]
-    )
-    header = ["cases", "fastest chosen", "largest penalty", "mean relative error", "largest", "cost of a choice"]
-    return grid(header, rows)
-
-
-def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:
-    rows: list[list[str]] = []
-    for each in findings.emulated:
-        mark = "≈" if each.is_estimate else ""
-        ratios = published["emulation_ratio"].get(each.application, ())
-        rows.append(
-            [
-                each.application,
-                str(each.size),
-                str(each.work_groups),
-                seconds(each.one_s),
-                f"{mark}{seconds(each.all_s)}",
-                f"{mark}{each.all_s / each.one_s:.0f}",
-                f"{min(ratios):.0f} to {max(ratios):.0f}" if ratios else "",
-                str(each.error_size),
-                f"{each.error_one:.1%}",
-                f"{each.error_all:.1%}",
-            ]
-        )
-    if not rows:
-        return ""
-    header = ["application", "size", "groups", "one group", "all", "ratio", "published", "at size"]
-    header += ["error by one", "by all"]
-    return grid(header, rows)
-
-
-def _crossovers(findings: Findings) -> str:
-    """Sizes from which on each GPU is faster than the largest processor."""
-    kinds = {name: each["kind"] for name, each in findings.devices.items()}
-    gpus = [name for name, kind in kinds.items() if kind == "gpu"]
-    cpus = [name for name, kind in kinds.items() if kind == "cpu"]
-    if not gpus or not cpus:
-        return ""
-    cpu = max(cpus, key=lambda name: int(findings.devices[name]["compute_units"]))
-    rows: list[list[str]] = []
-    for gpu in gpus:
-        for application in dict.fromkeys(case.application for case in findings.cases):
-            row = [application, gpu]
-            for transfers in (False, True):
-                own = [
-                    case
-                    for case in findings.of(transfers)
-                    if case.application == application and {gpu, cpu} <= case.measured.keys()
-                ]
-                row += [str(crossover(own, gpu, cpu, predicted) or "never") for predicted in (True, False)]
-            rows.append(row)
-    header = ["faster than " + cpu, "device", "predicted from", "measured", "with transfers, predicted", "measured"]
-    return grid(header, rows)
-
-
-def write(
-    findings: Findings, published: Mapping[str, Any], command: str, protocol: str, folder: Path, shown: str
-) -> list[Path]:
-    """Writes results.json, table.txt and the plots."""
-    from perfmodel.report import prepared
-    from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
-
-    target = prepared(folder)
-    rows: list[dict[str, Any]] = [
-        {
-            "model": "projection",
-            "kernel": case.application,
-            "variant": "transfers=True" if case.transfers else "",
-            "sizes": {"n": case.size},
-            "role": "evaluation",
-            "device": device,
-            "measured_s": case.measured[device],
-            "predicted_s": case.predicted[device],
-            "predicted_std_s": case.predicted_std[device],
-            "limit": case.limits[device],
-            "flags": [],
-            "label": case.application,
-        }
-        for case in findings.cases
-        for device in case.measured
-    ]
-    results = {
-        "recipe": "projection",
-        "perfmodel": perfmodel.__version__,
-        "command": command,
-        "devices": findings.devices,
-        "profiles": findings.profiles,
-        "protocol": {"name": protocol},
-        "rows": rows,
-        "emulation": [asdict(each) for each in findings.emulated],
-        "emulation_costs": findings.costs,
-        "summary": findings.summary(),
-        "published": published,
-        "notes": findings.notes,
-    }
-    written = []
-    contents: dict[str, bytes] = {
-        "results.json": json.dumps(results, indent=1, allow_nan=False).encode() + b"\n",
-        "table.txt": f"{shown}\n".encode(),
-        "figure-6.png": emulation_over_size({n: findings.costs[n] for n in FIGURE_6 if n in findings.costs}),
-    }
-    if FIGURE_7 in findings.costs:
-        on_devices = {
-            device: [
-                (case.size, case.measured[device])
-                for case in findings.of(False)
-                if case.application == FIGURE_7 and device in case.measured
-            ]
-            for device in findings.devices
-        }
-        contents["figure-7.png"] = emulation_over_device(FIGURE_7, findings.costs[FIGURE_7], on_devices)
-    for name, content in contents.items():
-        written.append(target / name)
-        written[-1].write_bytes(content)
-    return written

@@ -31,9 +31,8 @@ from perfmodel.projection_study import (
     emulation_seconds,
     relative_error,
     reproduce,
-    text,
-    write,
 )
+from perfmodel.report.projection_tables import text, write
 from perfmodel.store import Measurement, Store, measurement_key
 from perfmodel.study import studies
 from tests.test_device_profile import GPU
