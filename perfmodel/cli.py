@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         "calibrate a recipe's models here, predict its evaluation kernels, and write its tables",
         "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
     )
-    added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists recipes")
+    added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists them")
     recipe_options(added, None)
     projection_command.study_options(added)
     added = command(
@@ -412,7 +412,7 @@ def _reproduce(parsed: argparse.Namespace) -> None:
     if parsed.recipe in (own := studies()):
         own[parsed.recipe].reproduce(parsed, shlex.join(["perfmodel", *sys.argv[1:]]))
         return
-    chosen = recipe.recipe(parsed.recipe)
+    chosen = recipe.recipe(parsed.recipe, beside=own)
     folder = Path(parsed.out or f"{chosen.name}-out")
     parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
     with Store(parsed.store) as store:

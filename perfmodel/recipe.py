@@ -102,11 +102,19 @@ def recipes() -> dict[str, Recipe]:
     return {entry.name: entry for entry in registry.entries("models", Recipe)}
 
 
-def recipe(name: str) -> Recipe:
-    """The recipe of this name. Raises PerfmodelError with the nearest names."""
+def recipe(name: str, beside: Iterable[str] = ()) -> Recipe:
+    """The recipe of this name.
+
+    Args:
+        beside: other names that could have been meant.
+
+    Raises:
+        PerfmodelError: if there is none, with the nearest names.
+    """
     found = recipes()
     if name not in found:
-        raise PerfmodelError(f"no recipe {name!r}{nearest(name, found)} (known: {', '.join(found)})")
+        known = sorted((*found, *beside))
+        raise PerfmodelError(f"no recipe {name!r}{nearest(name, known)} (known: {', '.join(known)})")
     return found[name]
 
 
