@@ -315,16 +315,22 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
         *(st.dictionaries(small, strides, max_size=2), st.dictionaries(small, strides, max_size=1)),
         *(st.dictionaries(words, strides, max_size=1), st.just(shared) | executions),
         *(st.lists(words, max_size=2).map(tuple), st.just(shared) | executions, strides, words, words, words),
+        st.none() | st.lists(st.lists(small, max_size=2).map(tuple), max_size=2).map(tuple),
+        st.none() | small,
+        st.none() | st.floats(0, 1),
     )
+    counted = st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2).map(tuple)
     branch = st.builds(BranchCount, words, words, st.none() | st.just(shared), st.none() | executions, words, strides)
     return KernelCounts(
-        tuple(draw(st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2))),
+        draw(counted),
         tuple(draw(st.lists(chains, max_size=2))),
         tuple(draw(st.lists(access, max_size=2))),
         tuple(draw(st.lists(st.builds(Footprint, *[words] * 4, *[strides] * 4), max_size=1))),
         tuple(draw(st.lists(branch, max_size=2))),
         shared,
         *(shared.workitem, shared.workgroup, draw(counts_of()), (draw(counts_of()),), draw(small), draw(st.booleans())),
+        draw(st.none() | counted),
+        draw(st.booleans()),
     )
 
 

@@ -19,9 +19,19 @@ MOVED_AND_LAUNCHED = (
 )
 LARGEST_ARRAY = 4 << 30
 
+IN_SOURCE = {
+    "access_classes",
+    "index_arithmetic",
+    "random_expression",
+    "sq_mod",
+    "straight_operations",
+    "work_group_size",
+}
+"""Families that are OpenCL C themselves, and to be as it stands there."""
+
 
 def test_every_family_is_written_by_hand(collection: pm.KernelCollection) -> None:
-    assert {kernel.generator for kernel in KERNELS} == set(collection.generators)
+    assert {kernel.generator for kernel in KERNELS} == set(collection.generators) - IN_SOURCE
 
 
 @pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
