@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.counts import Footprint, KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
@@ -22,15 +22,20 @@ class ArraysFeature(CountedFeature):
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         total = np.asarray(0.0)
         for footprint in counts.footprints:
-            if footprint.direction != "any":
-                continue
-            if footprint.size is None:
-                raise FeatureError(
-                    f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose size does not "
-                    "follow from the kernel's sizes; declare its extent"
-                )
-            total = total + footprint.size(sizes) * np.dtype(footprint.dtype).itemsize
+            if footprint.direction == "any":
+                total = total + array_bytes(self.name, footprint, sizes)
         return total
+
+
+def array_bytes(feature: str, footprint: Footprint, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Of a whole array. Raises FeatureError, with the feature's name, where its shape is not known."""
+    found = footprint.array_bytes(sizes)
+    if found is None:
+        raise FeatureError(
+            f"feature {feature!r} is not defined for array {footprint.variable!r}, whose size does not follow from the "
+            "kernel's sizes; declare its extent"
+        )
+    return found
 
 
 class ArraysFamily(FeatureFamily):

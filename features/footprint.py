@@ -10,10 +10,9 @@ import numpy as np
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
-from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.features.transactions import blocks
+from perfmodel.features.transactions import block_bytes
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
@@ -52,7 +51,8 @@ class FootprintFeature(CountedFeature):
             if self.selects(footprint):
                 found = self.bytes_of(footprint, counts, sizes, self.by_group)
                 if self.beyond:
-                    found = np.where(self.bytes_of(footprint, counts, sizes, False) > self.beyond, found, 0.0)
+                    whole = self.bytes_of(footprint, counts, sizes, False) if self.by_group else found
+                    found = np.where(whole > self.beyond, found, 0.0)
                 total = total + found
         return total
 
@@ -73,16 +73,16 @@ class FootprintFeature(CountedFeature):
         for access in own:
             if self.direction in ("any", access.direction):
                 of_groups = self.of_groups(access, counts, sizes, block)
-                most = np.inf if by_group or access.reach is None else access.reach
-                made = made + np.minimum(of_groups, most)
+                made = made + np.minimum(of_groups, np.inf if by_group or access.reach is None else access.reach)
         # Where an access goes to is not known, but not further than its array.
-        whole = np.inf if footprint.size is None else footprint.size(sizes) * item
-        bounded: Floats = np.minimum(made, whole * (counts.work_groups(sizes) if by_group else 1))
+        whole = footprint.array_bytes(sizes)
+        most = np.inf if whole is None else whole
+        bounded: Floats = np.minimum(made, most * (counts.work_groups(sizes) if by_group else 1))
         return bounded
 
     def of_groups(self, access: AccessCount, counts: KernelCounts, sizes: Sizes, block: int) -> Floats:
         """Bytes of the blocks that each work-group touches by one access, its executions apart from each other."""
-        of_one = of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
+        of_one = block_bytes(counts, access, sizes, block)
         items: Floats = np.asarray(access.executions.workitem(sizes))
         moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one)
         return moved

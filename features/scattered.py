@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
-from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import blocks
+from perfmodel.features.transactions import block_bytes
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store")
@@ -53,21 +52,18 @@ class ScatteredFeature(CountedFeature):
         return total
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
-        block = self.block
-        of_one = of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
-        items = np.asarray(access.executions.workitem(sizes))
-        if of_one is not None:  # what is touched as a whole comes as fast as from neighbouring places
-            of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
+        of_one = block_bytes(counts, access, sizes, self.block)
+        assert of_one is not None  # as it jumps, its places are known
+        # What is touched as a whole comes as fast as from neighbouring places.
+        of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
         part = access.fresh if self.fresh and access.fresh is not None else 1.0
-        moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one) * part
+        moved: Floats = access.executions.workitem(sizes) * of_one * part
         return moved
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
-        arrays = (f for f in counts.footprints if f.variable == access.variable and f.direction == "any")
-        array = next(arrays, None)
-        whole: Floats = np.asarray(np.inf)
-        if array is not None and array.size is not None:
-            whole = array.size(sizes) * np.dtype(array.dtype).itemsize
+        array = next((f for f in counts.footprints if f.variable == access.variable), None)
+        known = None if array is None else array.array_bytes(sizes)
+        whole: Floats = np.asarray(np.inf) if known is None else known
         return whole if access.reach is None else np.minimum(whole, access.reach)
 
 

@@ -57,6 +57,11 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
 KINDS = {"block": blocks, "banks": bank_cycles}
 
 
+def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
+    """Bytes of the blocks that a group touches in one execution, for each of its work-items; None as in `of_group`."""
+    return of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
+
+
 class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
@@ -94,9 +99,10 @@ class TransactionFeature(AccessFeature):
     def anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Blocks that a sub-group is expected to hit in an array, each work-item any of them."""
         array = next((f for f in counts.footprints if f.variable == access.variable), None)
-        if access.space != "global" or array is None or array.size is None:
+        n_bytes = None if array is None else array.array_bytes(sizes)
+        if access.space != "global" or n_bytes is None:
             return np.asarray(float(self.width))
-        among = np.maximum(np.ceil(array.size(sizes) * np.dtype(array.dtype).itemsize / self.size), 1.0)
+        among = np.maximum(np.ceil(n_bytes / self.size), 1.0)
         hit: Floats = among * -np.expm1(self.width * np.log1p(-1 / np.maximum(among, 1.0 + 1e-9)))
         return hit
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.errors import FeatureError
 from perfmodel.feature_name import FeatureName, Word
+from perfmodel.features.arrays import array_bytes
 from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = {"to": "load", "from": "store"}
@@ -30,17 +31,8 @@ class TransferFeature(CountedFeature):
         if not counts.transfers:
             return total
         for footprint in counts.footprints:
-            if footprint.direction != DIRECTIONS[self.direction]:
-                continue
-            if not self.in_bytes:
-                total = total + 1.0
-            elif footprint.size is None:
-                raise FeatureError(
-                    f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose size does not "
-                    "follow from the kernel's sizes; declare its extent"
-                )
-            else:
-                total = total + footprint.size(sizes) * np.dtype(footprint.dtype).itemsize
+            if footprint.direction == DIRECTIONS[self.direction]:
+                total = total + (array_bytes(self.name, footprint, sizes) if self.in_bytes else 1.0)
         return total
 
 

@@ -13,7 +13,7 @@ from perfmodel.campaign import measure
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
 from perfmodel.device_profile import RESIDUAL_STD, Curve, DeviceProfile, Transfer
-from perfmodel.errors import DeviceError, MeasurementError, PerfmodelError
+from perfmodel.errors import MeasurementError, PerfmodelError
 from perfmodel.measurement import NOISY
 from perfmodel.model import Model
 from perfmodel.reference import DISTURBED
@@ -245,7 +245,9 @@ class _Microbenchmarks:
             instructions=self._rates(),
             global_read={word: self._curve("load", word) for word in self.words},
             global_write={word: self._curve("store", word) for word in self.words},
-            local=self._rising([(share, self._bytes(("local", share), "f_mem_bytes_local")) for share in self.shares]),
+            local=self._rising(
+                [(share, self._per_second(("local", share), "f_mem_bytes_local")) for share in self.shares]
+            ),
             launch_s=launch,
             group_s=group,
             **self._copies(),
@@ -277,8 +279,6 @@ class _Microbenchmarks:
     def _per_second(self, key: tuple[Any, ...], name: str) -> float:
         return feature(name).eval(self.kernels[key]) / self._net(key)
 
-    _bytes = _per_second
-
     def _curve(self, direction: str, word: int) -> Curve:
         if self.kind == "cpu":
             stored = feature("f_mem_bytes_global_store").eval(self.kernels["store", word, 1.0])
@@ -289,7 +289,10 @@ class _Microbenchmarks:
             loading = max(self._net(("load", word, 1.0)) - storing, self._net(("load", word, 1.0)) / 10)
             return ((1.0, feature("f_mem_bytes_global_load").eval(self.kernels["load", word, 1.0]) / loading),)
         return self._rising(
-            [(share, self._bytes((direction, word, share), f"f_mem_bytes_global_{direction}")) for share in self.shares]
+            [
+                (share, self._per_second((direction, word, share), f"f_mem_bytes_global_{direction}"))
+                for share in self.shares
+            ]
         )
 
     @staticmethod
@@ -309,7 +312,7 @@ class _Microbenchmarks:
         """Factors of the throughput of the largest of them; levels that are about as fast as the next are left out."""
         if self.kind == "gpu":
             return ()
-        rates = [self._bytes(("cached", n_bytes), "f_mem_bytes_global_load") for n_bytes in CACHED_BYTES]
+        rates = [self._per_second(("cached", n_bytes), "f_mem_bytes_global_load") for n_bytes in CACHED_BYTES]
         beyond = dict(self._curve("load", 4))[1.0]
         factors = [max(rate / beyond, 1.0) for rate in rates]
         # What fits into a cache is read no slower than what does not.
@@ -352,5 +355,5 @@ def _limits(device: Device) -> Limits | None:
         return None
     try:
         return limits_of_device(device)
-    except (DeviceError, PerfmodelError):
+    except PerfmodelError:
         return None

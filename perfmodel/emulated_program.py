@@ -21,7 +21,6 @@ from perfmodel.errors import CountingError, FeatureError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Machine
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,8 +224,8 @@ class _Counter:
             space="global" if access.space == "constant" else access.space,
             variable=access.variable or "?",
             tags=frozenset(),
-            dtype="uint64" if isinstance(access.type, Pointer) else element_of(access.type).dtype,
-            bits=8 * _moved(access),
+            dtype=access.dtype,
+            bits=8 * access.bytes,
             direction=direction,
             local_strides=strides,
             group_strides=strides,
@@ -355,11 +354,3 @@ def _accesses(statement: Any) -> Iterator[low.Access]:
         yield from (part.access for part in low.walk(expression) if isinstance(part, low.Load))
     if isinstance(statement, low.Store | low.Atomic):
         yield statement.access
-
-
-def _moved(access: low.Access) -> int:
-    """Bytes that an access moves, as the static counts have them."""
-    type_ = access.type
-    if isinstance(type_, Vector) and type_.width == 3 and access.alignment < type_.alignment:
-        return 3 * type_.element.size
-    return type_.size

@@ -382,7 +382,7 @@ class Copies:
 
     def to_device(self) -> float:
         """Seconds that it took, by the host's clock: what is done on the way, such as staging, is part of it."""
-        return self._timed([(buffer, host) for buffer, host in self._in])
+        return self._timed(self._in)
 
     def from_device(self) -> float:
         return self._timed([(host, buffer) for buffer, host in self._out])

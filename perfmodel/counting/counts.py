@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SUBGROUP_SIZE = 32
 """Work-items of a sub-group where nothing else is said."""
@@ -160,6 +166,10 @@ class Footprint:
     filled: QuasiPolynomial | None
     by_group: QuasiPolynomial | None
     size: QuasiPolynomial | None
+
+    def array_bytes(self, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
+        """Of the whole array, at some sizes; None where its shape does not follow from them."""
+        return None if self.size is None else self.size(sizes) * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from perfmodel.opencl_c.syntax import Place
-from perfmodel.opencl_c.types import Type
+from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of
 
 Number: TypeAlias = int | float
 
@@ -229,6 +229,18 @@ class Access:
     alignment: int
     text: str
     place: Place
+
+    @property
+    def bytes(self) -> int:
+        """That it moves; an aligned vector of three moves the fourth along."""
+        if isinstance(self.type, Vector) and self.type.width == 3 and self.alignment < self.type.alignment:
+            return 3 * self.type.element.size
+        return self.type.size
+
+    @property
+    def dtype(self) -> str:
+        """numpy's name of the type of its elements."""
+        return "uint64" if isinstance(self.type, Pointer) else element_of(self.type).dtype
 
 
 # --- statements

@@ -19,7 +19,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.sampling import Places, Sampler
 from perfmodel.opencl_c.static.values import PointsTo, Value
-from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16
 """By which an index may move before a remainder or quotient is taken, and divisors of which several are counted."""
@@ -49,7 +49,6 @@ class StaticAccesses:
         self.domains, self.arrays, self.sampler = domains, arrays, sampler
         self.found: list[AccessCount] = []
         self.touched = Footprints(domains)
-        self._images: dict[Any, Any] = {}
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
     def add(
@@ -64,7 +63,7 @@ class StaticAccesses:
         """One execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
         space = "global" if access.space == "constant" else access.space
-        unit = _unit(access)
+        unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         footprint = self._footprint(access, known, region)
@@ -147,8 +146,8 @@ class StaticAccesses:
                 space,
                 access.variable or "?",
                 frozenset(),
-                _element_name(access.type),
-                8 * _unit(access),
+                access.dtype,
+                8 * access.bytes,
                 direction,
                 local,
                 group,
@@ -218,7 +217,7 @@ class StaticAccesses:
         """Distinct elements of this access; in local memory, those of each work-group."""
         if place is None or access.space == "private":
             return None
-        item = _unit(access)
+        item = access.bytes
         indices = [_divided(piece, item) or ZERO for _, piece in place.offset.pieces]
         weights = list(dict.fromkeys([*(weight for index in indices for weight in _weights(index)), ()]))
         if access.space == "local":
@@ -273,22 +272,6 @@ class StaticAccesses:
         return ByGroup(pairs, tuple(self.domains.unused("group", region.inames)), frozenset(axes))
 
     def _image(
-        self,
-        place: PointsTo,
-        region: Region,
-        item: int,
-        unit: int,
-        weights: list[Monomial],
-        before: Sequence[str],
-    ) -> Any:
-        """See `_elements`; after some coordinates of the grid."""
-        key = (id(place), id(region), item, unit, tuple(weights), tuple(before))
-        if key not in self._images:
-            made = self._new_image(place, region, item, unit, weights, before)
-            self._images[key] = made, place, region  # with these, as ids of what is gone are given again
-        return self._images[key][0]
-
-    def _new_image(
         self,
         place: PointsTo,
         region: Region,
@@ -376,18 +359,6 @@ class StaticAccesses:
                     apart.append(1)
                 found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
         return found
-
-
-def _unit(access: low.Access) -> int:
-    """Bytes that an access moves; an aligned vector of three moves the fourth along."""
-    type_ = access.type
-    if isinstance(type_, Vector) and type_.width == 3 and access.alignment < type_.alignment:
-        return 3 * type_.element.size
-    return type_.size
-
-
-def _element_name(type_: Type) -> str:
-    return "uint64" if isinstance(type_, Pointer) else element_of(type_).dtype
 
 
 def _stride(value: Polynomial, unit: int = 1) -> Stride:

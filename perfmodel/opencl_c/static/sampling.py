@@ -68,70 +68,70 @@ class Sampler:
 
     def places(self, pointer: low.Expression) -> Places | None:
         """Of an access at this address; None where the address depends on more than ids and arguments."""
-        addresses = self._of_groups(pointer)
-        spread = None if addresses is None else self._of_launch(pointer)
-        if addresses is None or spread is None:
+        addresses = self._some_groups.value(pointer)
+        if addresses is None:
             return None
-        items = min(math.prod(self.local_size), MOST_ITEMS)
-        rows = np.broadcast_to(addresses, (GROUPS * items,)).reshape(GROUPS, items)
+        rows = np.broadcast_to(addresses, (GROUPS * self._items,)).reshape(GROUPS, self._items)
         groups = tuple(tuple((row - row.min() // ALIGNED * ALIGNED).tolist()) for row in rows)
-        reach = _distinct(np.broadcast_to(spread, (POINTS,)) // REACH_BLOCK) * REACH_BLOCK
+        reach = _distinct(self._blocks(pointer, self._some_items)) * REACH_BLOCK
         return Places(groups, reach, self._fresh(pointer, reach))
 
     def _fresh(self, pointer: low.Expression, reach: int) -> float:
         """From groups that run about together; what caches keep as a whole is not worth looking at."""
         if reach < WORTH_LOOKING:
             return 1.0
-        addresses = self._evaluators[2].value(pointer)
-        count = self._neighbouring_groups[0].shape[1]
-        blocks = np.broadcast_to(np.zeros(()) if addresses is None else addresses, (count,)) // REACH_BLOCK
-        items = min(math.prod(self.local_size), MOST_ITEMS)
-        by_group = np.unique(np.arange(count) // items * (int(blocks.max()) + 1) + blocks)
+        blocks = self._blocks(pointer, self._neighbouring_groups)
+        by_group = np.unique(np.arange(len(blocks)) // self._items * (int(blocks.max()) + 1) + blocks)
         return len(np.unique(blocks)) / len(by_group)
 
+    @staticmethod
+    def _blocks(pointer: low.Expression, sample: _Evaluator) -> Lanes:
+        """The block of each work-item of a sample, for an address that is known."""
+        addresses = sample.value(pointer)
+        assert addresses is not None
+        return np.broadcast_to(addresses, (sample.groups.shape[1],)) // REACH_BLOCK
+
     @cached_property
-    def _neighbouring_groups(self) -> tuple[Lanes, Lanes]:
-        """As `_some_groups`, of groups in their order, from the middle of the launch on."""
-        items, total = min(math.prod(self.local_size), MOST_ITEMS), math.prod(self.group_counts)
+    def _items(self) -> int:
+        """Work-items of a group that are looked at."""
+        return min(math.prod(self.local_size), MOST_ITEMS)
+
+    @cached_property
+    def _some_groups(self) -> _Evaluator:
+        """First work-items of random groups."""
+        chosen = np.random.default_rng(SEED).integers(0, math.prod(self.group_counts), GROUPS)
+        return self._first_items(chosen)
+
+    @cached_property
+    def _neighbouring_groups(self) -> _Evaluator:
+        """The same of groups in their order, from the middle of the launch on."""
+        total = math.prod(self.group_counts)
         count = min(TOGETHER, total)
-        groups = _unravelled(np.arange(count) + (total - count) // 2, self.group_counts)
-        return np.repeat(groups, items, axis=1), np.tile(_unravelled(np.arange(items), self.local_size), count)
-
-    def _of_groups(self, pointer: low.Expression) -> Lanes | None:
-        return self._evaluators[0].value(pointer)
-
-    def _of_launch(self, pointer: low.Expression) -> Lanes | None:
-        return self._evaluators[1].value(pointer)
+        return self._first_items(np.arange(count) + (total - count) // 2)
 
     @cached_property
-    def _evaluators(self) -> tuple[_Evaluator, ...]:
-        """Of some groups, of some of all work-items, and of groups side by side; they remember variables."""
-        samples = (self._some_groups, self._some_items, self._neighbouring_groups)
-        return tuple(_Evaluator(self, sample) for sample in samples)
-
-    @cached_property
-    def _some_groups(self) -> tuple[Lanes, Lanes]:
-        """Ids of groups, and of work-items in them, by axis: first items of random groups."""
-        random = np.random.default_rng(SEED)
-        items = min(math.prod(self.local_size), MOST_ITEMS)
-        chosen = random.integers(0, math.prod(self.group_counts), GROUPS)
-        groups = np.repeat(_unravelled(chosen, self.group_counts), items, axis=1)
-        return groups, np.tile(_unravelled(np.arange(items), self.local_size), GROUPS)
-
-    @cached_property
-    def _some_items(self) -> tuple[Lanes, Lanes]:
+    def _some_items(self) -> _Evaluator:
+        """Random work-items of the launch."""
         random = np.random.default_rng(SEED + 1)
         groups = random.integers(0, math.prod(self.group_counts), POINTS)
         items = random.integers(0, math.prod(self.local_size), POINTS)
-        return _unravelled(groups, self.group_counts), _unravelled(items, self.local_size)
+        return _Evaluator(self, _unravelled(groups, self.group_counts), _unravelled(items, self.local_size))
+
+    def _first_items(self, chosen: Lanes) -> _Evaluator:
+        groups = np.repeat(_unravelled(chosen, self.group_counts), self._items, axis=1)
+        items = np.tile(_unravelled(np.arange(self._items), self.local_size), len(chosen))
+        return _Evaluator(self, groups, items)
 
 
 class _Evaluator:
-    """Expressions at some work-items."""
+    """Expressions at some work-items; it remembers variables.
 
-    def __init__(self, sampler: Sampler, ids: tuple[Lanes, Lanes]) -> None:
-        self.sampler = sampler
-        self.groups, self.items = ids
+    Args:
+        groups, items: ids of groups, and of work-items in them, a row for each axis.
+    """
+
+    def __init__(self, sampler: Sampler, groups: Lanes, items: Lanes) -> None:
+        self.sampler, self.groups, self.items = sampler, groups, items
         self.known: dict[low.Register, Lanes | None] = {}
 
     def value(self, expression: low.Expression) -> Lanes | None:
