@@ -31,9 +31,11 @@ class WallTime(MeasuredFeature):
         return wanted
 
     def eval(self, knl: Kernel) -> float:
-        from perfmodel.measurement import PROTOCOLS, time_launch
+        from perfmodel.isolation.bench import isolated_timer
+        from perfmodel.measurement import PROTOCOLS
 
-        return time_launch(knl.launch(), self.select_device(), PROTOCOLS["unified"]).seconds
+        with isolated_timer(self.select_device()) as timer:
+            return timer(knl.launch(), PROTOCOLS["unified"]).seconds
 
 
 class WallTimeFamily(FeatureFamily):

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
-    from perfmodel.campaign import measure
+    from perfmodel.campaign import Campaign
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
     from perfmodel.device import devices
     from perfmodel.device_choice import choose_device
     from perfmodel.device_profile import DeviceProfile
     from perfmodel.errors import PerfmodelError
+    from perfmodel.feature_table import measure
     from perfmodel.interception import intercept
     from perfmodel.kernel import Kernel
     from perfmodel.kernel_generator import KernelGenerator
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "ALL_GENERATORS": "collection",
     "Calibration": "calibration",
+    "Campaign": "campaign",
     "DeviceProfile": "device_profile",
     "Kernel": "kernel",
     "KernelCollection": "collection",
@@ -48,7 +50,7 @@ _EXPORTS = {
     "feature": "vocabulary",
     "intercept": "interception",
     "isolate_accesses": "work_removal",
-    "measure": "campaign",
+    "measure": "feature_table",
     "occupancy": "residency",
     "register": "vocabulary",
     "remove_work": "work_removal",
@@ -57,6 +59,7 @@ _EXPORTS = {
 __all__ = [
     "ALL_GENERATORS",
     "Calibration",
+    "Campaign",
     "DeviceProfile",
     "Kernel",
     "KernelCollection",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfmodel.errors import KernelError, TagError
-from perfmodel.measurement import PROTOCOLS, Launch, Protocol, time_launch
+from perfmodel.measurement import PROTOCOLS, Launch, Protocol
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -61,7 +61,7 @@ def sizes_for(
         if kernel := kernel_at(2**exponent):
             try:
                 launch = kernel.launch()
-                seconds = time_launch(launch, device, LOOK).seconds if _fits_memory(launch, device) else float("inf")
+                seconds = _seconds(launch, device, LOOK) if _fits_memory(launch, device) else float("inf")
             except KernelError:
                 if tried is None:
                     raise
@@ -83,8 +83,15 @@ def sizes_for(
 @cache
 def _threshold(device: Device, times: float) -> float:
     """Seconds of about so many launches: from half to twice as many."""
-    minima = [time_launch(EMPTY, device, Protocol("launch", 10, 1, "min")).seconds for _ in range(7)]
+    minima = [_seconds(EMPTY, device, Protocol("launch", 10, 1, "min")) for _ in range(7)]
     return float(THRESHOLD_STEP ** round(math.log(times * statistics.median(minima), THRESHOLD_STEP)))
+
+
+def _seconds(launch: Launch, device: Device, protocol: Protocol) -> float:
+    from perfmodel.isolation.bench import isolated_timer
+
+    with isolated_timer(device) as timer:
+        return timer(launch, protocol).seconds
 
 
 def _fits_memory(launch: Launch, device: Device) -> bool:

@@ -18,11 +18,11 @@ import numpy as np
 from perfmodel import prediction
 from perfmodel.errors import CalibrationError, FitError
 from perfmodel.fitting import FitWarning, fit
+from perfmodel.isolation.reference import DISTURBED
 from perfmodel.kernel import Kernel
 from perfmodel.measurement import NOISY
 from perfmodel.model import Model
 from perfmodel.provenance import versions
-from perfmodel.reference import DISTURBED
 from perfmodel.vocabulary import Feature
 
 if TYPE_CHECKING:

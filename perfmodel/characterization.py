@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.campaign import measure
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
 from perfmodel.device_profile import RESIDUAL_STD, Curve, DeviceProfile, Transfer
 from perfmodel.errors import MeasurementError, PerfmodelError
+from perfmodel.feature_table import measure
+from perfmodel.isolation.reference import DISTURBED
 from perfmodel.measurement import NOISY
 from perfmodel.model import Model
-from perfmodel.reference import DISTURBED
 from perfmodel.residency import Limits, limits_of_device
 from perfmodel.store import Store
 from perfmodel.vocabulary import feature

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import perfmodel
-from perfmodel import occupancy_command, projection_command
+from perfmodel import doctor_command, measure_command, occupancy_command, projection_command, store_command
 from perfmodel.command_options import CommandParser, condition_options, recipe_options, source_options, tag_options
 from perfmodel.errors import KernelError, PerfmodelError
 
@@ -26,12 +26,15 @@ _python_shows_warning = warnings.showwarning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 0, or 2 after one sentence on standard error for anything a user can mend."""
+    """Runs one command; returns its status, or 2 after one sentence on standard error for anything a user can mend.
+
+    Status 1 means that the command did its work, and that what it found is not as it should be.
+    """
     _prepare_streams_and_cache()
     parsed = _parser().parse_args(arguments)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        parsed.run(parsed)
+        return parsed.run(parsed) or 0
     except PerfmodelError as error:
         print(f"perfmodel: {error}", file=sys.stderr)
         return 2
@@ -72,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"perfmodel {perfmodel.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=CommandParser)
 
-    def command(run: Callable[[Any], None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
+    def command(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary + ".", epilog=f"example: {example}")
         added.set_defaults(run=run)
         return added
@@ -128,6 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     source_options(added)
     occupancy_command.add(command)
     projection_command.add(command, _with_contents)
+    store_command.add(command)
+    measure_command.add(command, _selected)
+    doctor_command.add(command)
     added = command(
         _calibrate,
         "calibrate",
@@ -309,7 +315,7 @@ def _emulate(parsed: argparse.Namespace) -> None:
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
-    from perfmodel.campaign import measure
+    from perfmodel.feature_table import measure
     from perfmodel.model import Model
 
     model = Model(parsed.output, _text(parsed.model))
@@ -329,7 +335,7 @@ def _suggest(parsed: argparse.Namespace) -> None:
     import shlex
     from pathlib import Path
 
-    from perfmodel.campaign import measure
+    from perfmodel.feature_table import measure
     from perfmodel.model import Model
     from perfmodel.suggestion import OUTPUT, suggest
     from perfmodel.suggestion.report import as_file, as_text

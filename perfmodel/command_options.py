@@ -10,14 +10,23 @@ TAG_HELP = "generator names and name:value filters; FILE.py:NAME of a kernel of 
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Options may stand between tags; a command that `runs_scripts` leaves a script's own arguments to it."""
+    """Options may stand between tags.
+
+    A command that `runs_scripts` leaves a script's own arguments to it; one that `passes_on` finds all that it doesn't
+    know in ``others``.
+    """
 
     _is_inside = False
     runs_scripts = False
+    passes_on = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._is_inside:
+        if self._is_inside or self._subparsers:  # which argparse does not mix with options
             return super().parse_known_args(args, namespace)
+        if self.passes_on:
+            found, others = super().parse_known_args(args, namespace)
+            found.others = others
+            return found, []
         if self.runs_scripts:
             from perfmodel.interception.script import split
 

@@ -236,8 +236,16 @@ def check_launch(launch: Launch, device: Device) -> None:
     _check_arrays(launch, device)
 
 
+def array_bytes(launch: Launch) -> int:
+    """Bytes of all arrays of a launch.
+
+    Raises:
+        KernelError: for an array of a type that numpy doesn't have.
+    """
+    return sum(array.size * _item_size(launch, array) for array in launch.arrays())
+
+
 def _check_arrays(launch: Launch, device: Device) -> None:
-    total = 0
     for argument in launch.arguments:
         if isinstance(argument, LocalArgument):
             if argument.n_bytes < 1:
@@ -252,13 +260,12 @@ def _check_arrays(launch: Launch, device: Device) -> None:
                     f"array {argument.name!r} of kernel {launch.kernel_name!r} has no element: enlarge it"
                 )
             size *= argument.size
-            total += size
             if size > device.max_allocation:
                 raise KernelError(
                     f"array {argument.name!r} of kernel {launch.kernel_name!r} takes {size} bytes, more than one "
                     f"allocation on {device.key} may ({device.max_allocation}): use smaller sizes"
                 )
-    if total > device.global_memory:
+    if (total := array_bytes(launch)) > device.global_memory:
         raise KernelError(
             f"kernel {launch.kernel_name!r} needs {total} bytes, more than {device.key} has "
             f"({device.global_memory}): use smaller sizes"

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.campaign import measure
 from perfmodel.characterization import characterize
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device, devices, find_device
 from perfmodel.device_choice import Choice, choose_device
 from perfmodel.device_profile import DeviceProfile
 from perfmodel.errors import DeviceError, MeasurementError
+from perfmodel.feature_table import measure
 from perfmodel.model import Model
 from perfmodel.profile import emulate
 from perfmodel.store import Store

@@ -221,8 +221,8 @@ def kernels_of(
     Args:
         conditions: device, store and protocol, as `measure` takes them.
     """
-    from perfmodel.campaign import measure
     from perfmodel.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.feature_table import measure
 
     collection = KernelCollection(ALL_GENERATORS)
 
@@ -278,17 +278,21 @@ def _measured(
     notes: list[str],
 ) -> tuple[_Set, _Set]:
     """Both sets without the kernels that the budget didn't reach, or that only the store could have had."""
-    from perfmodel.campaign import NOT_HERE, NOT_REACHED, measure
+    from perfmodel.campaign import NOT_REACHED, STOPPED, UNMEASURED
+    from perfmodel.feature_table import measure
 
     everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
     table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
-    reached = [not {NOT_REACHED, NOT_HERE} & set(flags) for flags in table["flags"]]
+    reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
     if missing := reached.count(False):
-        is_here = any(NOT_REACHED in flags for flags in table["flags"])
+        flags = {flag for of_kernel in table["flags"] for flag in of_kernel}
+        here = conditions["device"].key
         why = (
             f"as the budget of {budget_s:g} s did not reach them; run again with the same store to go on"
-            if is_here
-            else f"as the store has no times of them on {conditions['device'].key}, which is not on this machine"
+            if NOT_REACHED in flags
+            else f"as measuring on {here} was stopped; run again with the same store to go on"
+            if STOPPED in flags
+            else f"as the store has no times of them on {here}, which is not on this machine"
         )
         notes.append(f"{missing} of {len(reached)} kernels were left out, {why}")
 

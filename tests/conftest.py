@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 
 import perfmodel as pm
-from perfmodel import campaign
+from perfmodel.campaign import work
 from perfmodel.device import Device, find_device
 
 TIMED = frozenset(
@@ -33,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, tests of campaigns go on with disturbed times rather than wait for better ones."""
-    monkeypatch.setattr(campaign, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(work, "WAIT_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +56,16 @@ class SimulatedTime:
 @pytest.fixture(scope="session")
 def collection() -> pm.KernelCollection:
     return pm.KernelCollection(pm.ALL_GENERATORS)
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    """Waits until something is so; a machine that is too slow for it within a minute fails."""
+
+    def wait(is_so: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not is_so():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    return wait

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import NOT_HERE, MeasurementWarning
+from perfmodel.campaign import NOT_HERE
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, MeasurementError
+from perfmodel.feature_table import MeasurementWarning
 from perfmodel.measurement import PROTOCOLS, Protocol
 from perfmodel.store import measurement_key
 

@@ -14,9 +14,10 @@ import pytest
 
 import perfmodel as pm
 from perfmodel import recipe, report, vocabulary
-from perfmodel.campaign import NOT_REACHED, measure
+from perfmodel.campaign import NOT_REACHED
 from perfmodel.device import Device
 from perfmodel.errors import FitError, MeasurementError, PerfmodelError
+from perfmodel.feature_table import measure
 from perfmodel.kernel import Kernel
 from perfmodel.recipe import EVALUATION, Outcome, Recipe, Row, TagFilter
 from tests.conftest import SimulatedTime

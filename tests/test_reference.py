@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import perfmodel as pm
-from perfmodel import campaign, reference
+from perfmodel.campaign import work
 from perfmodel.device import Device
-from perfmodel.measurement import Launch, Protocol, Timing
-from perfmodel.reference import Reference
+from perfmodel.isolation import bench
+from perfmodel.isolation.locks import FOLDER_VARIABLE
+from perfmodel.isolation.process import Limits
+from perfmodel.isolation.reference import NAME, Reference, is_disturbed
+from perfmodel.measurement import Launch, Protocol, Timing, time_launch
 
 TRUE_SECONDS = 1e-3
 MADDS = pm.Model("f_cl_wall_time", "p_madd * f_op_float32_madd")
@@ -22,22 +26,35 @@ def kernels() -> list[pm.Kernel]:
 
 
 @pytest.fixture
-def slowed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], float]], list[str]]:
-    """Replaces the clock by one under a load that depends on how many kernels ran; returns the names of those run."""
-    monkeypatch.setattr(reference, "_rounds", {})
-    monkeypatch.setattr(reference, "_best", {})
-    monkeypatch.setattr(campaign, "WAIT_SECONDS", 0.0)
+def slowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Callable[[int], float]], list[str]]:
+    """Replaces measuring by a clock under a load that depends on how many kernels ran; returns the names of those run.
+
+    Every kernel is a batch by itself, as if it took a second.
+    """
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "locks"))
+    monkeypatch.setattr(bench, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("perfmodel.campaign.run.BATCH_SECONDS", 0.0)
 
     def install(load: Callable[[int], float]) -> list[str]:
         ran: list[str] = []
 
-        def timed(launch: Launch, device: Device, protocol: Protocol) -> Timing:
-            seconds = TRUE_SECONDS * load(sum(name != "perfmodel_reference" for name in ran))
-            ran.append(launch.kernel_name)
-            return Timing((seconds,) * 5, 1, "min")
+        class Loaded:
+            is_usable = True
 
-        monkeypatch.setattr(reference, "time_launch", timed)
-        monkeypatch.setattr(campaign, "time_launch", timed)
+            def __init__(self, device: Device, timer: str) -> None:
+                pass
+
+            def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+                seconds = TRUE_SECONDS * load(sum(name != NAME for name in ran))
+                ran.append(launch.kernel_name)
+                return Timing((seconds,) * 5, 1, "min")
+
+            def close(self) -> None:
+                pass
+
+        monkeypatch.setattr(bench, "_benches", {})
+        monkeypatch.setattr(bench, "MeasuringProcess", Loaded)
         return ran
 
     return install
@@ -63,6 +80,17 @@ def test_what_a_burst_of_load_spoilt_is_measured_again(
     assert 4 < ran.count("matmul_sq") <= 8
 
 
+def test_all_since_the_last_good_reference_is_measured_again(
+    kernels: list[pm.Kernel], cpu: Device, slowed: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All four kernels are one batch, and the load comes with the last of them: nobody knows when it came."""
+    ran = slowed(lambda count: 2.0 if count == 4 else 1.0)
+    monkeypatch.setattr("perfmodel.campaign.run.BATCH_SECONDS", 1e6)
+    table = pm.measure(kernels, MADDS, device=cpu)
+    assert ran.count("matmul_sq") > 4
+    assert set(table["f_cl_wall_time"]) == {TRUE_SECONDS}
+
+
 def test_load_that_does_not_end_is_marked_in_table_and_store(
     kernels: list[pm.Kernel], cpu: Device, slowed: Callable[..., list[str]]
 ) -> None:
@@ -72,15 +100,30 @@ def test_load_that_does_not_end_is_marked_in_table_and_store(
         table = pm.measure(kernels, MADDS, device=cpu, store=store)
         assert [row.flags for row in store][:2] == [(), ()]
         assert [("disturbed" in row.flags) for row in store][-1]
+        assert all(row.conditions["reference_s"] > 0 and row.conditions["host"] for row in store)
     assert "disturbed" in table["flags"].iloc[3]
     assert table["flags"].iloc[0] == ()
-    assert ran.count("matmul_sq") <= 4 * campaign.ATTEMPTS
+    assert ran.count("matmul_sq") <= 4 * work.ATTEMPTS
+
+
+def test_what_is_marked_is_measured_again_where_that_is_asked_for(
+    kernels: list[pm.Kernel], cpu: Device, slowed: Callable[..., list[str]]
+) -> None:
+    with pm.Store() as store:
+        slowed(lambda count: 1.0 if count < 3 else 3.0)
+        pm.measure(kernels, MADDS, device=cpu, store=store)
+        ran = slowed(lambda count: 1.0)
+        assert "disturbed" in pm.measure(kernels, MADDS, device=cpu, store=store)["flags"].iloc[3]
+        assert not ran
+        table = pm.measure(kernels, MADDS, device=cpu, store=store, retry=True)
+        assert list(table["flags"]) == [()] * 4
+        assert 0 < ran.count("matmul_sq") < 4
 
 
 def test_the_reference_takes_some_milliseconds_here(cpu: Device) -> None:
-    found = Reference(cpu)
+    found = Reference(cpu, lambda launch, protocol: time_launch(launch, cpu, protocol))
     seconds = [found.seconds() for _ in range(5)]
     assert 3e-4 < found.best < 3e-2
     assert found.best <= min(seconds)
-    assert found.is_disturbed(2 * found.best)
-    assert not found.is_disturbed(found.best)
+    assert is_disturbed(2 * found.best, found.best)
+    assert not is_disturbed(found.best, found.best)

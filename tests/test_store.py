@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 import perfmodel
 from perfmodel.errors import StoreError
 from perfmodel.measurement import PROTOCOLS, Timing
-from perfmodel.store import Measurement, Store, measurement_key
+from perfmodel.store import Counts, Failure, Measurement, Store, measurement_key
 
 ROOT = Path(perfmodel.__file__).parents[1]
 DEVICE = {"key": "h200-abcdef", "driver": "1.0", "name": "H200", "compute_units": 132}
@@ -120,6 +120,7 @@ measurements = st.builds(
     flags=st.lists(texts, max_size=2).map(tuple),
     created=texts,
     versions=st.dictionaries(texts, texts, max_size=2),
+    conditions=st.dictionaries(texts, times | texts | st.lists(st.integers(), max_size=2), max_size=2),
 )
 
 
@@ -177,6 +178,97 @@ def test_times_that_mean_nothing_are_not_stored(trials: tuple[float, ...]) -> No
         assert len(store) == 0
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sizes": {"n": 1.5}}, "sizes: not all are of type int"),
+        ({"tags": {"n": 1}}, "tags: not all are of type str"),
+        ({"flags": (1,)}, "flags: not all are texts"),
+        ({"trials": ("1.0", 2.0)}, "trials: not all are numbers"),
+        ({"dropped": 1.5}, "dropped: "),
+        ({"dropped": -1}, "dropped: less than none"),
+        ({"kernel": "\ud800"}, "kernel: "),
+        ({"kernel": None}, "kernel: not a str"),
+        ({"conditions": {"host": object()}}, "conditions: a object cannot be stored"),
+        ({"device": {"name": 5}}, "device: its name is not of type str"),
+    ],
+)
+def test_what_is_no_measurement_is_not_stored(changes: dict[str, Any], words: str) -> None:
+    with Store() as store:
+        with pytest.raises(StoreError, match=words):
+            store.put_many([measurement("k1"), replace(measurement(), **changes)])
+        assert len(store) == 0
+
+
+# --- failures, and several rows at once
+
+
+def failure(key: str = "k0", reason: str = "needs 9 GB") -> Failure:
+    row = measurement(key)
+    common = {name: getattr(row, name) for name in ("key", "kernel", "content", "sizes", "tags", "device", "protocol")}
+    return Failure(**common, reason=reason, created=row.created, versions=row.versions, conditions={"host": "node1"})
+
+
+def test_failures_give_way_to_measurements_and_not_the_other_way(path: Path) -> None:
+    with Store(path) as store:
+        store.put_many([measurement("k1")], [failure("k0"), failure("k1"), failure("k2")])
+        assert store.failures() == {"k0": failure("k0"), "k2": failure("k2")}
+        store.put_many([], [failure("k0", "needs 8 GB")])
+        assert store.failures(["k0", "k1", "k9"]) == {"k0": failure("k0", "needs 8 GB")}
+        store.put(measurement("k0"))
+    with Store(path) as store:
+        assert store.failures() == {"k2": failure("k2")}
+        assert set(store.get_many(["k0", "k1", "k2"])) == {"k0", "k1"}
+        assert store.keys() == ["k1", "k0"]
+
+
+def test_a_failure_says_why() -> None:
+    with Store() as store, pytest.raises(StoreError, match="a failure says why"):
+        store.put_many([], [failure(reason="")])
+
+
+def test_all_are_put_or_none(path: Path) -> None:
+    with Store(filled(path, 2)) as store:
+        before = list(store)
+        with pytest.raises(StoreError, match="cannot be put"):
+            store.put_many([measurement("k0", 5.0), replace(measurement("k7"), trials=())], [failure("k8")])
+        assert list(store) == before
+        assert store.failures() == {}
+
+
+def test_what_is_there_is_not_added(path: Path) -> None:
+    with Store(filled(path, 2)) as store:
+        before = list(store)
+        store.put_many([], [failure("k2")])
+        rows = [measurement("k0", 5.0), measurement("k2"), measurement("k3"), measurement("k3", 5.0)]
+        assert store.add(rows, [failure("k1"), failure("k4"), failure("k2")]) == Counts(added=2, failures=1, known=4)
+        assert list(store) == [*before, measurement("k2"), measurement("k3")]
+        assert store.failures() == {"k4": failure("k4")}
+
+
+def test_what_rows_share_is_kept_once(path: Path) -> None:
+    """A device's fingerprint of 100,000 characters, in 200 rows, is in the file once."""
+    device = DEVICE | {"vendor": "v" * 100_000}
+    with Store(path) as store:
+        store.put_many(replace(measurement(f"k{index}"), device=device) for index in range(200))
+    assert path.stat().st_size < 400_000
+    with Store(path) as store:
+        assert all(row.device == device for row in store)
+
+
+def test_a_vacuum_leaves_every_row_and_no_gaps(path: Path) -> None:
+    with Store(path) as store:
+        store.put_many([replace(measurement(f"k{i}"), device=DEVICE | {"vendor": "v" * 9999}) for i in range(9)])
+        store.put_many([measurement(f"k{i}") for i in range(9)], [failure("k99")])
+        expected = list(store)
+        before, after = store.vacuum()
+        assert after < before
+        assert list(store) == expected
+        assert store.failures() == {"k99": failure("k99")}
+        assert store.check() == []
+    assert path.stat().st_size == after
+
+
 # --- keys
 
 
@@ -214,7 +306,10 @@ def test_keys_of_earlier_versions_stay_valid() -> None:
 def write_many(path: Path, first: int) -> None:
     with Store(path) as store:
         for index in range(first, first + 30):
-            store.put(measurement(f"k{index}"))
+            if index % 3:
+                store.put(measurement(f"k{index}"))
+            else:
+                store.put_many([measurement(f"k{index}")], [failure(f"k{index}"), failure(f"f{index}")])
 
 
 def write_and_die(path: Path) -> None:
@@ -234,6 +329,7 @@ def test_processes_that_write_at_once_lose_and_double_nothing(path: Path) -> Non
     with Store(path) as store:
         assert {one.key for one in store} == {f"k{index}" for index in range(60)}
         assert len(store) == 60
+        assert set(store.failures()) == {f"f{index}" for index in range(0, 60, 3)}
         assert store.check() == []
 
 
@@ -301,12 +397,47 @@ def test_a_newer_schema(path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"schema version 99 and this perfmodel knows 1: install a newer perfmodel"):
+    with pytest.raises(StoreError, match=r"schema version 99 and this perfmodel knows 2: install a newer perfmodel"):
         Store(path)
     assert path.read_bytes() == before
 
 
 def test_a_file_of_schema_version_1_is_read(path: Path) -> None:
+    with Store(of_schema_1(path)) as store:
+        (one,) = store
+        assert (one.kernel, one.sizes, one.seconds, one.conditions) == ("copy", {"n": 5}, 1.0, {})
+        store.put(measurement("k1"))
+        assert len(store) == 2
+        assert store.check() == []
+    with Store(path) as store:
+        assert (store.schema, len(store)) == (2, 2)
+
+
+def test_a_file_of_schema_version_1_that_is_only_read_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+    before = of_schema_1(path).read_bytes()
+    packed = tmp_path / "packed.sqlite.xz"
+    packed.write_bytes(lzma.compress(before))
+    for file in (path, packed):
+        with Store(file, read_only=True) as store:
+            assert store.schema == 1
+            assert [(one.kernel, one.seconds) for one in store] == [("copy", 1.0)]
+            assert store.check() == []
+            with pytest.raises(StoreError, match=r"opened to be read only|compressed and only read"):
+                store.put(measurement())
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, packed.name]
+
+
+def test_text_that_was_damaged_in_schema_version_1_stays_damaged(path: Path) -> None:
+    """Schema 1 had no checksums; bytes that are no text are damage all the same."""
+    damaged = of_schema_1(path).read_bytes().replace(b"copy", b"co\xffy")
+    path.write_bytes(damaged)
+    with Store(path) as store:
+        (problem,) = store.check()
+        assert "row k0 of" in problem
+
+
+def of_schema_1(path: Path) -> Path:
     connection = sqlite3.connect(path)
     connection.executescript(
         """CREATE TABLE measurement (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kernel TEXT NOT NULL,
@@ -318,11 +449,7 @@ def test_a_file_of_schema_version_1_is_read(path: Path) -> None:
         0, 'min', '[]', '2026-11-20T12:00:00+00:00', '{}');"""
     )
     connection.close()
-    with Store(path) as store:
-        (one,) = store
-        assert (one.kernel, one.sizes, one.seconds) == ("copy", {"n": 5}, 1.0)
-        store.put(measurement("k1"))
-        assert len(store) == 2
+    return path
 
 
 @pytest.fixture(scope="module")

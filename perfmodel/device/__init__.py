@@ -1,6 +1,6 @@
 """The OpenCL devices of this machine: finding them, naming them, and what goes wrong with their drivers."""
 
-from perfmodel.device.device import Device, devices, find_device
+from perfmodel.device.device import Device, devices, find_device, named
 from perfmodel.device.drivers import DriverFault, driver_faults
 
-__all__ = ["Device", "DriverFault", "devices", "driver_faults", "find_device"]
+__all__ = ["Device", "DriverFault", "devices", "driver_faults", "find_device", "named"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform as host
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,11 @@ class Device:
             _sessions[self.key] = Session(self, found[whole] if units is None else _part(self.key, found[whole], units))
         return _sessions[self.key]
 
+    @property
+    def has_session(self) -> bool:
+        """Whether this process holds anything on the device."""
+        return self.key in _sessions
+
     def end_session(self) -> None:
         """Forget all that this process holds on the device, as after a kernel that spoilt its context."""
         _sessions.pop(self.key, None)
@@ -174,10 +180,21 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
         raise DeviceError(_no_device())
     if selector is None:
         return _largest(next(group for kind in KINDS if (group := [d for d in found if d.kind == kind])))
-    matching = _matching(selector, found) or _matching(selector, elsewhere)
+    return named(selector, found, elsewhere)
+
+
+def named(selector: str | Device, *groups: Sequence[Device]) -> Device:
+    """The one device that `selector` names, of the first group in which it names any; see `find_device`.
+
+    Raises:
+        DeviceError: it names none, or several.
+    """
+    if isinstance(selector, Device):
+        return selector
+    matching = next(filter(None, (_matching(selector, list(group)) for group in groups)), [])
     if len(matching) == 1:
         return matching[0]
-    keys = [device.key for device in matching or found + elsewhere]
+    keys = list(dict.fromkeys(device.key for device in matching or itertools.chain(*groups)))
     if matching:
         raise DeviceError(f"{selector!r} names several devices; choose one by its key: {', '.join(keys)}")
     raise DeviceError(f"no device is called {selector!r}; {_candidates(keys)}{nearest(selector, keys)}")

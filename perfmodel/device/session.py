@@ -103,7 +103,8 @@ def status(error: Exception) -> str:
     """The name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
     cl = opencl()
     code = getattr(error, "code", None)
-    return str(cl.status_code.to_string(code)) if isinstance(code, int) else type(error).__name__
+    # Drivers have codes of their own, such as NVIDIA's -9999 for an access to memory that is not there.
+    return str(cl.status_code.to_string(code, "status %d")) if isinstance(code, int) else type(error).__name__
 
 
 def _sentence(kernel: str, device: Device, code: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a device is as fast as it was: one kernel of fixed work, timed again and again beside the measurements.
+"""Whether a device is as fast as it was: one kernel of fixed work, timed now and then between the measurements.
 
 Clocks change and other programs take their share for seconds at a time. All trials of a short kernel can fall into such
 a while and agree with each other, so that their spread shows nothing; the reference kernel does.
@@ -6,10 +6,12 @@ a while and agree with each other, so that their spread shows nothing; the refer
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 
 from perfmodel.device import Device
-from perfmodel.measurement import ArrayArgument, Launch, Protocol, ScalarArgument, time_launch
+from perfmodel.measurement import ArrayArgument, Launch, Protocol, ScalarArgument, Timing
 
 DISTURBED = "disturbed"
 """The flag of a time taken while the device was slow."""
@@ -17,6 +19,7 @@ DISTURBED = "disturbed"
 TOLERANCE = 1.1
 """A device is disturbed while the reference kernel takes this many times its best time, or more."""
 
+NAME = "perfmodel_reference"
 _SOURCE = """
 __kernel void perfmodel_reference(__global float *out, int const rounds)
 {
@@ -31,43 +34,43 @@ _PROTOCOL = Protocol("reference", trials=10, dropped=2, statistic="median")
 _GROUP = 64
 _SECONDS = 3e-3
 
-# Rounds of the loop and best time by device, for the whole process: campaigns that follow each other compare.
-_rounds: dict[str, int] = {}
-_best: dict[str, float] = {}
-
 
 class Reference:
-    """The reference kernel of one device."""
+    """The reference kernel of one device; `timer` runs it.
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        if device.key not in _rounds:
-            trial = 256
-            seconds = self._time(trial)
-            _rounds[device.key] = max(1, round(trial * _SECONDS / seconds))
+    Raises:
+        KernelError, MeasurementError, and whatever else the timer raises, from every method.
+    """
 
-    @property
-    def best(self) -> float:
-        """The shortest time of the reference kernel in this process, in seconds."""
-        return _best[self.device.key]
+    def __init__(self, device: Device, timer: Callable[[Launch, Protocol], Timing]) -> None:
+        self._device = device
+        self._timer = timer
+        self._rounds = 0
+        self.best = math.inf
+        """The shortest time that was seen, in seconds."""
 
     def seconds(self) -> float:
         """The reference kernel's time now."""
-        seconds = self._time(_rounds[self.device.key])
-        _best[self.device.key] = min(seconds, _best.get(self.device.key, seconds))
+        if not self._rounds:
+            trial = 256
+            self._rounds = max(1, round(trial * _SECONDS / self._time(trial)))
+        seconds = self._time(self._rounds)
+        self.best = min(seconds, self.best)
         return seconds
-
-    def is_disturbed(self, seconds: float) -> bool:
-        return seconds >= TOLERANCE * self.best
 
     def wait(self, limit_s: float) -> None:
         """Returns when the device is undisturbed, or after so many seconds."""
         end = time.monotonic() + limit_s
-        while self.is_disturbed(self.seconds()) and time.monotonic() < end:
+        while is_disturbed(self.seconds(), self.best) and time.monotonic() < end:
             time.sleep(0.05)
 
     def _time(self, rounds: int) -> float:
-        items = self.device.compute_units * 16 * _GROUP
+        items = self._device.compute_units * 16 * _GROUP
         arguments = (ArrayArgument("out", "float32", 1, True), ScalarArgument("rounds", "int32", rounds))
-        launch = Launch(_SOURCE, "perfmodel_reference", (items,), (_GROUP,), arguments)
-        return time_launch(launch, self.device, _PROTOCOL).seconds
+        launch = Launch(_SOURCE, NAME, (items,), (_GROUP,), arguments)
+        return self._timer(launch, _PROTOCOL).seconds
+
+
+def is_disturbed(seconds: float, best: float) -> bool:
+    """Whether a device was disturbed while its reference kernel took so many seconds."""
+    return seconds >= TOLERANCE * best

@@ -1,0 +1,265 @@
+"""One device under measurement: batches of launches between two timings of the reference kernel.
+
+A batch is what a campaign hands to a thread or a Dask worker. It ends after about a second, so that little is at stake
+when its machine is lost, and so that what a busy while spoilt is known soon after.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from perfmodel.device import Device
+from perfmodel.errors import KernelError, MeasurementError, PerfmodelError
+from perfmodel.isolation.child import DEVICE_TIMER, Timer
+from perfmodel.isolation.locks import held
+from perfmodel.isolation.memory import available
+from perfmodel.isolation.process import Limits, MeasuringProcess, ProcessEndedError
+from perfmodel.isolation.reference import Reference
+from perfmodel.measurement import Launch, Protocol, Timing, array_bytes
+from perfmodel.provenance import versions
+
+BATCH_SECONDS = 1.0
+# A reference timed so many seconds ago still tells how fast the device is.
+FRESH_SECONDS = 0.2
+# A kernel whose process ends is tried once more, as something else may have ended it; one whose process was killed by
+# SIGKILL more often, as whoever does so rarely means the kernel.
+ATTEMPTS, KILLED_ATTEMPTS = 2, 4
+# So many kernels in a row that end their process are the driver's fault rather than theirs.
+FAILURES_IN_A_ROW = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """A launch to be timed, under the key of its measurement."""
+
+    key: str
+    launch: Launch
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What became of a task: a timing, or the reason why there is none.
+
+    Attributes:
+        cost_s: seconds that it took, all attempts included.
+    """
+
+    key: str
+    timing: Timing | None
+    reason: str
+    cost_s: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of a batch.
+
+    Attributes:
+        done: in order; tasks that time did not reach are not among them.
+        around_s: the slower of the reference's times before and after.
+        best_s: the reference's best time there.
+        place: the machine.
+        versions: of the packages that took part.
+        stopped: why nothing more can be measured there; empty if all is well.
+    """
+
+    done: tuple[Measured, ...]
+    around_s: float
+    best_s: float
+    place: str
+    versions: dict[str, str]
+    stopped: str = ""
+
+
+class DriverError(Exception):
+    """The device is of no use: not even the reference kernel runs."""
+
+
+class Bench:
+    """A device, with the process that measures on it and the reference kernel."""
+
+    def __init__(self, device: Device, timer: str = DEVICE_TIMER) -> None:
+        self.device = device
+        self._timer = timer
+        self._process: MeasuringProcess | None = None
+        self._reference = Reference(device, self._time_reference)
+        self._last: tuple[float, float] = (-math.inf, 0.0)
+        self._in_a_row = 0
+        self._failure = ""
+        self._is_interrupted = threading.Event()
+
+    def measure(
+        self, tasks: Sequence[Task], protocol: Protocol, limits: Limits, seconds: float, patience_s: float = 0.0
+    ) -> Batch:
+        """Times tasks until they are done or the seconds are spent; the first is timed in any case.
+
+        Args:
+            patience_s: so long it waits for an undisturbed device.
+        """
+        done: list[Measured] = []
+        around, stopped, self._failure = math.inf, "", ""
+        self._is_interrupted.clear()
+        try:
+            with held(self.device, self._is_interrupted.is_set):
+                if patience_s:
+                    self._reference.wait(patience_s)
+                before = self._reference_seconds(FRESH_SECONDS)
+                end = time.monotonic() + seconds
+                for task in tasks:
+                    done.append(self._measured(task, protocol, limits))
+                    if self._failure:
+                        raise DriverError(self._failure)
+                    if time.monotonic() >= end or self._is_interrupted.is_set():
+                        break
+                around = max(before, self._reference_seconds())
+        except (DriverError, PerfmodelError) as error:
+            stopped = str(error)
+        return Batch(tuple(done), around, self._reference.best, socket.gethostname(), versions(), stopped)
+
+    def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+        """One launch by itself.
+
+        Raises:
+            KernelError: as `time_launch`.
+            ProcessEndedError: the launch ended the measuring process.
+            DeviceError: the device can't be used.
+        """
+        if self._process is None or not self._process.is_usable:
+            self._process = MeasuringProcess(self.device, self._timer)
+        return self._process.time(launch, protocol, limits)
+
+    def interrupt(self) -> None:
+        """Lets the batch that is under way end after the present launch."""
+        self._is_interrupted.set()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+
+    def _measured(self, task: Task, protocol: Protocol, limits: Limits) -> Measured:
+        started = time.monotonic()
+        timing, reason = self._attempted(task.launch, protocol, limits)
+        return Measured(task.key, timing, reason, time.monotonic() - started)
+
+    def _attempted(self, launch: Launch, protocol: Protocol, limits: Limits) -> tuple[Timing | None, str]:
+        attempts = 0
+        while True:
+            try:
+                self._check_memory(launch)
+                timing = self.time(launch, protocol, limits)
+                self._in_a_row = 0
+                return timing, ""
+            except PerfmodelError as error:
+                return None, str(error)
+            except ProcessEndedError as error:
+                attempts += 1
+                is_last = error.is_certain or attempts == (KILLED_ATTEMPTS if error.was_killed else ATTEMPTS)
+                self._in_a_row += is_last
+                self._failure = self._driver_failure(str(error))
+                if self._failure:
+                    return None, f"{error}; the driver failed with it, so that it may not be this kernel's fault"
+                if is_last:
+                    return None, str(error)
+
+    def _driver_failure(self, reason: str) -> str:
+        """After a kernel that ended the process: why the driver, rather than that kernel, is at fault, if it is."""
+        try:
+            self._reference_seconds()
+        except DriverError as error:
+            return str(error)
+        if self._in_a_row < FAILURES_IN_A_ROW:
+            return ""
+        self._in_a_row = 0
+        return (
+            f"{FAILURES_IN_A_ROW} kernels in a row ended their process on {self.device.key} (the last: {reason}); "
+            "look at the driver by `perfmodel doctor`, then run again to go on"
+        )
+
+    def _check_memory(self, launch: Launch) -> None:
+        """On a processor, arrays take the memory of the machine, which others use as well."""
+        if self.device.kind != "cpu":
+            return
+        wanted, free = array_bytes(launch), available()
+        if wanted > free:
+            raise KernelError(
+                f"kernel {launch.kernel_name!r} needs {wanted} bytes, more than the {free} that are free on this "
+                "machine: use smaller sizes, or free memory and try again"
+            )
+
+    def _reference_seconds(self, fresh_s: float = 0.0) -> float:
+        """The reference's time, now or so many seconds ago; a second process is tried where the first fails."""
+        at, seconds = self._last
+        if time.monotonic() - at < fresh_s:
+            return seconds
+        for is_last in (False, True):
+            try:
+                seconds = self._reference.seconds()
+                break
+            except (PerfmodelError, ProcessEndedError) as error:
+                self.close()
+                self._last = (-math.inf, 0.0)
+                if is_last:
+                    raise DriverError(
+                        f"not even a small kernel runs on {self.device.key} ({error}); look at the driver by "
+                        "`perfmodel doctor`, then run again to go on"
+                    ) from error
+        self._last = time.monotonic(), seconds
+        return seconds
+
+    def _time_reference(self, launch: Launch, protocol: Protocol) -> Timing:
+        return self.time(launch, protocol, Limits(60.0))
+
+
+_benches: dict[tuple[str, str], Bench] = {}
+_opening = threading.Lock()
+
+
+@atexit.register
+def _close_all() -> None:
+    """No measuring process stays on a device after the program."""
+    for bench in _benches.values():
+        bench.close()
+
+
+def bench_of(device: Device, timer: str = DEVICE_TIMER) -> Bench:
+    """This process's bench of a device, whose measuring process is kept from one campaign to the next."""
+    with _opening:
+        return _benches.setdefault((device.key, timer), Bench(device, timer))
+
+
+@contextmanager
+def isolated_timer(device: Device, limits: Limits | None = None) -> Iterator[Timer]:
+    """What times launches in a device's measuring process; the device is held meanwhile.
+
+    It raises what `time_launch` raises, and MeasurementError for a launch that ended the process.
+    """
+    bench = bench_of(device)
+
+    def timer(launch: Launch, protocol: Protocol) -> Timing:
+        try:
+            return bench.time(launch, protocol, limits or Limits())
+        except ProcessEndedError as error:
+            raise MeasurementError(str(error)) from error
+
+    with held(device):
+        yield timer
+
+
+def measure_batch(
+    device: Device,
+    timer: str,
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    limits: Limits,
+    seconds: float,
+    patience_s: float,
+) -> Batch:
+    """`Bench.measure` on this process's bench, as threads and Dask workers call it."""
+    return bench_of(device, timer).measure(tasks, protocol, limits, seconds, patience_s)
