@@ -284,16 +284,20 @@ def test_doubtful_times_are_counted(cpu: Device) -> None:
     assert "  doubtful: 1 disturbed, 2 noisy" in str(CampaignResult([found], 1.0))
 
 
-def test_a_hanging_kernel_can_be_interrupted(cpu: Device, fresh: None) -> None:
-    """The campaign ends when the time limit of what it is at ends, and keeps what it had."""
+@pytest.mark.parametrize(("limit_s", "grace_s", "failed"), [(3.0, 60.0, {"hang"}), (3600.0, 0.5, set())])
+def test_a_hanging_kernel_can_be_interrupted(
+    limit_s: float, grace_s: float, failed: set[str], cpu: Device, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign ends with what it is at, or without it if that takes too long, and keeps what it had."""
+    monkeypatch.setattr("perfmodel.campaign.this_machine.GRACE_SECONDS", grace_s)
     mixed = [*kernels(3), kernel("hang"), *kernels(40, "later")]
     with pm.Store() as store:
-        chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=Limits(3.0))
+        chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=Limits(limit_s))
         threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,)).start()
         with pytest.raises(KeyboardInterrupt):
             chosen.run(progress=False)
         assert {row.kernel for row in store} == {"fine"}
-        assert {failure.kernel for failure in store.failures().values()} == {"hang"}
+        assert {failure.kernel for failure in store.failures().values()} == failed
 
 
 def test_a_few_kills_at_random_moments() -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from fnmatch import fnmatchcase
 from typing import Any
 
 from perfmodel.device import Device, devices, find_device, named
 from perfmodel.errors import DeviceError
-from perfmodel.isolation.bench import Batch, bench_of, measure_batch
+from perfmodel.isolation.bench import Batch, Bench, bench_of, measure_batch
 from perfmodel.store import Store
 
 ALL = "all"
 """Selects every device."""
+GRACE_SECONDS = 5.0
 
 
 def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device]:
@@ -39,7 +40,7 @@ class ThisMachine:
 
     def __init__(self) -> None:
         self._threads: dict[str, ThreadPoolExecutor] = {}
-        self._running: list[tuple[Device, str]] = []
+        self._running: dict[str, tuple[Future[Batch], Bench]] = {}
 
     def chosen(self, selectors: Sequence[Device | str] | None, store: Store) -> list[Device]:
         known = store.devices()
@@ -60,22 +61,20 @@ class ThisMachine:
     def submit(self, device: Device, timer: str, *arguments: Any) -> Future[Batch]:
         if device.key not in self._threads:
             self._threads[device.key] = ThreadPoolExecutor(1, f"perfmodel {device.key}")
-            self._running.append((device, timer))
-        return self._threads[device.key].submit(measure_batch, device, timer, *arguments)
+        future = self._threads[device.key].submit(measure_batch, device, timer, *arguments)
+        self._running[device.key] = future, bench_of(device, timer)
+        return future
 
     def does_without(self, batch: Batch) -> bool:
         return False
 
     def close(self, is_interrupted: bool) -> None:
-        """Interrupted batches end after the launch that they are at; a second interruption ends that as well."""
-        benches = [bench_of(device, timer) for device, timer in self._running]
+        """Interrupted batches end after the launch that they are at, or without it if that takes too long."""
+        running = {future: bench for future, bench in self._running.values() if not future.done()}
         if is_interrupted:
-            for bench in benches:
+            for bench in running.values():
                 bench.interrupt()
-        try:
-            for threads in self._threads.values():
-                threads.shutdown(wait=True, cancel_futures=True)
-        except KeyboardInterrupt:
-            for bench in benches:
-                bench.close()
-            raise
+            for future in wait(running, GRACE_SECONDS).not_done:
+                running[future].give_up()
+        for threads in self._threads.values():
+            threads.shutdown(wait=True, cancel_futures=True)

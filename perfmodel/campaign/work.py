@@ -95,10 +95,11 @@ class DeviceWork:
         Keys are hashes, so that this order is as good as random, and the same in every process.
         """
         families: dict[str, list[str]] = {}
-        for key in sorted(self._queue):
+        for key in sorted(self._kernels):  # also what the store has: the next run goes on where this one ends
             families.setdefault(self._kernels[key].name, []).append(key)
         turns = itertools.zip_longest(*families.values())
-        self._queue = deque(key for turn in turns for key in turn if key is not None)
+        waiting = set(self._queue)
+        self._queue = deque(key for turn in turns for key in turn if key in waiting)
 
     def next_tasks(self, count: int) -> list[Task]:
         """The next launches; what can't even be launched fails here and now."""
@@ -127,7 +128,7 @@ class DeviceWork:
             if each.timing is None:
                 if each.key not in self._new:
                     failures.append(self._failure(each.key, each.reason, conditions, batch.versions))
-            elif self._is_better(each.key, batch):
+            elif self._is_better(each.key, each.timing, batch):
                 self._around[each.key] = batch.place, batch.around_s
                 measurements.append(self._measurement(each.key, each.timing, conditions, batch.versions))
         self._store.put_many(measurements, failures)
@@ -204,11 +205,17 @@ class DeviceWork:
         for key, failure in self._store.failures(self._kernels).items():
             self._results[key] = Result(math.nan, (f"{FAILED}: {failure.reason}",), key)
 
-    def _is_better(self, key: str, batch: Batch) -> bool:
+    def _is_better(self, key: str, timing: Timing, batch: Batch) -> bool:
+        """Whether a time should take the place of the one that was measured before: undisturbed first, then quiet."""
         if key not in self._around:
             return True
         place, around = self._around[key]
-        return batch.around_s / self._best[batch.place] <= around / self._best[place]
+        now, before = batch.around_s / self._best[batch.place], around / self._best[place]
+        return (is_disturbed(now, 1.0), NOISY in timing.flags, now) <= (
+            is_disturbed(before, 1.0),
+            NOISY in self._new[key],
+            before,
+        )
 
     def _is_disturbed(self, key: str) -> bool:
         place, around = self._around[key]

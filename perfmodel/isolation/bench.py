@@ -94,6 +94,7 @@ class Bench:
         self._in_a_row = 0
         self._failure = ""
         self._is_interrupted = threading.Event()
+        self._is_given_up = False
 
     def measure(
         self, tasks: Sequence[Task], protocol: Protocol, limits: Limits, seconds: float, patience_s: float = 0.0
@@ -106,6 +107,7 @@ class Bench:
         done: list[Measured] = []
         around, stopped, self._failure = math.inf, "", ""
         self._is_interrupted.clear()
+        self._is_given_up = False
         try:
             with held(self.device, self._is_interrupted.is_set):
                 if patience_s:
@@ -139,6 +141,12 @@ class Bench:
         """Lets the batch that is under way end after the present launch."""
         self._is_interrupted.set()
 
+    def give_up(self) -> None:
+        """Ends the present launch as well; nothing is said of it."""
+        self._is_given_up = True
+        if self._process is not None:
+            self._process.kill()
+
     def close(self) -> None:
         if self._process is not None:
             self._process.close()
@@ -159,6 +167,8 @@ class Bench:
             except PerfmodelError as error:
                 return None, str(error)
             except ProcessEndedError as error:
+                if self._is_given_up:
+                    raise DriverError("interrupted") from error
                 attempts += 1
                 is_last = error.is_certain or attempts == (KILLED_ATTEMPTS if error.was_killed else ATTEMPTS)
                 self._in_a_row += is_last

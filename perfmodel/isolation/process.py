@@ -111,12 +111,16 @@ class MeasuringProcess:
             raise KernelError(answer["error"])
         return as_timing(answer["timing"])
 
+    def kill(self) -> None:
+        """Ends the process, also from another thread than the one that waits for it."""
+        with suppress(OSError):
+            self._process.kill()
+
     def close(self) -> None:
         """Ends the process, whatever it is doing."""
         self.is_usable = False
         self._channel.close()
-        with suppress(OSError):
-            self._process.kill()
+        self.kill()
         with suppress(subprocess.TimeoutExpired):  # a driver may hold a process that is to end; it is left behind
             self._process.wait(10)
         self._errors.close()
