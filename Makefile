@@ -30,8 +30,10 @@ check: install ## formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: install ## benchmarks of parsing, evaluation, fitting and the store
+bench: install ## benchmarks of parsing, evaluation, fitting, the store and campaigns
 	$(BIN)/python -m pytest benchmarks --benchmark-only -o addopts= --benchmark-columns=median,ops,rounds
+	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.campaigns
 
 fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL C sources
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1

@@ -14,10 +14,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.test_store import ROW
 from perfmodel.report.store_tables import n_bytes
 from perfmodel.report.tables import grid, seconds
 from perfmodel.store import Measurement, Store
+
+ROW = Measurement(
+    key="",
+    kernel="matmul_sq",
+    content="c" * 64,
+    sizes={"n": 1024},
+    tags={"variant": "tiled", "dtype": "float32"},
+    device={"key": "device-abcdef", "driver": "1.0", "name": "device", "compute_units": 132},
+    protocol={"name": "unified", "trials": 30, "dropped": 4, "statistic": "min"},
+    trials=tuple(1e-3 + index * 1e-7 for index in range(30)),
+    dropped=4,
+    statistic="min",
+    flags=(),
+    created="2026-11-20T12:00:00+00:00",
+    versions={"perfmodel": "0.1.0"},
+)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from perfmodel.campaign.plan import Share
 from perfmodel.campaign.result import FAILED, LOST, NOT_HERE, NOT_REACHED, STOPPED, DeviceResult, Result
@@ -224,23 +225,13 @@ class DeviceWork:
     def _measurement(
         self, key: str, timing: Timing, conditions: Mapping[str, object], of_packages: dict[str, str]
     ) -> Measurement:
-        kernel = self._kernels[key]
         flags = (*timing.flags, DISTURBED) if self._is_disturbed(key) else timing.flags
         measurement = Measurement(
-            key=key,
-            kernel=kernel.name,
-            content=kernel.program.content,
-            sizes=kernel.sizes,
-            tags=dict(kernel.tags),
-            device=self.device.fingerprint(),
-            protocol=asdict(self._protocol),
+            **self._described(key, conditions, of_packages),
             trials=timing.trials,
             dropped=timing.dropped,
             statistic=timing.statistic,
             flags=flags,
-            created=_now(),
-            versions=of_packages,
-            conditions=dict(conditions),
         )
         self._keep(measurement)
         return measurement
@@ -251,21 +242,24 @@ class DeviceWork:
         self._results[key] = Result(measurement.seconds, self._doubts(key, measurement.flags), key)
 
     def _failure(self, key: str, reason: str, conditions: Mapping[str, object], of_packages: dict[str, str]) -> Failure:
-        kernel = self._kernels[key]
         self._results[key] = Result(math.nan, (f"{FAILED}: {reason}",), key)
-        return Failure(
-            key=key,
-            kernel=kernel.name,
-            content=kernel.program.content,
-            sizes=kernel.sizes,
-            tags=dict(kernel.tags),
-            device=self.device.fingerprint(),
-            protocol=asdict(self._protocol),
-            reason=reason,
-            created=_now(),
-            versions=of_packages,
-            conditions=dict(conditions),
-        )
+        return Failure(**self._described(key, conditions, of_packages), reason=reason)
+
+    def _described(self, key: str, conditions: Mapping[str, object], of_packages: dict[str, str]) -> dict[str, Any]:
+        """What rows of measurements and failures share."""
+        kernel = self._kernels[key]
+        return {
+            "key": key,
+            "kernel": kernel.name,
+            "content": kernel.program.content,
+            "sizes": kernel.sizes,
+            "tags": dict(kernel.tags),
+            "device": self.device.fingerprint(),
+            "protocol": asdict(self._protocol),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": of_packages,
+            "conditions": dict(conditions),
+        }
 
     def _doubts(self, key: str, flags: Sequence[str]) -> tuple[str, ...]:
         """The flags that matter: for a kernel that does nothing, the launch overhead is what its time is about."""
@@ -275,7 +269,3 @@ class DeviceWork:
 
 def _label(kernel: Kernel) -> str:
     return repr(kernel)[len("Kernel(") : -1]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
