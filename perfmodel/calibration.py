@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     import pandas as pd
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
+    from perfmodel.explanation import Comparison, Explanation
     from perfmodel.fitting import FitResult
-    from perfmodel.prediction import Explanation
 
 FORMAT = "perfmodel-calibration"
 VERSION = 1
@@ -116,8 +117,16 @@ class Calibration:
         return (predicted.seconds, predicted.std) if return_std else predicted.seconds
 
     def explain(self, kernel: Kernel, **sizes: int) -> Explanation:
-        """Each named term's time and share of one prediction, and the bottleneck."""
-        return prediction.explain(self, kernel, sizes)
+        """Where the time of one prediction goes, what twice each size changes, and how far it can be trusted."""
+        from perfmodel.explanation import explain
+
+        return explain(self, kernel, sizes)
+
+    def compare(self, first: Kernel, second: Kernel, **sizes: int) -> Comparison:
+        """Where the difference between the times of two kernels comes from."""
+        from perfmodel.explanation import compare
+
+        return compare(self, first, second, sizes)
 
     def rank(self, kernels: Iterable[Kernel], **sizes: int) -> pd.DataFrame:
         """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
@@ -240,6 +249,36 @@ class Calibration:
             note = "" if error else "  (at a bound, or undetermined)"
             lines.append(f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + note)
         return lines
+
+    def to_frame(self) -> pd.DataFrame:
+        """The kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
+
+    def parameter_frame(self) -> pd.DataFrame:
+        """The parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
+        import pandas as pd
+
+        columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
+        return pd.DataFrame(columns, index=list(self.parameters))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
+
+        Raises:
+            CalibrationError: the calibration is one that comes along, without its measurements.
+        """
+        from perfmodel.report.notebook_plots import fitted
+
+        if not any(row.predicted_s for row in self.rows):
+            raise CalibrationError("this calibration has not kept its measurements; plot one that you calibrated")
+        return fitted(self.rows, ax)
+
+    def _repr_html_(self) -> str:
+        from perfmodel.report.notebook_html import calibration_html
+
+        return calibration_html(self)
 
     def __str__(self) -> str:
         name = self.device.get("name", "no device")
