@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench fuzz docs lock package clean
+.PHONY: help install demo test check bench fuzz docs table lock package clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,7 +39,10 @@ fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
 	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
 
-docs: install ## verify every family of kernels, and write the table of docs/kernels.md
+docs: install ## the documentation as a site in build/docs; every warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+table: install ## verify every family of kernels, and write the table of docs/kernels.md
 	$(BIN)/python docs/kernel_table.py
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)

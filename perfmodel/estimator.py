@@ -97,7 +97,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(np.broadcast_to(self._compiled(self.parameters_, columns), (rows,)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """Minus the mean relative error |predicted - measured| / measured: zero is perfect, and larger is better.
+        """Minus the mean of ``|predicted - measured| / measured``: zero is perfect, and larger is better.
 
         Times of kernels span many powers of ten, of which R² would see the longest only.
         """

@@ -150,6 +150,12 @@ class Explanation:
         """Features outside their range in the fit, with the factor by which they are outside."""
         return self.trust.extrapolation | dict.fromkeys(self.trust.unpriced, math.inf)
 
+    @property
+    def notable(self) -> tuple[Share, ...]:
+        """The costs that are, or add, more than next to nothing."""
+        least = LEAST_NOTABLE * self.seconds
+        return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
+
     def as_dict(self) -> dict[str, Any]:
         """The same as values that JSON can hold: seconds and numbers; None for what is not known or not finite."""
         found: dict[str, Any] = _plain(asdict(self))
@@ -177,8 +183,10 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.seconds:.4g} s ± {self.std:.2g} s, limited by {self.bottleneck}"]
-        width = max((len(cost.name) for cost in self.costs), default=0)
-        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.costs]
+        width = max((len(cost.name) for cost in self.notable), default=0)
+        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.notable]
+        if hidden := len(self.costs) - len(self.notable):
+            lines.append(f"  {hidden} others are next to nothing")
         lines += [f"  {sentence}" for sentence in self.sentences()]
         if self.items:
             from perfmodel.report.tables import grid  # which imports calibrations

@@ -13,10 +13,19 @@ from perfmodel.vocabulary import families
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ONE_PROGRAM = ("tutorial.md",)
+"""Pages whose blocks are one program."""
+
+
+def _blocks(page: Path) -> list[str]:
+    found = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    return ["".join(found)] if page.name in ONE_PROGRAM else found
+
+
 BLOCKS: dict[str, str] = {
     f"{page.name}-{number}": block
     for page in PAGES
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    for number, block in enumerate(_blocks(page))
     if page.name != "model-language.md"  # tests/expression/test_reference.py runs those
 }
 

@@ -40,7 +40,7 @@ def calibration_html(calibration: Calibration) -> str:
 
 def explanation_html(explanation: Explanation) -> str:
     """The costs, what changes with size, and how far to trust it."""
-    rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in explanation.costs]
+    rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in explanation.notable]
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in explanation.sentences())
     return (
         f"<p><b>{escape(explanation.title)}</b>: {explanation.seconds:.4g} s ± {explanation.std:.2g} s, limited by "

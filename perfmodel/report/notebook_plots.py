@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from perfmodel.explanation import Comparison, Explanation
 
 LINE = 80
-LEAST_SHOWN = 0.005
-"""Costs that neither are nor add as much of the time are left out."""
 LEAST_LABELLED = 0.06
 """Parts of a bar that are smaller have no room for their share."""
 
@@ -38,7 +36,7 @@ def fitted(rows: Sequence[CalibrationRow], ax: Axes | None = None) -> Axes:
 
 def costs(explanation: Explanation, ax: Axes | None = None) -> Axes:
     """A bar a cost: what it adds to the time, beside what it takes by itself, in seconds."""
-    shown = [c for c in explanation.costs if max(c.share, c.seconds / explanation.seconds) >= LEAST_SHOWN]
+    shown = explanation.notable
     ax = _axes(ax, 1.6 + 0.35 * len(shown))
     places = range(len(shown))
     ax.barh(places, [cost.seconds for cost in shown], color="0.85", label="by itself")

@@ -1,0 +1,64 @@
+"""The documentation as a site: ``make docs`` builds it into build/docs, every warning an error."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import perfmodel
+from perfmodel.collection import ALL_GENERATORS
+from perfmodel.report.kernel_list import as_text
+from perfmodel.vocabulary import families
+
+HERE = Path(__file__).resolve().parent
+
+project = "perfmodel"
+author = "the perfmodel developers"
+version = release = perfmodel.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["results/**", "images/**"]
+html_theme = "furo"
+html_title = f"perfmodel {release}"
+html_show_sphinx = False
+html_copy_source = False
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+# Formulas are drawn by MathJax, which pages load from where they are read; nothing else is loaded.
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True}
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+nitpicky = False
+suppress_warnings = ["misc.highlighting_failure"]
+
+
+def setup(app):
+    app.connect("source-read", _prepared)
+
+
+def _prepared(app, page, source):
+    """Pages as they are read on the site: folders of the repository are no links, and tables follow from the code."""
+    source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#]+)\)", _without_folder, source[0])
+    if page == "tables":
+        source[0] += _tables()
+
+
+def _without_folder(link):
+    """A link to what is no page becomes the path of it in the repository."""
+    text, path = link.groups()
+    target = (HERE / path).resolve()
+    is_page = target.suffix == ".md" and target.parent == HERE
+    is_page |= target.suffix == ".png" and target.is_relative_to(HERE / "images")
+    return link[0] if is_page or not target.exists() else f"{text} (`{target.relative_to(HERE.parent)}`)"
+
+
+def _tables():
+    lines = ["\n## Features\n", "| family | what it counts | examples |", "|---|---|---|"]
+    for family in families():
+        examples = ", ".join(f"`{example}`" for example in family.examples)
+        lines.append(f"| `{family.name}` | {family.summary} | {examples} |")
+    lines += ["\n## Generators and their tags\n", "```text", as_text(ALL_GENERATORS), "```", ""]
+    return "\n".join(lines)
