@@ -1,4 +1,4 @@
-"""A kernel of one's own as a Loopy program: what it does, how long it takes by a calibration, and which variant to take.
+"""A kernel of one's own as a Loopy program: what it does, how long it takes, and which variant to take.
 
 python examples/own_loopy_kernel.py
 """

@@ -2,7 +2,7 @@
 
     python examples/slides_demo.py
 
-Small sizes and microbenchmarks are measured, and larger sizes predicted; `perfmodel demo` is the same with more of each.
+Small sizes and microbenchmarks are measured, and larger sizes predicted; `perfmodel demo` does more of each.
 """
 
 from __future__ import annotations
