@@ -37,6 +37,22 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 def setup(app):
     app.connect("source-read", _prepared)
+    app.connect("autodoc-process-docstring", _keep_property, priority=100)
+    app.connect("autodoc-process-docstring", _give_back_property, priority=900)
+
+
+_properties = {}
+
+
+def _keep_property(app, what, name, thing, options, lines):
+    """Napoleon takes the words before a property's first colon for its type; ours are sentences."""
+    if what == "property":
+        _properties[name] = list(lines)
+
+
+def _give_back_property(app, what, name, thing, options, lines):
+    if name in _properties:
+        lines[:] = _properties.pop(name)
 
 
 def _prepared(app, page, source):
