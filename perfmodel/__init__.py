@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perfmodel.kernel_generator import KernelGenerator
     from perfmodel.model import Model
     from perfmodel.profile import emulate
+    from perfmodel.pruning import prune
     from perfmodel.residency import occupancy
     from perfmodel.store import Store
     from perfmodel.vocabulary import feature, register
@@ -52,6 +53,7 @@ _EXPORTS = {
     "isolate_accesses": "work_removal",
     "measure": "feature_table",
     "occupancy": "residency",
+    "prune": "pruning",
     "register": "vocabulary",
     "remove_work": "work_removal",
 }
@@ -75,6 +77,7 @@ __all__ = [
     "isolate_accesses",
     "measure",
     "occupancy",
+    "prune",
     "register",
     "remove_work",
 ]

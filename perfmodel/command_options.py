@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Callable
 from typing import Any
 
+from perfmodel import completion
+
+Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
+"""Adds a command, by what runs it, its name, its summary and an example; gives its parser."""
+
 ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
-TAG_HELP = "generator names and name:value filters; FILE.py:NAME of a kernel of your own, and size:value; or FILE.cl"
+TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -22,6 +29,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._is_inside or self._subparsers:  # which argparse does not mix with options
+            return super().parse_known_args(args, namespace)
+        if completion.VARIABLE in os.environ:  # what stands under the cursor is looked for in one plain pass
             return super().parse_known_args(args, namespace)
         if self.passes_on:
             found, others = super().parse_known_args(args, namespace)
@@ -41,8 +50,35 @@ class CommandParser(argparse.ArgumentParser):
             self._is_inside = False
 
 
-def tag_options(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
-    parser.add_argument(name, nargs=count, metavar="TAG", help=TAG_HELP, **options)
+def example_of(command: str) -> str:
+    """What stands below a command's help."""
+    return f"example: {command}"
+
+
+def tag_options(
+    parser: argparse.ArgumentParser, count: str, name: str = "tags", *, sources: bool = False, **options: Any
+) -> None:
+    """What selects kernels.
+
+    Args:
+        sources: whether a ``.cl`` file does as well; the command needs `source_options` then.
+    """
+    summary = f"{TAG_HELP}; or FILE.cl" if sources else TAG_HELP
+    added = parser.add_argument(name, nargs=count, metavar="TAG", help=summary, **options)
+    completion.complete(added, completion.tags)
+
+
+def calibration_option(parser: argparse.ArgumentParser) -> None:
+    added = parser.add_argument(
+        "calibration",
+        metavar="CALIBRATION",
+        help="file that calibrate or demo wrote, or the name of a shipped one, such as cache-aware@h200",
+    )
+    completion.complete(added, completion.calibrations)
+
+
+def json_option(parser: argparse.ArgumentParser, summary: str = "print one JSON document instead") -> None:
+    parser.add_argument("--json", action="store_true", help=summary)
 
 
 def source_options(parser: argparse.ArgumentParser) -> None:
@@ -64,15 +100,44 @@ def source_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def condition_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", help="key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)")
-    parser.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
-    parser.add_argument("--protocol", help="unified, perflex or quick (default: unified)")
+DEVICE_HELP = "key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)"
+
+
+def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP) -> None:
+    completion.complete(parser.add_argument("--device", help=summary), completion.devices)
+    defaults_from_project_file(parser, "device")
+
+
+def protocol_option(parser: argparse.ArgumentParser, default: str) -> None:
+    added = parser.add_argument("--protocol", help=f"unified, perflex or quick (default: {default})")
+    completion.complete(added, completion.protocols)
+
+
+def condition_options(
+    parser: argparse.ArgumentParser, store: str = "beside --out", protocol: str = "unified", device: str = DEVICE_HELP
+) -> None:
+    """Where and how kernels are measured; words say what holds where neither option nor project file does."""
+    device_option(parser, device)
+    parser.add_argument("--store", help=f"SQLite file that keeps every time (default: {store})")
+    protocol_option(parser, protocol)
+    defaults_from_project_file(parser, "device", "store", "protocol")
+
+
+def defaults_from_project_file(parser: argparse.ArgumentParser, *keys: str, **others: str) -> None:
+    """Options that, where they are not given, are taken from the project file; see `perfmodel.project_file.fill`.
+
+    Args:
+        keys: of the file, which are the names of the options as well.
+        others: by the name of an option, the key of the file.
+    """
+    parser.set_defaults(project_defaults={key: key for key in keys} | others)
 
 
 def recipe_options(parser: argparse.ArgumentParser, out: str | None) -> None:
     condition_options(parser)
-    parser.add_argument("--out", default=out, help=f"folder for results (default: {out or 'NAME-out'})")
+    parser.add_argument(
+        "--out", default=out, metavar="FOLDER", help=f"folder for results (default: {out or 'NAME-out'})"
+    )
     parser.add_argument(
         "--budget",
         type=float,

@@ -110,9 +110,7 @@ def _columns(table: Any, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     """The features' columns of a DataFrame, or of an array in the features' order."""
     if hasattr(table, "columns"):
         if missing := [name for name in names if name not in table.columns]:
-            raise FitError(
-                f"the table has no column {', '.join(missing)}; measure with the model that names them"
-            )
+            raise FitError(f"the table has no column {', '.join(missing)}; measure with the model that names them")
         return {name: np.asarray(table[name], dtype=np.float64) for name in names}
     array = np.asarray(table, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(names):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -190,6 +190,38 @@ def test_reproduce_writes_tables_and_goes_on_from_its_store(
     table = (tmp_path / "tiny-out" / "table.txt").read_text()
     assert main(["reproduce", "tiny", *QUICK, *store, "--out", "again", "--budget", "0"]) == 0
     assert (tmp_path / "again" / "table.txt").read_text() == table
+
+
+def one_document(capsys: pytest.CaptureFixture[str]) -> Any:
+    """What was printed, which has to be JSON without NaN."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(capsys.readouterr().out, parse_constant=refuse)
+
+
+def test_what_measures_prints_one_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("perfmodel.recipe.recipes", lambda: {"tiny": TinyRecipe()})
+    monkeypatch.chdir(tmp_path)
+    store = ["--store", "times.sqlite", "--json"]
+    assert main(["measure", "matmul_sq", "n:64,128", "--devices", "cpu", "--protocol", "quick", *store]) == 0
+    assert one_document(capsys)["devices"][0]["kernels"] == 2
+    assert main(["calibrate", MADDS, "--tags", "matmul_sq", "n:64", *QUICK, *store, "--out", "c.json"]) == 0
+    calibrated = one_document(capsys)
+    assert calibrated["parameters"]["p_madd"]["unit"] == "s/operation"
+    assert calibrated["parameters"]["p_madd"]["stderr"] is None  # one time for one parameter
+    assert calibrated["written"] == "c.json"
+    assert main(["evaluate", "c.json", "matmul_sq", "n:64,128", *QUICK, *store]) == 0
+    evaluated = one_document(capsys)
+    assert [kernel["left_out"] for kernel in evaluated["kernels"]] == ["the calibration was fitted to it", ""]
+    assert evaluated["errors"]["count"] == 1
+    assert main(["reproduce", "tiny", *QUICK, *store, "--budget", "1000"]) == 0
+    reproduced = one_document(capsys)
+    assert reproduced["written"][-1] == "tiny-out/report.html"
+    assert "madds" in reproduced["summary"]
 
 
 def test_damaged_stores_and_calibrations_are_refused_and_kept(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import perfmodel as pm
+from perfmodel.cli import command_parser, main
 from perfmodel.report.kernel_list import as_markdown
 from perfmodel.vocabulary import families
 
@@ -36,6 +38,52 @@ def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
     exec(compile(block, "block", "exec"), {"__name__": "block"})
+
+
+def _commands(page: Path) -> list[str]:
+    """The lines of a page's blocks that call perfmodel, without comments, redirections and pipes."""
+    found = []
+    for language, block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), re.DOTALL):
+        if language in ("", "sh", "console"):
+            lines = block.replace("\\\n", " ").splitlines()
+            found += [line.strip().removeprefix("$ ") for line in lines]
+    return [line for line in found if line.startswith("perfmodel ")]
+
+
+COMMANDS = sorted({(page.name, command) for page in PAGES for command in _commands(page)})
+
+
+def _words(command: str) -> list[str]:
+    words = shlex.split(command, comments=True)[1:]
+    ends = [place for place, word in enumerate(words) if word in (">", "|", "&&")]
+    return words[: ends[0]] if ends else words
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS)
+def test_commands_are_ones_that_there_are(page: str, command: str) -> None:
+    if "…" not in command:
+        command_parser().parse_args(_words(command))  # which leaves the test by SystemExit if they are not
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_commands_of_the_readme_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
+    Path("blur.cl").write_text(
+        """__kernel void blur(__global float *out, __global const float *image, const int n)
+        {
+            const int i = get_global_id(1) * n + get_global_id(0);
+            out[i] = 0.5f * image[i];
+        }"""
+    )
+    ran = [command for page, command in COMMANDS if page == "README.md"]
+    order = ("calibrate", "rank", "evaluate", "count", "emulate")
+    assert {command.split()[1] for command in ran} == set(order)
+    for command in sorted(ran, key=lambda command: order.index(command.split()[1])):
+        assert main(_words(command)) == 0, command
+        assert capsys.readouterr().out, command
 
 
 CLAIM = re.compile(r"\S\s+# [\d.]+$", re.MULTILINE)

@@ -190,7 +190,7 @@ def test_axes_are_taken_and_given(calibration: pm.Calibration, tiled: pm.Kernel)
         assert each.plot() is not mine
     _, mine = plt.subplots()
     assert calibration.plot(mine) is mine
-    assert sum(len(line.get_xdata()) for line in mine.get_lines()) >= len(calibration.rows)  # type: ignore[arg-type]
+    assert sum(np.size(line.get_xdata()) for line in mine.get_lines()) >= len(calibration.rows)
     plt.close("all")
     with pytest.raises(CalibrationError, match="has not kept its measurements; plot one that you calibrated"):
         calibration.to_ship().plot()

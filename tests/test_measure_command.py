@@ -75,7 +75,10 @@ def test_a_budget_that_reaches_not_everything_is_status_1(ran: Callable[..., Ran
     ("arguments", "words"),
     [
         (("matmul_sq", "n:64", "--time-limit", "0"), "a time limit of 0 s leaves no time; give more seconds"),
-        (("matmul_sq", "n:64", "--memory-limit", "-1"), "a memory limit of -1073741824 bytes leaves none"),
+        (
+            ("matmul_sq", "n:64", "--memory-limit", "-1"),
+            "a memory limit of -1 GiB is none; give --memory-limit above 0",
+        ),
         (("matmul_sq", "n:64", "--budget", "-3"), "a budget of -3 s is none"),
         (("matmul_sq", "n:64", "--protocol", "unifeid"), "no protocol 'unifeid'; did you mean 'unified'?"),
         (("matmul_sq", "n:64", "--devices", "abacus"), "no device is called 'abacus'"),

@@ -78,11 +78,11 @@ def test_all_files_are_written_and_whole(outcome: Outcome, tmp_path: Path) -> No
 
 
 def test_the_page_stands_alone(outcome: Outcome, tmp_path: Path) -> None:
-    """No script, no link and no source outside the file itself; what comes from outside is escaped."""
+    """No link and no source outside the file itself; what comes from outside is escaped."""
     report.write(outcome, tmp_path)
     page = (tmp_path / "report.html").read_text()
-    assert not re.search(r"<script|<link|@import|url\(", page)
-    assert all(source.startswith("data:") for source in re.findall(r'src="([^"]*)"', page))
+    assert not re.search(r"<link|@import|url\(|\ssrc=", page)
+    scripts = page.count("<script")
     for text in ("p_madd * f_op_float32_madd", outcome.device["driver"], "geometric mean", "perfmodel tiny"):
         assert text in page
     hostile = Outcome(
@@ -91,7 +91,8 @@ def test_the_page_stands_alone(outcome: Outcome, tmp_path: Path) -> None:
     )  # fmt: skip
     report.write(hostile, tmp_path)
     page = (tmp_path / "report.html").read_text()
-    assert "<script>" not in page
+    assert page.count("<script") == scripts
+    assert "<script>alert" not in page
     assert "<b>x</b>" not in page
 
 

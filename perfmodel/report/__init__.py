@@ -41,7 +41,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
             ("table.txt", f"{text(outcome)}\n\n{weights(outcome)}\n".encode()),
             ("predicted.png", plot),
             *([("ratios.png", histograms)] if (histograms := ratios(outcome)) else []),
-            ("report.html", page(outcome, plot).encode()),
+            ("report.html", page(outcome).encode()),
         ):
             written.append(target / name)
             written[-1].write_bytes(content)

@@ -1,93 +1,174 @@
-"""The HTML report: one file, no script, nothing loaded from anywhere, light and dark."""
+"""The report page: one HTML file with its data, style and script in it, and nothing loaded from anywhere."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
-from perfmodel.calibration import Calibration
+import perfmodel
 from perfmodel.outcome import Outcome
 from perfmodel.predictor import Predictor
+from perfmodel.report.chart_data import Charts, as_json
+from perfmodel.report.device_comparison import Comparison, comparisons
+from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
+from perfmodel.report.model_sections import judged_rows, model_article, seconds
+from perfmodel.report.reported import ReportedModel, of_outcome
+from perfmodel.report.sample import sample
 from perfmodel.report.tables import (
+    MOST_LINES,
     PUBLISHED_NOTE,
     comparison,
     contest_table,
     is_compared,
     label_table,
     ranking_table,
-    seconds,
     verdict,
 )
+from perfmodel.summary import geometric_mean
 
 
-def page(outcome: Outcome, plot: bytes) -> str:
-    """The report as a complete HTML document; `plot` is a PNG."""
-    template = Template((files("perfmodel.report") / "page.html").read_text())
-    return template.substitute(
-        title=escape(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}"),
-        summary=escape(outcome.recipe.summary),
-        notes="".join(f"<p>Note: {escape(note)}.</p>" for note in outcome.notes),
-        labels=_labels(outcome),
-        verdict=escape(verdict(outcome)),
-        plot=base64.b64encode(plot).decode(),
-        ranking=_ranking(outcome),
-        comparison=escape(comparison(outcome)),
-        models="\n".join(_model(name, calibration) for name, calibration in outcome.calibrations.items()),
-        baselines="\n".join(_baseline(baseline) for baseline in outcome.baselines.values()),
-        conditions=_table(["", ""], [[k, str(v)] for k, v in _conditions(outcome).items()]),
+def report_page(models: Sequence[ReportedModel]) -> str:
+    """Models side by side, as a complete HTML document."""
+    devices = list(dict.fromkeys(model.device_name for model in models))
+    return _page(
+        title=" and ".join(names) if len(names := [model.name for model in models]) < 4 else f"{len(names)} models",
+        lead=f"How well predicted times are those measured on {', '.join(devices)}, and why.",
+        models=models,
     )
 
 
-def _labels(outcome: Outcome) -> str:
-    if not is_compared(outcome):
-        return ""
-    header, lines = label_table(outcome)
-    table = _table(header, lines, "figures with-total")
-    return f"{table}<p class=foot>{PUBLISHED_NOTE}</p>" if outcome.recipe.published else table
+def page(outcome: Outcome) -> str:
+    """A recipe's models and baselines likewise, with the recipe's own tables."""
+    return _page(
+        title=f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}",
+        lead=f"{outcome.recipe.summary}.",
+        models=of_outcome(outcome),
+        notes="".join(paragraph(f"Note: {note}.") for note in outcome.notes),
+        outcome=_tables(outcome),
+    )
 
 
-def _ranking(outcome: Outcome) -> str:
-    contests = contest_table(outcome)
-    if not contests:
+def _page(title: str, lead: str, models: Sequence[ReportedModel], notes: str = "", outcome: str = "") -> str:
+    rows = [row for model in models for row in model.rows]
+    drawn, compared = sample(rows), comparisons(models)
+    charts = [Charts.of(model, drawn) for model in models]
+    parts = {name: (files("perfmodel.report") / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
+    template = Template((files("perfmodel.report") / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(title),
+        lead=escape(lead),
+        version=escape(perfmodel.__version__),
+        style=parts["css"],
+        style_hash=_hash(parts["css"]),
+        script=parts["js"],
+        script_hash=_hash(parts["js"]),
+        notes=notes,
+        models="\n".join(model_article(i, each) for i, each in enumerate(charts)),
+        comparison=_comparisons(models, compared),
+        outcome=outcome,
+        data=_data(charts, compared),
+    )
+
+
+def _hash(content: str) -> str:
+    """By which the page's policy knows its own style and script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+
+
+def _data(charts: Sequence[Charts], compared: Sequence[Comparison]) -> str:
+    """JSON that cannot end the element that it is in, whatever kernels are called."""
+    content: Mapping[str, Any] = {
+        "chosen": _best([each.model for each in charts]),
+        "models": [as_json(each) for each in charts],
+        "comparisons": [{"names": [m.name for m in each.models], "kernels": each.kernels} for each in compared],
+    }
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _best(models: Sequence[ReportedModel]) -> int:
+    """The place of the model that is shown first: of those with parameters, that with the smallest error."""
+
+    def rank(index: int) -> tuple[bool, float]:
+        errors = [row.error for row in judged_rows(models[index])]
+        return models[index].calibration is None, geometric_mean(errors) if errors else math.inf
+
+    return min(range(len(models)), key=rank)
+
+
+def _comparisons(models: Sequence[ReportedModel], compared: Sequence[Comparison]) -> str:
+    if len({model.device_name for model in models}) < 2 and not compared:
         return ""
-    over_all = _table(*ranking_table(outcome), "figures")
-    return f"<h2>Which variant is the fastest</h2>{over_all}{_table(*contests, 'figures')}"
+    if not compared:
+        return section(
+            "Devices compared", paragraph("No two of these are calibrations of the same model string.", "none")
+        )
+    return "".join(
+        section(f"Devices compared: {each.models[0].name.partition(' on ')[0]}", *_comparison(i, each))
+        for i, each in enumerate(compared)
+    )
+
+
+def _comparison(index: int, compared: Comparison) -> list[str]:
+    calibrations = [model.calibration for model in compared.models if model.calibration is not None]
+    first, others = calibrations[0], calibrations[1:]
+    names = [model.name for model in compared.models]
+    lines = []
+    for name, value in first.parameters.items():
+        line = [name, first.units[name], f"{value:.4g}"]
+        for other in others:
+            line += [f"{other.parameters[name]:.4g}", f"{other.parameters[name] / value:.3g}" if value else "–"]
+        lines.append(line)
+    header = ["parameter", "unit", names[0], *(cell for name in names[1:] for cell in (name, "ratio"))]
+    parts = [
+        paragraph(f"Parameters of the same model; ratios are to {names[0]}."),
+        table(header, lines, texts=range(2)),
+    ]
+    if not compared.kernels:
+        return [*parts, paragraph("No kernel was measured at the same sizes for all of them.", "none")]
+    times = [
+        [kernel, variant, sizes, *map(seconds, own), *(f"{time / own[0]:.3g}" for time in own[1:])]
+        for kernel, variant, sizes, own in compared.kernels[:MOST_LINES]
+    ]
+    caption = (
+        f"Measured times of the same kernels, {names[1]} against {names[0]}; on the dashed line they are equal, on a "
+        "grey one they differ by a power of ten."
+    )
+    return [
+        *parts,
+        chart("devices", caption, comparison=index),
+        details(
+            f"Table of {len(times)} of {len(compared.kernels)} common kernels",
+            table(["kernel", "variant", "sizes", *names, *("ratio" for _ in others)], times, texts=range(3)),
+        ),
+    ]
+
+
+def _tables(outcome: Outcome) -> str:
+    """What a recipe asks beyond its models: their errors by label, and their choices among variants."""
+    parts = []
+    if is_compared(outcome):
+        note = paragraph(PUBLISHED_NOTE, "foot") if outcome.recipe.published else ""
+        parts.append(section("Errors by kernel", table(*label_table(outcome), "numbers with-total"), note))
+    parts.append(section("How well it predicts", f"<pre>{escape(verdict(outcome))}</pre>"))
+    if contests := contest_table(outcome):
+        choices = details("Every choice", table(*contests))
+        parts.append(section("Which variant is the fastest", table(*ranking_table(outcome)), choices))
+    kernels = f"<pre>{escape(comparison(outcome))}</pre>"
+    parts.append(section("Kernels that no fit has seen", details("Times of all models", kernels)))
+    parts += [section(f"Baseline {baseline.name}", _baseline(baseline)) for baseline in outcome.baselines.values()]
+    steps = ", ".join(f"{seconds(s)} for {step}" for step, s in outcome.steps.items())
+    run = [("command", outcome.command), ("this run took", steps)]
+    parts.append(section("This run", described([fact for fact in run if fact[1]])))
+    return "".join(parts)
 
 
 def _baseline(baseline: Predictor) -> str:
-    return f"<h3>{escape(baseline.name)}</h3><pre>{escape(chr(10).join(baseline.parameter_lines()))}</pre>"
-
-
-def _model(name: str, calibration: Calibration) -> str:
-    rows = [
-        [p, f"{value:.4g}", f"{calibration.stderr[p]:.2g}".replace("nan", "-"), calibration.units[p]]
-        for p, value in calibration.parameters.items()
-    ]
-    notes = "".join(f"<p>Undetermined: {escape(sentence)}.</p>" for sentence in calibration.undetermined)
-    notes += "".join(f"<p>Left out: {escape(str(row))}.</p>" for row in calibration.left_out)
-    source = escape(calibration.model.string.source.strip())
-    table = _table(["parameter", "value", "standard error", "unit"], rows)
-    fit = f"<details><summary>the fit</summary><pre>{escape(calibration.report)}</pre></details>"
-    return f"<h3>{escape(name)}</h3><pre>{source}</pre>{table}{notes}{fit}"
-
-
-def _conditions(outcome: Outcome) -> dict[str, object]:
-    wanted = ("name", "platform", "driver", "opencl_version", "compute_units", "clock_mhz", "key")
-    first = next(iter(outcome.calibrations.values()))
-    return {
-        "command": outcome.command,
-        **{key: outcome.device[key] for key in wanted if key in outcome.device},
-        "protocol": ", ".join(f"{k} {v}" for k, v in outcome.protocol.items() if v is not None),
-        "versions": ", ".join(f"{k} {v}" for k, v in first.versions.items()),
-        "calibrated": first.created,
-        "this run took": ", ".join(f"{seconds(s)} for {step}" for step, s in outcome.steps.items()),
-    }
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table class='{kind}'><tr>{head}</tr>{body}</table></div>"
+    return f"<pre>{escape(chr(10).join(baseline.parameter_lines()))}</pre>"

@@ -1,4 +1,4 @@
-"""An outcome as text tables, as wide as needed and no wider; the same on a terminal and in a file."""
+"""An outcome as text tables, as wide as needed and no wider."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from perfmodel.outcome import Cost, Outcome, Row
+from perfmodel.report import terminal
 from perfmodel.summary import geometric_mean
 
 Line = Sequence[str]
@@ -14,7 +15,9 @@ MOST_LINES = 500
 
 
 def grid(header: Line, lines: Sequence[Line]) -> str:
-    """Columns aligned: the first to the left, the others to the right."""
+    """Columns aligned: the first to the left, the others to the right; see `perfmodel.report.terminal`."""
+    if terminal.is_fitted() and (shown_there := terminal.fitted(header, lines)) is not None:
+        return shown_there
     widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
 
     def shown(line: Line) -> str:

@@ -10,25 +10,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.command_options import CommandParser, source_options
+from perfmodel.command_options import Command, CommandParser, example_of, json_option, source_options
+from perfmodel.commands import printing
 from perfmodel.errors import PerfmodelError, StoreError
 
 if TYPE_CHECKING:
     from perfmodel.store import Store
+    from perfmodel.store.store import Counts
 
 SUMMARY = "look into stores of measurements, take rows out of them and into them, check them"
 EXAMPLE = "perfmodel store ls times.sqlite"
 MOST_KEYS = 8
 
 
-def add(command: Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]) -> None:
-    """Adds the command; `command` is given what runs it, its name, its summary and an example."""
+def add(command: Command) -> None:
     parser = command(lambda parsed: _help(parser), "store", SUMMARY, EXAMPLE)
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
         added = commands.add_parser(
-            name, help=summary, description=summary + ".", epilog=f"example: perfmodel store {name} {example}"
+            name, help=summary, description=summary + ".", epilog=example_of(f"perfmodel store {name} {example}")
         )
         added.set_defaults(run=run)
         target = "made if it is not there" if name in ("import", "merge") else "SQLite file; may be compressed by xz"
@@ -38,13 +39,14 @@ def add(command: Callable[[Callable[[Any], int | None], str, str, str], argparse
     added = subcommand(_ls, "ls", "say what a store holds", "times.sqlite --device h200 --kernel matmul")
     added.add_argument("--device", default="", metavar="TEXT", help="only of devices with this in their key or name")
     added.add_argument("--kernel", default="", metavar="TEXT", help="only of kernels with this in their name")
-    _json_option(added)
+    json_option(added)
     added = subcommand(_show, "show", "show one row in full", "times.sqlite 9599609512")
     added.add_argument("key", metavar="KEY-PREFIX", help="the beginning of the row's key, as of a table's column key")
-    _json_option(added)
+    json_option(added)
     added = subcommand(_export, "export", "write all rows to a file", "times.sqlite times.parquet")
     added.add_argument("file", metavar="FILE", help="whose name ends in .parquet, .csv or .jsonl")
     added.add_argument("--force", action="store_true", help="replace a file that is there")
+    json_option(added)
     added = subcommand(
         _import,
         "import",
@@ -52,7 +54,7 @@ def add(command: Callable[[Callable[[Any], int | None], str, str, str], argparse
         "times.sqlite cache.json --source scale.cl --global n --local {block_size_x} --arg n=4096 --arg a=n",
     )
     added.add_argument("file", metavar="FILE", help=".parquet, .csv or .jsonl of export; .json of Kernel Tuner")
-    _json_option(added)
+    json_option(added)
     group = added.add_argument_group("for a file of Kernel Tuner")
     group.add_argument("--device", help="that the times are of: its key or name (default: the name in the file)")
     group.add_argument("--name", help="of the kernel, without --source (default: the name in the file)")
@@ -67,14 +69,11 @@ def add(command: Callable[[Callable[[Any], int | None], str, str, str], argparse
     source_options(added)
     added = subcommand(_merge, "merge", "add the rows of another store", "all.sqlite times.sqlite")
     added.add_argument("source", metavar="OTHER", help="store that is only read")
-    _json_option(added)
+    json_option(added)
     added = subcommand(_check, "check", "look for damage; the status is 1 if there is any", "times.sqlite")
-    _json_option(added)
-    subcommand(_vacuum, "vacuum", "write a store's file anew without gaps", "times.sqlite")
-
-
-def _json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead")
+    json_option(added)
+    added = subcommand(_vacuum, "vacuum", "write a store's file anew without gaps", "times.sqlite")
+    json_option(added)
 
 
 def _help(parser: argparse.ArgumentParser) -> int:
@@ -87,7 +86,10 @@ def _ls(parsed: argparse.Namespace) -> None:
 
     with _read(parsed.store) as store:
         groups = groups_of(store, parsed.device, parsed.kernel)
-        print((contents_json if parsed.json else contents_text)(store, groups))
+        if parsed.json:
+            printing.document(json.loads(contents_json(store, groups)))
+        else:
+            printing.text(lambda: contents_text(store, groups))
 
 
 def _show(parsed: argparse.Namespace) -> None:
@@ -106,14 +108,21 @@ def _show(parsed: argparse.Namespace) -> None:
         row = store.get(keys[0]) or store.failures(keys).get(keys[0])
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
-    print((row_json if parsed.json else row_text)(row))
+    if parsed.json:
+        printing.document(json.loads(row_json(row)))
+    else:
+        print(row_text(row))
 
 
 def _export(parsed: argparse.Namespace) -> None:
     from perfmodel.store import export
 
     with _read(parsed.store) as store:
-        print(f"{export(store, parsed.file, parsed.force)} rows written to {parsed.file}")
+        rows = export(store, parsed.file, parsed.force)
+    if parsed.json:
+        printing.document({"written": parsed.file, "rows": rows})
+    else:
+        print(f"{rows} rows written to {parsed.file}")
 
 
 def _import(parsed: argparse.Namespace) -> None:
@@ -122,7 +131,7 @@ def _import(parsed: argparse.Namespace) -> None:
     if not parsed.file.endswith(".json"):
         with _target(parsed.store) as store:
             counts = import_file(store, parsed.file)
-        print(counts.as_json() if parsed.json else f"{counts} ({parsed.store})")
+        _show_counts(counts, parsed)
         return
     kernel = None
     if parsed.source:
@@ -132,7 +141,7 @@ def _import(parsed: argparse.Namespace) -> None:
     with _target(parsed.store) as store:
         done = import_kernel_tuner(store, parsed.file, kernel, parsed.device, parsed.name, parsed.runs)
     if parsed.json:
-        print(json.dumps(asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)}))
+        printing.document(asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)})
     else:
         print(f"{done.counts} ({parsed.store})")
         print(f"device {done.device.key}, protocol {done.protocol.name}: the mean of {done.protocol.trials} runs")
@@ -143,7 +152,14 @@ def _merge(parsed: argparse.Namespace) -> None:
 
     with _read(parsed.source) as source, _target(parsed.store) as target:
         counts = merge(target, source)
-    print(counts.as_json() if parsed.json else f"{counts} ({parsed.store})")
+    _show_counts(counts, parsed)
+
+
+def _show_counts(counts: Counts, parsed: argparse.Namespace) -> None:
+    if parsed.json:
+        printing.document(asdict(counts))
+    else:
+        print(f"{counts} ({parsed.store})")
 
 
 def _check(parsed: argparse.Namespace) -> int:
@@ -157,7 +173,7 @@ def _check(parsed: argparse.Namespace) -> int:
     except StoreError as error:
         problems, number, schema = [str(error)], 0, 0
     if parsed.json:
-        print(json.dumps({"store": parsed.store, "measurements": number, "problems": problems}))
+        printing.document({"store": parsed.store, "measurements": number, "problems": problems})
     else:
         proof = "each as it was put" if schema > 1 else "as far as schema 1 can tell, which has no checksums"
         print("\n".join(problems) or f"store {parsed.store} is sound: {number} measurements, {proof}")
@@ -171,7 +187,10 @@ def _vacuum(parsed: argparse.Namespace) -> None:
     _read(parsed.store).close()
     with Store(parsed.store) as store:
         before, after = store.vacuum()
-    print(f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
+    if parsed.json:
+        printing.document({"store": parsed.store, "bytes_before": before, "bytes": after})
+    else:
+        print(f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
 
 
 def _read(path: str) -> Store:

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import json
+from pathlib import Path
 
-from perfmodel.command_options import source_options, tag_options
+from perfmodel.command_options import (
+    Command,
+    defaults_from_project_file,
+    json_option,
+    protocol_option,
+    source_options,
+    tag_options,
+)
+from perfmodel.commands import printing
+from perfmodel.commands.selection import check_writable, store_beside, with_contents
 
-if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
 
-Command = Callable[[Callable[[Any], None], str, str, str], argparse.ArgumentParser]
-Described = Callable[[argparse.Namespace], Sequence[tuple["Kernel", Mapping[str, Any]]]]
-
-
-def add(command: Command, described: Described) -> None:
-    """Registers both with the command line.
-
-    Args:
-        command: adds one, by what runs it, its name, summary and example.
-        described: the kernels that a command's tags select, with what their arrays hold.
-    """
+def add(command: Command) -> None:
     added = command(
-        lambda parsed: _project(parsed, described),
+        _project,
         "project",
         "rank devices for kernels: emulate one work-group, and project its time to each device's profile",
         "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
         "--devices H200,C2050",
     )
-    tag_options(added, "+")
+    tag_options(added, "+", sources=True)
     added.add_argument(
         "--devices",
         metavar="A,B,…",
         help="names or files of profiles, files of calibrations, MODEL@DEVICE (default: all profiles that are shipped)",
     )
     added.add_argument("--transfers", action="store_true", help="with copies of inputs to the device and outputs back")
-    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    json_option(added)
     source_options(added)
     added = command(
         _characterize,
@@ -49,7 +45,9 @@ def add(command: Command, described: Described) -> None:
     added.add_argument("--out", default="profile.json", help="file to write (default: %(default)s)")
     added.add_argument("--name", default="", help="of the profile (default: the device's)")
     added.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
-    added.add_argument("--protocol", default="quick", help="unified, perflex or quick (default: %(default)s)")
+    protocol_option(added, "quick")
+    json_option(added)
+    defaults_from_project_file(added, "store", "protocol")
 
 
 def study_options(parser: argparse.ArgumentParser) -> None:
@@ -61,32 +59,37 @@ def study_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--measure-only", action="store_true", help="only put times into the store")
 
 
-def _project(parsed: argparse.Namespace, described: Described) -> None:
+def _project(parsed: argparse.Namespace) -> None:
     from perfmodel.device_choice import choose_device
     from perfmodel.device_profile import DeviceProfile
 
     devices = parsed.devices.split(",") if parsed.devices else DeviceProfile.names()
     choices = [
         choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers)
-        for kernel, contents in described(parsed)
+        for kernel, contents in with_contents(parsed)
     ]
     if parsed.json:
-        documents = [choice.as_json() for choice in choices]
-        print(documents[0] if len(documents) == 1 else f"[{','.join(documents)}]")
+        documents = [json.loads(choice.as_json()) for choice in choices]
+        printing.document(documents[0] if len(documents) == 1 else documents)
     else:
-        print("\n\n".join(map(str, choices)))
+        printing.text(lambda: "\n\n".join(map(str, choices)))
 
 
 def _characterize(parsed: argparse.Namespace) -> None:
     from perfmodel.characterization import characterize
 
-    parsed.store = parsed.store or os.path.splitext(parsed.out)[0] + ".sqlite"  # noqa: PTH122
+    check_writable(parsed.out)
+    parsed.store = parsed.store or store_beside(parsed.out)
     profile = characterize(
         parsed.device,
         name=parsed.name,
         store=parsed.store,
-        protocol=parsed.protocol,
-        tell=lambda message: print(f"{message} …", flush=True),
+        protocol=parsed.protocol or "quick",
+        tell=printing.teller(parsed),
     )
     profile.save(parsed.out)
-    print(f"written to {parsed.out}")
+    if parsed.json:
+        content = json.loads(Path(parsed.out).read_text(encoding="utf-8"))
+        printing.document({"written": parsed.out, "store": parsed.store, "profile": content})
+    else:
+        print(f"written to {parsed.out}")

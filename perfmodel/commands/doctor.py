@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfmodel import completion
+from perfmodel.command_options import Command, defaults_from_project_file, json_option
+from perfmodel.commands import printing
 from perfmodel.errors import MeasurementError, PerfmodelError
 
 if TYPE_CHECKING:
@@ -20,19 +21,21 @@ EXAMPLE = "perfmodel doctor gpu --seconds 10"
 ALL = "all"
 
 
-def add(command: Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]) -> None:
-    """Adds the command; `command` is given what runs it, its name, its summary and an example."""
+def add(command: Command) -> None:
     added = command(run, "doctor", SUMMARY, EXAMPLE)
-    added.add_argument(
+    devices = added.add_argument(
         "devices",
         nargs="*",
         metavar="DEVICE",
         help="key, part of the name, 'gpu', 'cpu' or 'all' (default: the best GPU, else the CPU)",
     )
+    completion.complete(devices, completion.several_devices)
     added.add_argument(
         "--seconds", type=float, default=5.0, metavar="S", help="for which each is watched (default: %(default)g)"
     )
-    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    json_option(added)
+    added.set_defaults(device=None)
+    defaults_from_project_file(added, "device")
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -47,7 +50,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise MeasurementError(f"a device can't be watched for {parsed.seconds:g} s; give --seconds above 0")
     diagnoses: list[Diagnosis] = []
     failures: list[str] = []
-    for device in _chosen(parsed.devices):
+    for device in _chosen(parsed.devices or [parsed.device]):
         print(f"{device.key}: watched for {parsed.seconds:g} s …", file=sys.stderr, flush=True)
         try:
             diagnoses.append(_diagnosis(device, parsed.seconds))
@@ -58,19 +61,19 @@ def run(parsed: argparse.Namespace) -> int:
             print(f"{as_text(diagnoses[-1])}\n", flush=True)
     if parsed.json:
         documents = [diagnosis.as_data() for diagnosis in diagnoses]
-        print(json.dumps(documents[0] if len(documents) == 1 else documents))
+        printing.document(documents[0] if len(documents) == 1 else documents)
     if failures:
         raise MeasurementError("; ".join(failures))
     return 0 if all(diagnosis.trusted for diagnosis in diagnoses) else 1
 
 
-def _chosen(selectors: list[str]) -> list[Device]:
-    """The devices that are named, each once."""
+def _chosen(selectors: list[str | None]) -> list[Device]:
+    """The devices that are named, each once; the default one for None."""
     from perfmodel.device import devices, find_device
 
     if ALL in selectors:
         return devices() or [find_device()]  # which says what to do where there is none
-    return list(dict.fromkeys(map(find_device, selectors))) or [find_device()]
+    return list(dict.fromkeys(map(find_device, selectors)))
 
 
 def _diagnosis(device: Device, watch_s: float) -> Diagnosis:

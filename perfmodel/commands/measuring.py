@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfmodel.command_options import tag_options
+from perfmodel.command_options import Command, defaults_from_project_file, json_option, protocol_option, tag_options
+from perfmodel.commands import printing
+from perfmodel.commands.selection import selected
 from perfmodel.errors import PerfmodelError
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
-
-Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
-Selected = Callable[[Sequence[str], str | None], Sequence["Kernel"]]
+    from perfmodel.campaign import CampaignResult
+    from perfmodel.campaign.plan import Plan
 
 
-def add(command: Command, selected: Selected) -> None:
-    """Registers both with the command line.
-
-    Args:
-        command: adds one, by what runs it, its name, summary and example.
-        selected: the kernels that tags select, with sizes for a device where tags leave them to it.
-    """
+def add(command: Command) -> None:
     added = command(
-        lambda parsed: _measure(parsed, selected),
+        _measure,
         "measure",
         "measure kernels on devices, each in a process of its own, and keep every time in a store",
         "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --devices gpu,cpu --dry-run",
     )
     tag_options(added, "+")
-    added.add_argument("--store", required=True, help="SQLite file that keeps every time; what it has is not measured")
+    added.add_argument("--store", help="SQLite file that keeps every time; what it has is not measured")
     added.add_argument(
         "--devices",
         metavar="A,B,…",
         help="keys, parts of names, 'nvidia*', 'gpu', or 'all' (default: the best one here)",
     )
-    added.add_argument("--protocol", default="unified", help="unified, perflex or quick (default: %(default)s)")
+    protocol_option(added, "unified")
     added.add_argument("--dry-run", action="store_true", help="only say how many, how long and how much memory")
     added.add_argument("--retry", action="store_true", help="again what failed before, or was disturbed or noisy")
     added.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further kernel after so long")
@@ -50,7 +43,8 @@ def add(command: Command, selected: Selected) -> None:
     added.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers measure; 'local' starts one here"
     )
-    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    json_option(added)
+    defaults_from_project_file(added, "store", "protocol", devices="device")
     added = command(
         _worker,
         "worker",
@@ -62,16 +56,20 @@ def add(command: Command, selected: Selected) -> None:
     added.usage = "%(prog)s [-h] ADDRESS [OPTION OF `dask worker` ...]"
 
 
-def _measure(parsed: argparse.Namespace, selected: Selected) -> int:
+def _measure(parsed: argparse.Namespace) -> int:
     """Exit status 1 where kernels are left that were neither measured nor found to fail."""
     from perfmodel.campaign import Campaign, Limits
 
+    if not parsed.store:
+        raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
     devices = list(filter(None, parsed.devices.split(","))) if parsed.devices else None
+    if parsed.memory_limit is not None and not 0 < parsed.memory_limit < math.inf:
+        raise PerfmodelError(f"a memory limit of {parsed.memory_limit:g} GiB is none; give --memory-limit above 0")
     memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 2**30)
     campaign = Campaign(
         selected(parsed.tags, None if parsed.scheduler or not devices else devices[0]),
         devices,
-        protocol=parsed.protocol,
+        protocol=parsed.protocol or "unified",
         store=parsed.store,
         scheduler=parsed.scheduler,
         limits=Limits(parsed.time_limit, memory),
@@ -79,11 +77,18 @@ def _measure(parsed: argparse.Namespace, selected: Selected) -> int:
     )
     if parsed.dry_run:
         plan = campaign.plan()
-        print(json.dumps(plan.as_dict()) if parsed.json else plan)
+        _show(plan, parsed.json)
         return 0
     result = campaign.run(budget_s=parsed.budget)
-    print(json.dumps(result.as_dict()) if parsed.json else result)
+    _show(result, parsed.json)
     return 0 if result.is_complete else 1
+
+
+def _show(found: Plan | CampaignResult, as_json: bool) -> None:
+    if as_json:
+        printing.document(found.as_dict())
+    else:
+        print(found)
 
 
 def _worker(parsed: argparse.Namespace) -> None:

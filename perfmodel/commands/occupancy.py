@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.command_options import Command, defaults_from_project_file, json_option, source_options
+from perfmodel.commands import printing
 from perfmodel.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ SUMMARY = "how many work-groups a GPU's multiprocessor holds at a time, and whic
 EXAMPLE = "perfmodel occupancy --compute-capability 8.6 --block 320 --registers 10 --shared 1024"
 
 
-def add(command: Callable[[Callable[[Any], None], str, str, str], argparse.ArgumentParser]) -> None:
-    """Adds the command; `command` is given what runs it, its name, its summary and an example."""
-    from perfmodel.command_options import source_options
-
+def add(command: Command) -> None:
     added = command(run, "occupancy", SUMMARY, EXAMPLE)
     added.add_argument("tags", nargs="*", metavar="FILE.cl", help="the kernel of a file, instead of numbers")
     which = added.add_mutually_exclusive_group()
@@ -40,7 +37,8 @@ def add(command: Callable[[Callable[[Any], None], str, str, str], argparse.Argum
     added.add_argument(
         "--out", metavar="FOLDER", help="write curves over block size, registers and shared memory there"
     )
-    added.add_argument("--json", action="store_true", help="print one JSON document instead")
+    json_option(added)
+    defaults_from_project_file(added, "device")
     source_options(added)
 
 
@@ -68,7 +66,7 @@ def run(parsed: argparse.Namespace) -> None:
     written = _written(found, parsed.out) if parsed.out else []
     if parsed.json:
         more = {"source": told, "curves": [str(path) for path in written]}
-        print(json.dumps(found.as_json() | more))
+        printing.document(found.as_json() | more)
         return
     print(found)
     if told != "given":

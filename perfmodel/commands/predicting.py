@@ -1,0 +1,104 @@
+"""The commands ``predict``, ``explain`` and ``rank``: kernels under a calibration, without any device."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.command_options import Command, calibration_option, json_option, source_options, tag_options
+from perfmodel.commands import printing
+from perfmodel.commands.selection import described, kernel_data, label
+from perfmodel.errors import KernelError
+
+if TYPE_CHECKING:
+    from perfmodel.calibration import Calibration
+    from perfmodel.kernel import Kernel
+
+
+def add(command: Command) -> None:
+    for run, name, summary in (
+        (_predict, "predict", "predict the time of kernels"),
+        (_explain, "explain", "say where the predicted time of kernels goes"),
+        (_rank, "rank", "order kernels by their predicted time"),
+    ):
+        added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
+        calibration_option(added)
+        tag_options(added, "+", sources=True)
+        if name == "explain":
+            added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
+        json_option(added)
+        source_options(added)
+
+
+def _predict(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    found = []
+    for kernel in kernels:
+        seconds, std = calibration.predict(kernel, return_std=True)
+        found.append((kernel, float(seconds), float(std)))
+    if parsed.json:
+        _print_document(
+            calibration,
+            "predictions",
+            [{**kernel_data(kernel), "predicted_s": seconds, "predicted_std_s": std} for kernel, seconds, std in found],
+        )
+    else:
+        printing.text(lambda: _prediction_table(found))
+
+
+def _prediction_table(found: list[tuple[Kernel, float, float]]) -> str:
+    from perfmodel.report.tables import grid, seconds
+
+    lines = [[label(kernel), seconds(time), seconds(std)] for kernel, time, std in found]
+    return grid(["kernel", "predicted", "standard deviation"], lines)
+
+
+def _explain(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    if parsed.compare:
+        _compare(parsed, calibration, kernels)
+        return
+    found = [calibration.explain(kernel) for kernel in kernels]
+    if parsed.json:
+        _print_document(calibration, "explanations", [each.as_dict() for each in found])
+    else:
+        printing.text(lambda: "\n".join(map(str, found)))
+
+
+def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
+    if len(kernels) != 2:
+        raise KernelError(f"--compare takes two kernels, and the tags select {len(kernels)}; choose by more tags")
+    found = calibration.compare(*kernels)
+    if parsed.json:
+        printing.document({"device": calibration.device.get("key"), **found.as_dict()})
+    else:
+        printing.text(lambda: str(found))
+
+
+def _rank(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    rows: list[dict[Any, Any]] = calibration.rank(kernels).to_dict("records")
+    if parsed.json:
+        _print_document(calibration, "ranking", rows)
+    else:
+        printing.text(lambda: _ranking_table(rows))
+
+
+def _ranking_table(rows: list[dict[Any, Any]]) -> str:
+    from perfmodel.report.tables import grid, seconds
+
+    lines = [
+        [f"{row['kernel']} {row['variant']} {row['sizes']}", seconds(row["predicted_s"]), f"{row['times_best']:.2f}"]
+        for row in rows
+    ]
+    return grid(["kernel", "predicted", "times the best"], lines)
+
+
+def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+    from perfmodel.calibration import calibration_called
+
+    return calibration_called(parsed.calibration), described(parsed)
+
+
+def _print_document(calibration: Calibration, name: str, entries: list[Any]) -> None:
+    printing.document({"device": calibration.device.get("key"), name: entries})

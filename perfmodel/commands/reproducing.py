@@ -1,0 +1,106 @@
+"""The commands ``reproduce`` and ``demo``: recipes and studies, run and judged."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfmodel import completion
+from perfmodel.command_options import Command, json_option, recipe_options
+from perfmodel.commands import printing
+from perfmodel.commands.projection import study_options
+
+if TYPE_CHECKING:
+    from perfmodel.study import Study
+
+
+def add(command: Command) -> None:
+    added = command(
+        _reproduce,
+        "reproduce",
+        "calibrate a recipe's models here, predict its evaluation kernels, and write its tables",
+        "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
+    )
+    name = added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists them")
+    completion.complete(name, completion.recipes)
+    recipe_options(added, None)
+    json_option(added)
+    study_options(added)
+    added = command(
+        _reproduce,
+        "demo",
+        "calibrate two models of matrix multiplication here and check them; short for: reproduce demo",
+        "perfmodel demo --device gpu",
+    )
+    added.set_defaults(recipe="demo")
+    recipe_options(added, "demo-out")
+    json_option(added)
+
+
+def _reproduce(parsed: argparse.Namespace) -> None:
+    from perfmodel.recipe import recipe
+    from perfmodel.study import studies
+
+    command = shlex.join(["perfmodel", *sys.argv[1:]])
+    own = studies()
+    with printing.only_document(parsed):
+        if parsed.recipe in own:
+            data = _studied(own[parsed.recipe], parsed, command)
+        else:
+            data = _run(recipe(parsed.recipe, beside=own), parsed, command)
+    if parsed.json:
+        printing.document(data)
+
+
+def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str, Any]:
+    parsed.out = parsed.out or f"{study.name}-out"
+    if "device" in parsed.from_project_file:  # a study is of all devices unless the command says otherwise
+        parsed.device = None
+    study.reproduce(parsed, command)
+    folder = Path(parsed.out)
+    results = folder / "results.json"
+    return {
+        "recipe": study.name,
+        "store": parsed.store,
+        "written": [] if parsed.measure_only else sorted(str(path) for path in folder.iterdir() if path.is_file()),
+        "summary": json.loads(results.read_text()).get("summary") if results.exists() else None,
+    }
+
+
+def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any]:
+    from perfmodel import recipe, report
+    from perfmodel.device import find_device
+    from perfmodel.store import Store
+
+    folder = Path(parsed.out or f"{chosen.name}-out")
+    parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
+    with Store(parsed.store) as store:
+        device = find_device(parsed.device, store.devices())
+        print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
+        if not device.is_here:
+            print(f"it is not on this machine; all times are those of {parsed.store}")
+        outcome = recipe.run(
+            chosen,
+            device=device,
+            store=store,
+            protocol=parsed.protocol,
+            budget_s=parsed.budget,
+            command=command,
+            tell=printing.teller(parsed),
+        )
+    printing.text(lambda: f"\n{report.weights(outcome)}\n\n{report.text(outcome)}\n")
+    written = [str(path) for path in report.write(outcome, folder)]
+    print("\n".join(f"written: {path}" for path in written))
+    return {
+        "recipe": chosen.name,
+        "device": device.key,
+        "protocol": outcome.protocol,
+        "store": parsed.store,
+        "written": written,
+        "summary": outcome.summary,
+        "notes": outcome.notes,
+    }

@@ -1,0 +1,64 @@
+"""The roofs of a roofline that a calibration's own parameters are: bytes and operations a second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfmodel.calibration import Calibration
+from perfmodel.expression.tree import Binary, FeatureName, Node, Parameter, walk
+
+MOST = 3
+"""Ceilings of one kind that are drawn, the highest ones."""
+
+_WIDTH = re.compile(r"_(?:float|u?int|bits:)(\d+)(?=_|$)")
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A rate a second, of bytes or of operations, that a parameter is the reciprocal of."""
+
+    parameter: str
+    rate: float
+
+
+def ceilings(calibration: Calibration) -> tuple[list[Ceiling], list[Ceiling]]:
+    """Bandwidths of global memory and rates of operations, highest first; empty where no parameter is one.
+
+    A cost of accesses gives a bandwidth where all that it prices are accesses of one width.
+    """
+    bandwidths, rates = [], []
+    for parameter, features in _priced(calibration.model.string.value).items():
+        value, unit = calibration.parameters[parameter], calibration.units[parameter]
+        if value <= 0:
+            continue
+        is_global = all("_global" in name for name in features)
+        if unit == "s/operation" and all(name.startswith("f_op_") for name in features):
+            rates.append(Ceiling(parameter, 1 / value))
+        elif unit == "s/byte" and is_global:
+            bandwidths.append(Ceiling(parameter, 1 / value))
+        elif unit == "s/access" and is_global and (width := _width(features)):
+            bandwidths.append(Ceiling(parameter, width / value))
+    return _highest(bandwidths), _highest(rates)
+
+
+def _priced(root: Node) -> dict[str, set[str]]:
+    """The features that each parameter is a factor of."""
+    found: dict[str, set[str]] = {}
+    for node in walk(root):
+        match node:
+            case Binary("*", Parameter(name), other) | Binary("*", other, Parameter(name)):
+                found.setdefault(name, set()).update(n.name for n in walk(other) if isinstance(n, FeatureName))
+    return {name: features for name, features in found.items() if features}
+
+
+def _width(features: Iterable[str]) -> float | None:
+    """Bytes of one access, where all features are of the same."""
+    widths = {int(match[1]) if (match := _WIDTH.search(name)) else None for name in features}
+    (only,) = widths if len(widths) == 1 else (None,)
+    return only / 8 if only else None
+
+
+def _highest(found: Iterable[Ceiling]) -> list[Ceiling]:
+    return sorted(found, key=lambda ceiling: -ceiling.rate)[:MOST]

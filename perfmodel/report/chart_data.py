@@ -1,0 +1,313 @@
+"""What the charts of a report page are drawn from, as plain values that JSON can hold; times in seconds."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfmodel.baselines import Work
+from perfmodel.calibration import Calibration
+from perfmodel.errors import PerfmodelError
+from perfmodel.kernel import Kernel
+from perfmodel.outcome import CALIBRATION, Row
+from perfmodel.report.ceilings import Ceiling, ceilings
+from perfmodel.report.reported import ReportedModel
+from perfmodel.report.sample import Sample
+from perfmodel.vocabulary import feature
+
+DIGITS = 5
+MOST_TERMS = 8
+"""Of a breakdown; smaller ones are drawn as one."""
+SEEN = 0.005
+"""Share over all bars below which a term would not be seen in any."""
+MOST_CORRELATED = 40
+POINTS_OF_A_CURVE = 33
+OTHERS = "others"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The times of one variant as one of its sizes grows.
+
+    Attributes:
+        points: the size, the measured and the predicted time, its standard deviation, and whether the fit had it.
+        curve: sizes between the measured ones, predicted times and their standard deviations; empty where the kernel
+            could not be generated again.
+    """
+
+    kernel: str
+    variant: str
+    size: str
+    points: tuple[tuple[int, float, float | None, float | None, bool], ...]
+    curve: tuple[tuple[int, float, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The terms of one prediction: seconds of each by itself, and its share of the time; the largest share first."""
+
+    kernel: str
+    variant: str
+    sizes: dict[str, int]
+    seconds: float
+    parts: tuple[tuple[str, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Operations a byte and operations a second of rows, below the roofs that parameters are."""
+
+    points: tuple[tuple[Row, float, float], ...]
+    bandwidths: Sequence[Ceiling]
+    rates: Sequence[Ceiling]
+
+
+@dataclass(frozen=True)
+class Charts:
+    """All that is drawn of one model, and tabulated behind its charts.
+
+    Attributes:
+        correlations: names of parameters, and their coefficients; empty where none are known.
+    """
+
+    model: ReportedModel
+    sample: Sample
+    lines: Sequence[Line]
+    breakdowns: Sequence[Breakdown]
+    correlations: tuple[Sequence[str], Sequence[Sequence[float]]]
+    roofline: Roofline | None
+
+    @classmethod
+    def of(cls, model: ReportedModel, sample: Sample) -> Charts:
+        return cls(
+            model,
+            sample,
+            lines(model, sample),
+            breakdowns(model, sample),
+            correlations(model.calibration) if model.calibration else ([], []),
+            roofline(model, sample),
+        )
+
+
+def complete(rows: Iterable[Row]) -> list[Row]:
+    """Those with both times."""
+    return [row for row in rows if row.measured_s and row.predicted_s and row.predicted_s > 0]
+
+
+def lines(model: ReportedModel, sample: Sample) -> list[Line]:
+    """A line for each variant and size that vary, of the longest first; other sizes stay as they are along a line."""
+    by_variant: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
+    for row in complete(model.rows):
+        if min(row.sizes.values(), default=0) > 0:  # axes are logarithmic
+            by_variant.setdefault((row.kernel, row.variant, tuple(sorted(row.sizes))), []).append(row)
+    found = [
+        line
+        for (kernel, variant, _), rows in by_variant.items()
+        for line in _lines_of(model, rows, sample.kernels.get((kernel, variant)))
+        if len({point[0] for point in line.points}) > 1
+    ]
+    return sorted(found, key=lambda line: (-len(line.points), line.kernel, line.variant))
+
+
+def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) -> list[Line]:
+    values = {name: {row.sizes[name] for row in rows} for name in rows[0].sizes}
+    along = max(values, key=lambda name: len(values[name]))
+    tied = len(values[along]) == len(rows)  # the others follow from it, or do not vary
+    groups: dict[tuple[tuple[str, int], ...], list[Row]] = {}
+    for row in rows:
+        fixed = () if tied else tuple((name, size) for name, size in row.sizes.items() if name != along)
+        groups.setdefault(fixed, []).append(row)
+    result = []
+    for fixed, group in groups.items():
+        group.sort(key=lambda row: row.sizes[along])
+        at = " ".join(f"{name}={size}" for name, size in fixed)
+        points = tuple(
+            (r.sizes[along], r.measured_s or 0.0, r.predicted_s, model.std(r), r.role == CALIBRATION) for r in group
+        )
+        varied = [name for name in values if len({row.sizes[name] for row in group}) > 1]
+        curve = _curve(model.calibration, kernel, group, along) if kernel and varied == [along] else ()
+        result.append(Line(rows[0].kernel, f"{rows[0].variant} {at}".strip(), along, points, curve))
+    return result
+
+
+def _curve(
+    calibration: Calibration | None, kernel: Kernel, rows: Sequence[Row], along: str
+) -> tuple[tuple[int, float, float | None], ...]:
+    """Predictions at multiples of what all measured sizes are multiples of: those the kernel is made for."""
+    if calibration is None:
+        return ()
+    step = math.gcd(*(row.sizes[along] for row in rows))
+    wanted = np.geomspace(rows[0].sizes[along], rows[-1].sizes[along], POINTS_OF_A_CURVE)
+    sizes = np.unique(np.maximum(np.round(wanted / step), 1).astype(np.int64) * step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            seconds, std = calibration.predict(kernel.at(**rows[0].sizes), return_std=True, **{along: sizes})
+        except PerfmodelError:
+            return ()
+    return tuple(
+        (int(n), float(s), float(e) if math.isfinite(e) else None) for n, s, e in zip(sizes, seconds, std, strict=True)
+    )
+
+
+def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
+    """One for each variant that could be generated again, where it took longest; the longest time first."""
+    if model.calibration is None:
+        return []
+    longest: dict[tuple[str, str], Row] = {}
+    for row in complete(model.rows):
+        variant = (row.kernel, row.variant)
+        if variant in sample.kernels:
+            longest[variant] = max(longest.get(variant, row), row, key=lambda each: each.measured_s or 0.0)
+    found = []
+    for variant, row in longest.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                kernel = sample.kernels[variant].at(**row.sizes)
+                explained = model.calibration.explain(kernel)
+            except PerfmodelError:  # a size or a feature that this kernel has not
+                continue
+        parts = tuple((cost.name, cost.seconds, cost.share) for cost in explained.costs)
+        if all(map(math.isfinite, (explained.seconds, *(number for _, *numbers in parts for number in numbers)))):
+            found.append(Breakdown(kernel.name, kernel.variant, kernel.sizes, explained.seconds, parts))
+    return sorted(found, key=lambda breakdown: -breakdown.seconds)
+
+
+def correlations(calibration: Calibration) -> tuple[list[str], list[list[float]]]:
+    """Names and correlation coefficients of the parameters whose variance is known; not more than MOST_CORRELATED."""
+    deviations = np.sqrt(np.diag(calibration.covariance))
+    known = [i for i, deviation in enumerate(deviations) if math.isfinite(deviation) and deviation > 0]
+    known = known[:MOST_CORRELATED]
+    names = list(calibration.parameters)
+    block = calibration.covariance[np.ix_(known, known)]
+    scaled = block / np.outer(deviations[known], deviations[known])
+    return [names[i] for i in known], np.clip(np.nan_to_num(scaled), -1, 1).tolist()
+
+
+def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
+    """None where the calibration has no bandwidth of global memory or no rate of operations among its parameters."""
+    if model.calibration is None:
+        return None
+    bandwidths, rates = ceilings(model.calibration)
+    if not bandwidths or not rates:
+        return None
+    points = []
+    for row in complete(model.rows):
+        if kernel := sample.kernels.get((row.kernel, row.variant)):
+            intensity = _intensity(kernel, row)
+            points += [(row, *intensity)] if intensity else []
+    return Roofline(tuple(points), bandwidths, rates)
+
+
+def _intensity(kernel: Kernel, row: Row) -> tuple[float, float] | None:
+    """Floating-point operations a byte of global accesses, and a second; None where there are none."""
+    try:
+        kernel = kernel.at(**row.sizes)
+        work, n_bytes = Work.of(kernel), feature("f_mem_bytes_global").eval(kernel)
+    except PerfmodelError:
+        return None
+    operations = sum(n for name, n in work.operations.items() if name.startswith("float")) if work else 0.0
+    if not row.measured_s or operations <= 0 or n_bytes <= 0:
+        return None
+    return operations / n_bytes, operations / row.measured_s
+
+
+def as_json(charts: Charts) -> dict[str, Any]:
+    """What the page's script reads."""
+    model, roofs = charts.model, charts.roofline
+    families = list(dict.fromkeys(row.kernel for row in model.rows))
+    variants: dict[str, int] = {}
+
+    def index(variant: str) -> int:
+        return variants.setdefault(variant, len(variants))
+
+    points = [
+        [
+            families.index(row.kernel),
+            index(row.variant),
+            " ".join(f"{name}={size}" for name, size in row.sizes.items()),
+            _short(row.measured_s),
+            _short(row.predicted_s),
+            int(row.role == CALIBRATION),
+            " ".join(row.flags),
+        ]
+        for row in complete(model.rows)
+    ]
+    series = [
+        {
+            "family": families.index(line.kernel),
+            "variant": line.variant,
+            "size": line.size,
+            "points": [[n, *map(_short, times), int(fitted)] for n, *times, fitted in line.points],
+            "curve": [[n, *map(_short, times)] for n, *times in line.curve],
+        }
+        for line in charts.lines
+    ]
+    names, values = charts.correlations
+    return {
+        "name": model.name,
+        "families": families,
+        "points": points,
+        "variants": list(variants),
+        "series": series,
+        "costs": _costs(charts.breakdowns),
+        "correlations": {"names": names, "values": [[round(value, 3) for value in row] for row in values]},
+        "roofline": None if roofs is None or not roofs.points else _roofs(roofs, families),
+    }
+
+
+def terms(found: Sequence[Breakdown]) -> list[str]:
+    """The terms that are drawn: those with the largest share over all, the last of them for all others."""
+    total: dict[str, float] = {}
+    for breakdown in found:
+        for name, _, share in breakdown.parts:
+            total[name] = total.get(name, 0.0) + max(share, 0.0)
+    ordered = [name for name in sorted(total, key=lambda name: -total[name]) if total[name] > SEEN]
+    return ordered if len(ordered) <= MOST_TERMS else [*ordered[: MOST_TERMS - 1], OTHERS]
+
+
+def _costs(found: Sequence[Breakdown]) -> dict[str, Any]:
+    drawn = terms(found)
+    rows = []
+    for breakdown in found:
+        shares = dict.fromkeys(drawn, 0.0)
+        for name, _, share in breakdown.parts:
+            if (drawn_as := name if name in shares else OTHERS) in shares:
+                shares[drawn_as] += max(share, 0.0)
+        at = " ".join(f"{name}={size}" for name, size in breakdown.sizes.items())
+        rows.append(
+            {
+                "kernel": breakdown.kernel,
+                "variant": breakdown.variant,
+                "sizes": at,
+                "seconds": _short(breakdown.seconds),
+                "shares": [round(share, 4) for share in shares.values()],
+            }
+        )
+    return {"terms": drawn, "rows": rows}
+
+
+def _roofs(found: Roofline, families: Sequence[str]) -> dict[str, Any]:
+    return {
+        "points": [
+            [families.index(row.kernel), row.variant, _sizes(row.sizes), _short(intensity), _short(rate)]
+            for row, intensity, rate in found.points
+        ],
+        "bandwidths": [[ceiling.parameter, _short(ceiling.rate)] for ceiling in found.bandwidths],
+        "rates": [[ceiling.parameter, _short(ceiling.rate)] for ceiling in found.rates],
+    }
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _short(value: float | None) -> float | None:
+    """What a chart can show of a number; the tables have the rest."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")

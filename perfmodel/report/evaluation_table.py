@@ -1,0 +1,34 @@
+"""An evaluation as text: a line a kernel, a line a family, and what one must know."""
+
+from __future__ import annotations
+
+from perfmodel.evaluation import FITTED, Errors, EvaluatedKernel, Evaluation
+from perfmodel.report.tables import grid, percent, seconds, sizes_text
+
+
+def as_text(evaluation: Evaluation) -> str:
+    over_all = evaluation.over_all
+    parts = [grid(["kernel", "measured", "predicted", "error", "remark"], list(map(_line, evaluation.kernels)))]
+    if over_all:
+        lines = [_errors(name, errors) for name, errors in (*evaluation.by_family.items(), ("all", over_all))]
+        header = ["error", "geometric mean", "mean", "maximum", "within ±10 %", "within ±30 %", "kernels"]
+        parts.append(grid(header, lines))
+    if evaluation.notes:
+        parts.append("\n".join(f"note: {note}" for note in evaluation.notes))
+    return "\n\n".join(parts)
+
+
+def _line(each: EvaluatedKernel) -> list[str]:
+    remark = "fitted to it" if each.left_out == FITTED else each.left_out or ", ".join(each.flags)
+    return [
+        " ".join(filter(None, [each.kernel, each.variant, sizes_text(each.sizes)])),
+        seconds(each.measured_s),
+        seconds(each.predicted_s),
+        "-" if each.error is None else percent(each.error),
+        remark,
+    ]
+
+
+def _errors(name: str, errors: Errors) -> list[str]:
+    shares = (errors.geometric_mean, errors.mean, errors.maximum, errors.within_10_percent, errors.within_30_percent)
+    return [name, *map(percent, shares), str(errors.count)]

@@ -1,0 +1,166 @@
+"""What a report page is of: models with the rows that they are judged by, from files, folders and outcomes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from perfmodel.calibration import Calibration, CalibrationRow, calibration_called
+from perfmodel.errors import PerfmodelError
+from perfmodel.outcome import CALIBRATION, Outcome, Row
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True)
+class ReportedModel:
+    """One model on one device: what was measured, what it predicts, and how it was fitted.
+
+    Attributes:
+        name: what the page calls it.
+        rows: times in seconds, measured and predicted; those of the fit and those that it has not seen.
+        calibration: None for a baseline, and where a folder has no file of it.
+        command: what was run, where that is known.
+    """
+
+    name: str
+    device: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    calibration: Calibration | None = None
+    command: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def device_name(self) -> str:
+        return str(self.device.get("name", "unknown device"))
+
+    def std(self, row: Row) -> float | None:
+        """The standard deviation of a row's prediction in seconds; what the fit leaves unexplained, if nothing more.
+
+        None where not even that is known.
+        """
+        if row.predicted_std_s is not None or row.predicted_s is None or self.calibration is None:
+            return row.predicted_std_s
+        unexplained = self.calibration.residual_std * row.predicted_s
+        return unexplained if math.isfinite(unexplained) else None
+
+
+def reported(names: Iterable[str]) -> list[ReportedModel]:
+    """The models of files of calibrations, of MODEL@DEVICE names of shipped ones, and of folders of `reproduce`.
+
+    Raises:
+        PerfmodelError: for what is none of these, or is damaged.
+    """
+    models: list[ReportedModel] = []
+    for name in names:
+        models += _of_folder(Path(name)) if Path(name).is_dir() else [_of_calibration(name)]
+    return _told_apart(models)
+
+
+def of_outcome(outcome: Outcome) -> list[ReportedModel]:
+    """A recipe's models and its baselines."""
+    return [
+        ReportedModel(
+            name,
+            outcome.device,
+            outcome.protocol,
+            _as_fitted([row for row in outcome.rows if row.model == name], outcome.calibrations.get(name)),
+            outcome.calibrations.get(name),
+            outcome.command,
+        )
+        for name in outcome.models
+    ]
+
+
+def _of_calibration(name: str) -> ReportedModel:
+    calibration = calibration_called(name)
+    stem = Path(name).stem if name.endswith(".json") else name
+    called = stem.removeprefix("calibration-").partition("@")[0]
+    rows = tuple(
+        Row(called, r.kernel, r.variant, r.sizes, CALIBRATION, r.measured_s, r.predicted_s, None, r.flags, r.kernel)
+        for r in calibration.rows
+    )
+    return ReportedModel(called, calibration.device, calibration.protocol, rows, calibration)
+
+
+def _of_folder(folder: Path) -> list[ReportedModel]:
+    """The models of a results file in their order, each with its calibration, if that lies beside it."""
+    results = _read(folder)
+    try:
+        rows = [_row(row) for row in results["rows"]]
+        models = []
+        for name in dict.fromkeys(row.model for row in rows):
+            file = folder / f"calibration-{name}.json"
+            calibration = Calibration.load(file) if file.exists() else None
+            missing = calibration is None and name in results["parameters"]
+            notes = (f"{folder.name} has no {file.name}: parameters and what follows from them are missing",)
+            models.append(
+                ReportedModel(
+                    name,
+                    dict(results["device"]),
+                    dict(results["protocol"]),
+                    _as_fitted([row for row in rows if row.model == name], calibration),
+                    calibration,
+                    str(results["command"]),
+                    notes if missing else (),
+                )
+            )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PerfmodelError(
+            f"{RESULTS} of {folder} is damaged ({type(error).__name__}: {error}); reproduce it again"
+        ) from error
+    if not models:
+        raise PerfmodelError(f"{RESULTS} of {folder} has no rows; reproduce it again")
+    return models
+
+
+def _as_fitted(rows: Iterable[Row], calibration: Calibration | None) -> tuple[Row, ...]:
+    """What took no part in the fit for its flags has no prediction, as in the calibration itself."""
+    left_out = {_named(row) for row in calibration.left_out} if calibration else set()
+    return tuple(
+        replace(row, predicted_s=None) if row.role == CALIBRATION and _named(row) in left_out else row for row in rows
+    )
+
+
+def _named(row: Row | CalibrationRow) -> tuple[str, str, tuple[int, ...]]:
+    return row.kernel, row.variant, tuple(row.sizes.values())
+
+
+def _read(folder: Path) -> Any:
+    packed = folder / f"{RESULTS}.gz"
+    try:
+        content = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / RESULTS).read_bytes()
+        return json.loads(content)
+    except FileNotFoundError:
+        raise PerfmodelError(
+            f"folder {folder} has no {RESULTS}; give a folder that reproduce wrote, or a calibration's file"
+        ) from None
+    except (OSError, EOFError, ValueError) as error:
+        raise PerfmodelError(f"{RESULTS} of {folder} cannot be read ({error}); reproduce it again") from error
+
+
+def _row(content: Mapping[str, Any]) -> Row:
+    row = Row(**{**content, "flags": tuple(map(str, content["flags"]))})
+    times = (row.measured_s, row.predicted_s, row.predicted_std_s)
+    if any(time is not None and not math.isfinite(time) for time in times) or not isinstance(row.sizes, dict):
+        raise ValueError(f"{row.kernel} has times or sizes that are none")
+    return replace(row, sizes={str(name): int(size) for name, size in row.sizes.items()})
+
+
+def _told_apart(models: Sequence[ReportedModel]) -> list[ReportedModel]:
+    """With devices in their names where there are several, and numbers where that is not enough."""
+    several = len({model.device_name for model in models}) > 1
+    named = [replace(m, name=f"{m.name} on {m.device_name}") if several else m for m in models]
+    count: dict[str, int] = {}
+    result = []
+    for model in named:
+        count[model.name] = count.get(model.name, 0) + 1
+        number = f" ({count[model.name]})" if count[model.name] > 1 else ""
+        result.append(replace(model, name=f"{model.name}{number}"))
+    return result
