@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 import perfmodel as pm
 from perfmodel.campaign import work
 from perfmodel.device import Device, find_device
+from perfmodel.isolation.child import as_timing
 
 TIMED = frozenset(
     f"test_{name}"
@@ -35,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, tests of campaigns go on with disturbed times rather than wait for better ones."""
     monkeypatch.setattr(work, "WAIT_SECONDS", 0.1)
+
+
+@pytest.fixture
+def unflagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time is doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
+    monkeypatch.setattr("perfmodel.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=()))
+    monkeypatch.setattr(work, "is_disturbed", lambda seconds, best: False)
 
 
 @pytest.fixture(scope="session")

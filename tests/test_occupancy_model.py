@@ -198,7 +198,7 @@ def test_no_kernel_is_in_both_sets(collection: pm.KernelCollection, is_small: bo
 
 @pytest.mark.timed
 @pytest.mark.filterwarnings("ignore::perfmodel.fitting.FitWarning")
-def test_the_recipe_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recipe_runs_here(monkeypatch: pytest.MonkeyPatch, unflagged: None) -> None:
     """With few and small kernels: what is measured does not matter, the way through does."""
     few = {"matvec": (256,), "dot_product": (25600,), "vector_add": (25600,), "matrix_add": (160,)}
     several = {kernel: (2 * n, 4 * n, 8 * n) for kernel, (n,) in few.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from perfmodel.calibration import Calibration
 from perfmodel.cli import main
 from perfmodel.errors import FitError, PerfmodelError
 from perfmodel.expression import parse
-from perfmodel.isolation.child import as_timing
 from perfmodel.suggestion import Suggestion, suggest
 from perfmodel.suggestion.candidates import columns, distinct, offered
 from perfmodel.suggestion.forms import parameter_name, resource, strings
@@ -356,10 +354,8 @@ OTHERS = ["throughput n:4096 m:256", "matmul_sq tiled_prefetch:* n:64,128", "lau
 
 
 def test_the_command_writes_a_model_that_calibrate_takes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], unflagged: None
 ) -> None:
-    # Which of these few kernels a busy machine flags is chance, and would leave too few of them.
-    monkeypatch.setattr("perfmodel.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=()))
     out, store = tmp_path / "model.txt", ["--store", str(tmp_path / "times.sqlite"), "--device", "cpu"]
     measurements = [part for tags in OTHERS for part in ("--measurements", *tags.split())]
     common = [*store, "--protocol", "quick"]
