@@ -11,6 +11,7 @@ import numpy as np
 
 from perfmodel.attribution import attribute
 from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.json_values import finite
 from perfmodel.kernel import Kernel
 from perfmodel.prediction import Floats, feature_values, predicted
 
@@ -158,10 +159,10 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as values that JSON can hold: seconds and numbers; None for what is not known or not finite."""
-        found: dict[str, Any] = _plain(asdict(self))
+        found: dict[str, Any] = finite(asdict(self))
         for growth, each in zip(found["growth"], self.growth, strict=True):
-            growth["exponent"] = _plain(each.exponent)
-        found["trust"] |= {"distance": _plain(self.trust.distance), "verdict": self.trust.verdict}
+            growth["exponent"] = finite(each.exponent)
+        found["trust"] |= {"distance": finite(self.trust.distance), "verdict": self.trust.verdict}
         return found
 
     def to_frame(self) -> pd.DataFrame:
@@ -300,7 +301,7 @@ class Comparison:
         return {
             "first": self.first.as_dict(),
             "second": self.second.as_dict(),
-            "ratio": _plain(self.ratio),
+            "ratio": finite(self.ratio),
             "differences": [asdict(each) | {"seconds": each.seconds} for each in self.differences],
         }
 
@@ -468,11 +469,3 @@ def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, F
 
 def _columns(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
     return {name: [getattr(row, name) for row in rows] for name in names}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

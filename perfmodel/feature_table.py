@@ -99,7 +99,7 @@ def measure(
             "flags": [result.flags for result in results],
             "key": [result.key for result in results],
         },
-        index=[repr(k)[len("Kernel(") : -1] for k in kernels],
+        index=[k.label for k in kernels],
     )
     table.attrs.update(attrs)
     return table

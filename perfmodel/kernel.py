@@ -282,10 +282,15 @@ class Kernel:
             return here if here.unknown_places < counts.unknown_places else counts
         return counts
 
-    def __repr__(self) -> str:
+    @property
+    def label(self) -> str:
+        """The kernel in one line: its name, what tells it from its siblings, and its arguments."""
         parts = [self.variant] if self.variant else []
         parts += [f"{name}={value}" for name, value in self._arguments.items()]
-        return f"Kernel({' '.join([self.name, *parts])})"
+        return " ".join([self.name, *parts])
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.label})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel):

@@ -19,7 +19,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.cli import command_parser, main
-from perfmodel.commands.printing import finite
+from perfmodel.json_values import finite
 from perfmodel.report.terminal import fitted
 
 H200 = "unified-plus@nvidia-h200"

@@ -50,7 +50,8 @@ class DeviceWork:
         self._protocol = protocol
         self._store = store
         self._is_reachable = is_reachable
-        self._keys = [measurement_key(k.program.content, k.sizes, device.fingerprint(), protocol) for k in kernels]
+        self._fingerprint = device.fingerprint()
+        self._keys = [measurement_key(k.program.content, k.sizes, self._fingerprint, protocol) for k in kernels]
         self._kernels = dict(zip(self._keys, kernels, strict=True))
         self._results: dict[str, Result] = {}
         self._new: dict[str, tuple[str, ...]] = {}
@@ -112,7 +113,8 @@ class DeviceWork:
                 tasks.append(Task(key, self._kernels[key].launch()))
             except PerfmodelError as error:
                 failures.append(self._failure(key, str(error), {}, versions()))
-        self._store.put_many([], failures)
+        if failures:
+            self._store.put_many([], failures)
         return tasks
 
     def put_back(self, tasks: Iterable[Task]) -> None:
@@ -155,6 +157,8 @@ class DeviceWork:
     def settle(self) -> None:
         """Marks what is still disturbed, by the best that was seen in the end."""
         late = [key for key, flags in self._new.items() if self._is_disturbed(key) and DISTURBED not in flags]
+        if not late:
+            return
         marked = [replace(found, flags=(*found.flags, DISTURBED)) for found in self._store.get_many(late).values()]
         self._store.put_many(marked)
         for measurement in marked:
@@ -172,9 +176,9 @@ class DeviceWork:
             try:
                 launch = kernel.launch()
                 check_launch(launch, self.device)
-                sizes[_label(kernel)] = array_bytes(launch)
+                sizes[kernel.label] = array_bytes(launch)
             except KernelError as error:
-                impossible[_label(kernel)] = str(error)
+                impossible[kernel.label] = str(error)
         largest = max(sizes, key=lambda label: sizes[label])
         return Share(
             self.device,
@@ -191,9 +195,8 @@ class DeviceWork:
 
     def results(self) -> DeviceResult:
         without = STOPPED if self.stopped else NOT_REACHED if self._is_reachable else NOT_HERE
-        rest = {key: Result(math.nan, (without,), key) for key in self._keys if key not in self._results}
-        rows = tuple((self._results | rest)[key] for key in self._keys)
-        labels = tuple(_label(self._kernels[key]) for key in self._keys)
+        rows = tuple(self._results.get(key) or Result(math.nan, (without,), key) for key in self._keys)
+        labels = tuple(self._kernels[key].label for key in self._keys)
         return DeviceResult(self.device, rows, labels, len(self._new), self._known, self.stopped)
 
     def _look_up(self, retry: bool) -> None:
@@ -254,7 +257,7 @@ class DeviceWork:
             "content": kernel.program.content,
             "sizes": kernel.sizes,
             "tags": dict(kernel.tags),
-            "device": self.device.fingerprint(),
+            "device": self._fingerprint,
             "protocol": asdict(self._protocol),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": of_packages,
@@ -265,7 +268,3 @@ class DeviceWork:
         """The flags that matter: for a kernel that does nothing, the launch overhead is what its time is about."""
         does_nothing = NEAR_OVERHEAD in flags and not self._kernels[key].launch().arrays()
         return tuple(flag for flag in flags if not (does_nothing and flag == NEAR_OVERHEAD))
-
-
-def _label(kernel: Kernel) -> str:
-    return repr(kernel)[len("Kernel(") : -1]

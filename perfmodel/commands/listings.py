@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.command_options import Command, device_option, json_option, tag_options
 from perfmodel.commands import printing
-from perfmodel.commands.selection import label, lists_a_file, selected
+from perfmodel.commands.selection import lists_a_file, selected
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -108,4 +108,4 @@ def _kernels(parsed: argparse.Namespace) -> None:
     elif kernels is None:
         print(as_text(ALL_GENERATORS))
     else:
-        print("\n".join(map(label, kernels)))
+        print("\n".join(kernel.label for kernel in kernels))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.command_options import Command, calibration_option, json_option, source_options, tag_options
 from perfmodel.commands import printing
-from perfmodel.commands.selection import described, kernel_data, label
+from perfmodel.commands.selection import described, kernel_data
 from perfmodel.errors import KernelError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _predict(parsed: argparse.Namespace) -> None:
 def _prediction_table(found: list[tuple[Kernel, float, float]]) -> str:
     from perfmodel.report.tables import grid, seconds
 
-    lines = [[label(kernel), seconds(time), seconds(std)] for kernel, time, std in found]
+    lines = [[kernel.label, seconds(time), seconds(std)] for kernel, time, std in found]
     return grid(["kernel", "predicted", "standard deviation"], lines)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
+
+from perfmodel.json_values import finite
 
 
 def document(data: Any) -> None:
@@ -38,17 +39,6 @@ def only_document(parsed: argparse.Namespace) -> Iterator[None]:
         return
     with redirect_stdout(sys.stderr):
         yield
-
-
-def finite(data: Any) -> Any:
-    """The same with None for what JSON has no numbers for."""
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, Mapping):
-        return {key: finite(value) for key, value in data.items()}
-    if isinstance(data, Sequence) and not isinstance(data, str):
-        return [finite(value) for value in data]
-    return data
 
 
 def _plain(value: Any) -> Any:

@@ -69,11 +69,6 @@ def lists_a_file(parsed: argparse.Namespace) -> bool:
     return True
 
 
-def label(kernel: Kernel) -> str:
-    """A kernel in one line of a table."""
-    return repr(kernel)[len("Kernel(") : -1]
-
-
 def kernel_data(kernel: Kernel) -> dict[str, Any]:
     """How documents name a kernel."""
     return {"kernel": kernel.name, "variant": kernel.variant, "sizes": kernel.sizes}

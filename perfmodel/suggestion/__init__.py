@@ -177,7 +177,7 @@ def _table(kernels: Sequence[Kernel], times: Times | pd.DataFrame) -> pd.DataFra
             "sizes": [kernel.sizes for kernel in kernels],
             OUTPUT: list(times),
         },
-        index=[repr(kernel)[len("Kernel(") : -1] for kernel in kernels],
+        index=[kernel.label for kernel in kernels],
     )
 
 

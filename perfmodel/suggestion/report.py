@@ -72,7 +72,7 @@ def _forms(suggestion: Suggestion) -> str:
 
 
 def _evaluation(rows: Sequence[Evaluated]) -> str:
-    lines = [[repr(r.kernel)[len("Kernel(") : -1], *_times(r)] for r in rows]
+    lines = [[r.kernel.label, *_times(r)] for r in rows]
     ratios = np.array([r.predicted_s / r.measured_s for r in rows if r.predicted_s is not None])
     known = ratios[np.isfinite(ratios)]
     table = grid(["evaluation, never in a fit", "measured", "predicted", "error"], lines)
