@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench fuzz docs table lock package clean
+.PHONY: help install demo test check bench fuzz docs table recompute lock package clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,15 +35,20 @@ bench: install ## benchmarks of parsing, evaluation, fitting, the store and camp
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.campaigns
 
-fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL C sources
+fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL C sources, 2,000 stores and files of each kind
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
 	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
+	$(BIN)/python tests/fuzz_stores.py --count 2000 --seed 1
+	$(BIN)/python -m tests.fuzz_files --count 2000 --seed 1
 
 docs: install ## the documentation as a site in build/docs; every warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 table: install ## verify every family of kernels, and write the table of docs/kernels.md
 	$(BIN)/python docs/kernel_table.py
+
+recompute: install ## every committed table of docs/results again from its store, compared
+	$(BIN)/python -m benchmarks.recompute
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --no-emit-index-url --no-annotate --no-header --quiet --upgrade -o requirements.lock

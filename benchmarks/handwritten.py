@@ -14,13 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, kernels
 from perfmodel.device import find_device
-from perfmodel.report.tables import grid, percent, seconds, sizes_text
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.report.tables import ERRORS, error_cells, grid, percent, seconds, sizes_text
+from perfmodel.summary import geometric_mean, of_errors
 
 warnings.simplefilter("ignore")
 
@@ -122,9 +120,10 @@ def _families(pairs: Sequence[Pair]) -> str:
     over_all = tuple(geometric_mean(list(column)) for column in zip(*means.values(), strict=True))
     rows = [_row(family, len(by_family[family]), mean) for family, mean in means.items()]
     rows.append(_row("geometric mean of these", len(complete), over_all))
-    within = [float(np.mean([form.error <= BAND for form in column])) for column in _columns(complete)]
-    rows.append(["share within 30 %", "", *(f"{share:.0%}" for share in within), _points(*within)])
-    return grid(["family", "times", "by hand", "generator", "difference"], rows)
+    forms = zip(("by hand", "generator"), _columns(complete), strict=True)
+    every = [[name, str(len(column)), *error_cells(of_errors([f.error for f in column]))] for name, column in forms]
+    families = grid(["geometric mean error", "times", "by hand", "generator", "difference"], rows)
+    return f"{families}\n\n{grid(['error over all', 'times', *ERRORS], every)}"
 
 
 def _columns(pairs: Sequence[Pair]) -> tuple[list[Form], list[Form]]:

@@ -18,8 +18,8 @@ import numpy as np
 
 import perfmodel as pm
 from perfmodel.recipe import kernels_of, recipe
-from perfmodel.report.tables import grid
-from perfmodel.summary import geometric_mean
+from perfmodel.report.tables import ERRORS, error_cells, grid
+from perfmodel.summary import geometric_mean, of_errors
 
 warnings.simplefilter("ignore")
 
@@ -55,7 +55,10 @@ def main() -> None:
     rows = [_row(name, found) for name, found in sorted(errors.items())]
     rows.append(_row("all", [pair for found in errors.values() for pair in found]))
     print(f"{parsed.recipe} on {table.attrs['device']['name']}\n")
-    print(grid(["family", "kernels", "as Loopy program", "as OpenCL C", "difference"], rows))
+    print(grid(["geometric mean error", "kernels", "as Loopy program", "as OpenCL C", "difference"], rows))
+    columns = zip(*(pair for found in errors.values() for pair in found), strict=True)
+    forms = zip(("as Loopy program", "as OpenCL C"), columns, strict=True)
+    print(f"\n{grid(['error over all', *ERRORS], [[form, *error_cells(of_errors(each))] for form, each in forms])}\n")
     for name, why in left_out.items():
         print(f"left out, {name}: {why}")
 

@@ -14,8 +14,9 @@ from importlib import import_module
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.report.tables import grid, seconds
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.intervals import LEVELS
+from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
+from perfmodel.summary import of_errors
 
 warnings.simplefilter("ignore")
 
@@ -33,19 +34,23 @@ def main() -> None:
     kernels = [kernel for _, kernel in named]
     table = pm.measure(kernels, calibration.model, device=parsed.device, store=parsed.store)
     rows, errors = [], []
+    inside: dict[str, list[bool]] = {level: [] for level in LEVELS}
     for (name, kernel), time, flags in zip(named, table["f_cl_wall_time"], table["flags"], strict=True):
         predicted = float(calibration.predict(kernel))
         if not np.isfinite(time) or flags:
             rows.append([name, str(kernel.sizes["n"]), seconds(time), seconds(predicted), ", ".join(flags)[:40]])
             continue
         errors.append(abs(predicted / time - 1))
+        for level, probability in LEVELS.items():
+            low, high = calibration.interval(kernel, probability)
+            inside[level].append(bool(low <= time <= high))
         rows.append([name, str(kernel.sizes["n"]), seconds(time), seconds(predicted), f"{predicted / time - 1:+.0%}"])
     print(grid(["kernel", "n", "measured", "predicted", "error"], rows))
-    mean = geometric_mean(errors)
-    within = np.mean(np.asarray(errors) <= BAND)
     names, device = len({name for name, _ in named}), table.attrs["device"]["name"]
-    print(f"\n{len(errors)} times of {names} kernels on {device}: geometric mean error {mean:.1%}, median")
-    print(f"{np.median(errors):.1%}, mean {np.mean(errors):.1%}; {within:.0%} of them within 30 %")
+    print(f"\n{len(errors)} times of {names} kernels on {device}\n")
+    parts = [f"{100 * np.mean(each):.1f} %" for each in inside.values()]
+    line = ["all", *error_cells(of_errors(errors)), f"{np.median(errors):.1%}", *parts]
+    print(grid(["error", *ERRORS, "median", "in 68 %", "in 90 %"], [line]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from perfmodel.device import Device, find_device
 from perfmodel.errors import DeviceError
 from perfmodel.feature_name import FeatureName, Word
-from perfmodel.kernel import Kernel
+from perfmodel.kernel import Kernel, as_kernel
 from perfmodel.vocabulary import FeatureFamily, MeasuredFeature, unknown_word
 
 
@@ -35,7 +35,7 @@ class WallTime(MeasuredFeature):
         from perfmodel.measurement import PROTOCOLS
 
         with isolated_timer(self.select_device()) as timer:
-            return timer(knl.launch(), PROTOCOLS["unified"]).seconds
+            return timer(as_kernel(knl).launch(), PROTOCOLS["unified"]).seconds
 
 
 class WallTimeFamily(FeatureFamily):

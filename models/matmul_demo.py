@@ -1,14 +1,16 @@
-"""The main job: the 2018 slides' two models of a square matrix multiplication, on whatever device there is."""
+"""The main job: the 2018 slides' models of a square matrix multiplication, on whatever device there is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from perfmodel.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
 from perfmodel.recipe import Recipe, TagFilter
 
-# The slides' demonstration: time is proportional to the multiply-adds.
+# The slides' demonstration: time is proportional to the multiply-adds, at a rate that whole multiplications show. It
+# knows nothing else of a kernel, so that each variant needs a calibration, and is not told from the other.
 ONE_TERM = "p_madd * f_op_float32_madd"
 
 # The slides' page "Matmul model", overlapped as in "Modeling local-global overlap". All its global access patterns are
@@ -26,6 +28,8 @@ onchip   = p_madd * f_op_float32_madd + p_lmem * f_mem_access_local_float32
 overhead + smooth_max(gmem, onchip, p_edge)
 """
 
+PREFETCH, NO_FETCH, BOTH = "one-term-prefetch", "one-term-no-fetch", "overlap"
+"""The models, by name: of one variant each, and of both."""
 VARIANTS = ("matmul_sq", "dtype:float32", "lsize_0:16", "lsize_1:16", "groups_fit:True", "tiled_prefetch:*")
 
 # (sizes to calibrate with, sizes to predict), each a regular series, so that no size is picked or spared: some between
@@ -35,10 +39,17 @@ SMALL = (range(256, 577, 64), (*range(288, 481, 64), *range(640, 1153, 64)))
 LARGE = (range(768, 2049, 256), (*range(896, 1921, 256), *range(2560, 5121, 512)))
 
 
+def is_whole(kernel: Kernel) -> bool:
+    """Whether a kernel is a multiplication with all its work, rather than one of its accesses or a microbenchmark."""
+    return kernel.name == VARIANTS[0] and "kept" not in kernel.tags
+
+
 class MatmulDemo(Recipe):
+    """One term, fitted to whole multiplications of one variant as in the slides, and overlap, fitted to everything."""
+
     name = "demo"
     summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"
-    models: ClassVar = {"one-term": ONE_TERM, "overlap": OVERLAP}
+    models: ClassVar = {PREFETCH: ONE_TERM, NO_FETCH: ONE_TERM, BOTH: OVERLAP}
     baselines = False
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
@@ -59,6 +70,13 @@ class MatmulDemo(Recipe):
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         _, predicted = self.sizes(seconds_of)
         return [[*VARIANTS, _n(predicted)]]
+
+    def is_fitted_to(self, model: str, kernel: Kernel) -> bool:
+        is_tiled = kernel.tags.get("tiled_prefetch") == "True"
+        return model == BOTH or (is_whole(kernel) and is_tiled == (model == PREFETCH))
+
+    def label(self, kernel: Kernel) -> str:
+        return "prefetch" if kernel.tags["tiled_prefetch"] == "True" else "no fetch"
 
     def sizes(self, seconds_of: Callable[[TagFilter], float]) -> tuple[Sequence[int], Sequence[int]]:
         return SMALL if needs_small_sizes(seconds_of) else LARGE

@@ -1,22 +1,31 @@
 """Karan Kumar's analytical model: cycles of all threads, by clock, occupancy and a weight that one run gives.
 
 Each kernel has its own weight (equation 4). It is fitted to runs at sizes that the evaluation set does not have: to
-one run of each kernel as published, or to several; the model ``occupancy-plus`` adds what today's devices need.
-docs/occupancy.md says what the terms stand for.
+one run of each kernel as published, or to several; the model ``occupancy-plus`` adds what today's devices need. These
+three see one size of a work-group, at which a kernel's occupancy is one number that its weight takes up. What the
+factor is worth is seen where work-groups and registers vary: ``varied`` is occupancy-plus fitted to several of both,
+``unfilled`` the same without the factor, and both are judged on others. docs/occupancy.md says what terms stand for.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
+from perfmodel.errors import DeviceError
 from perfmodel.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
 from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.residency import condition_of_device
 
+ONCE, SEVERAL, PLUS_NAME, UNFILLED, VARIED_NAME = "one-run", "several-runs", "occupancy-plus", "unfilled", "varied"
+"""The models, by name."""
 KERNELS = ("matvec", "dot_product", "vector_add", "matrix_add")
+HOLDING = "normalization"
+"""The kernel whose registers vary."""
 
 # Cycles of one operation, and of one access by the level of memory that answers it ("The Analytical Model").
 PAPER: Mapping[str, float] = {
@@ -65,23 +74,33 @@ own      = min(f_mem_footprint_global_granularity:workgroup_block:32 / 32, asked
 all      = min(f_mem_footprint_global_block:32 / 32, own)
 accessed = {ACCESSES} / max(asked, 1) * (p_l1 * (asked - own) + p_l2 * (own - all) + p_global * all)
 """
+
+
 # One by the adjusting weight of the kernel, as fits find factors more surely than divisors; 0 for kernels that have
 # none, of which only the launch is predicted.
-WEIGHT = "adjusted = " + " + ".join(f"p_adjust_{name} * f_kernel_name:{{{name}}}" for name in KERNELS) + "\n"
+def _weight(kernels: Sequence[str]) -> str:
+    return "adjusted = " + " + ".join(f"p_adjust_{name} * f_kernel_name:{{{name}}}" for name in kernels) + "\n"
 
 
-def published(device: str, is_cached: bool = False, cycles: Sequence[str] = tuple(COMPUTATIONS)) -> str:
+def published(
+    device: str | None,
+    is_cached: bool = False,
+    cycles: Sequence[str] = tuple(COMPUTATIONS),
+    kernels: Sequence[str] = KERNELS,
+) -> str:
     """The model string of equations 1 to 4 for one kind of device.
 
     Args:
-        device: as the feature `f_occupancy` is told: ``cc:8.6``, ``arch:gfx90a``.
+        device: as the feature `f_occupancy` is told: ``cc:8.6``, ``arch:gfx90a``; None for one that has no occupancy.
         is_cached: by equation 3 instead of 1.
         cycles: of which operations there are terms; a fit wants those that its kernels have.
+        kernels: that have a weight.
     """
     memory = CACHED if is_cached else UNCACHED
+    filled = f" * f_occupancy_{device}" if device else ""
     return (
-        f"{_computed(cycles)}{memory}{WEIGHT}shared   = {SHARED}\n"
-        f"adjusted * (computed + accessed + shared) / (p_clock * f_occupancy_{device})"
+        f"{_computed(cycles)}{memory}{_weight(kernels)}shared   = {SHARED}\n"
+        f"adjusted * (computed + accessed + shared) / (p_clock{filled})"
     )
 
 
@@ -114,19 +133,30 @@ accessed = {ACCESSES} / max(asked, 1) * (p_l1 * (asked - own) + p_l2 * (own - mi
 # busiest one, time goes with what the busiest does.
 BUSY = "busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups\n"
 
-USED = ("p_fma", "p_add", "p_mul")
-"""Operations that the four kernels have."""
-
-PLUS = f"""\
-{_computed(USED)}{KEPT}{WEIGHT}{BUSY}shared   = {SHARED}
-launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups
-launch + adjusted * busy * (computed + accessed + shared) / (p_clock * f_occupancy_{{device}})
-"""
+USED = ("p_fma", "p_add", "p_mul", "p_div")
+"""Operations that the five kernels have."""
 
 
-def plus(device: str) -> str:
-    """The better model string for one kind of device, as for `published`."""
-    return PLUS.replace("{device}", device)
+def plus(device: str | None, cycles: Sequence[str] = USED, kernels: Sequence[str] = KERNELS) -> str:
+    """The better model string for one kind of device, as for `published`; None for one that has no occupancy."""
+    filled = f" * f_occupancy_{device}" if device else ""
+    return (
+        f"{_computed(cycles)}{KEPT}{_weight(kernels)}{BUSY}shared   = {SHARED}\n"
+        "launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups\n"
+        f"launch + adjusted * busy * (computed + accessed + shared) / (p_clock{filled})\n"
+    )
+
+
+def models_for(device: str | None) -> dict[str, str]:
+    """The recipe's models for one kind of device, as for `published`; None for one that has no occupancy."""
+    every: dict[str, Any] = {"cycles": USED, "kernels": (*KERNELS, HOLDING)}
+    return {
+        ONCE: published(device, **every),
+        SEVERAL: published(device, **every),
+        PLUS_NAME: plus(device, **every),
+        UNFILLED: plus(None, **every),
+        VARIED_NAME: plus(device, **every),
+    }
 
 
 Sizes = Mapping[str, Sequence[int]]
@@ -180,29 +210,70 @@ LABELS = {
     "dot_product": "dot product",
     "vector_add": "vector addition",
     "matrix_add": "matrix addition",
+    HOLDING: "normalization in registers",
 }
-DEVICE = "cc:9.0"
-"""Whose occupancy the recipes take. A kernel's is the same at all its sizes, so that on another device its weight takes
-up what differs."""
+
+# Work-groups, by whether they are judged, and about how many elements (of matrix-vector multiplication, rows) a kernel
+# has in them, by whether the device needs small sizes. Moved to multiples of the work-group; none is one of the
+# paper's, as those are judged.
+ALONG: Mapping[bool, Sequence[int]] = {False: (32, 64, 256, 704, 1024), True: (48, 128, 512, 768)}
+ACROSS: Mapping[bool, Sequence[tuple[int, int]]] = {
+    False: ((32, 1), (8, 8), (16, 16), (44, 16), (32, 32)),
+    True: ((48, 1), (16, 8), (32, 16), (32, 24)),
+}
+HELD: Mapping[bool, str] = {False: "1,8,32,64", True: "4,16,64"}
+FEW_HELD = "8"
+HELD_IN: Mapping[bool, Sequence[int]] = {False: (64, 256), True: (128, 512)}
+VARIED: Mapping[bool, Sizes] = {
+    False: {
+        "matvec": (8192, 30_000),
+        "dot_product": (40_000_000, 360_000_000),
+        "vector_add": (8_000_000, 62_000_000),
+        "matrix_add": (4400, 9600),
+        HOLDING: (200_000, 1_000_000),
+    },
+    True: {
+        "matvec": (1024, 3072),
+        "dot_product": (640_000, 4_800_000),
+        "vector_add": (640_000, 4_800_000),
+        "matrix_add": (800, 1600),
+        HOLDING: (20_000, 100_000),
+    },
+}
+
+
+def varied(is_small: bool, is_judged: bool) -> list[TagFilter]:
+    """Kernels whose work-groups and registers vary, to fit to or, others, to judge by."""
+    found: list[TagFilter] = []
+    for kernel, sizes in VARIED[is_small].items():
+        if kernel == "matrix_add":
+            for width, height in ACROSS[is_judged]:
+                several = _multiples(sizes, math.lcm(width, height))
+                found.append([kernel, f"lsizes:{width}x{height}", _n(several)])
+            continue
+        for items in HELD_IN[is_judged] if kernel == HOLDING else ALONG[is_judged]:
+            held = [f"held:{HELD[is_judged]}"] if kernel == HOLDING else []
+            found.append([kernel, *held, f"lsize_0:{items}", _n(_multiples(sizes, items))])
+    return found
+
+
+def _n(sizes: Sequence[int]) -> str:
+    return f"n:{','.join(map(str, sizes))}"
 
 
 def _filters(sizes: Sizes) -> list[TagFilter]:
-    return [[kernel, f"n:{','.join(map(str, of_kernel))}"] for kernel, of_kernel in sizes.items()]
-
-
-ONCE, SEVERAL, PLUS_NAME = "one-run", "several-runs", "occupancy-plus"
+    return [[kernel, _n(of_kernel)] for kernel, of_kernel in sizes.items()]
 
 
 class Occupancy(Recipe):
-    """The weight of each kernel from one run of it, as published, and from several; last, with what devices add."""
+    """The weight of each kernel from one run of it, as published, and from several; with what devices add; and varied.
+
+    The last two models differ in the factor of occupancy alone.
+    """
 
     name = "occupancy"
-    summary = "four kernels by cycles, clock and occupancy, each weighted by one run of it, or by several (Kumar)"
-    models: ClassVar = {
-        ONCE: published(DEVICE, cycles=USED),
-        SEVERAL: published(DEVICE, cycles=USED),
-        PLUS_NAME: plus(DEVICE),
-    }
+    summary = "five kernels by cycles, clock and occupancy, each weighted by one run of it, or by several (Kumar)"
+    models: ClassVar = models_for(None)
     ranked = False
     baselines = False
     # Tables 4 to 7 and 8: means over sizes of |predicted / measured - 1|.
@@ -215,20 +286,40 @@ class Occupancy(Recipe):
         }
     }
 
+    def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:
+        """With the occupancy of the device's own compute capability or architecture, where it has one."""
+        try:
+            return models_for(None if device is None else condition_of_device(device))
+        except DeviceError as error:
+            notes.append(f"occupancy is left out of all models: {error}")
+            return models_for(None)
+
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         is_small = needs_small_sizes(seconds_of)
         launches = ["launch", "lsize_0:256", f"groups:{GROUPS[is_small]}"]
-        return [*_filters(ONE_RUN[is_small]), *_filters(SEVERAL_RUNS[is_small]), launches]
+        runs = [*_filters(ONE_RUN[is_small]), *_filters(SEVERAL_RUNS[is_small])]
+        return [*runs, launches, *varied(is_small, is_judged=False)]
 
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
-        return _filters(EVALUATION[needs_small_sizes(seconds_of)])
+        is_small = needs_small_sizes(seconds_of)
+        return [*_filters(EVALUATION[is_small]), *varied(is_small, is_judged=True)]
 
     def is_fitted_to(self, model: str, kernel: Kernel) -> bool:
-        once = any(kernel.sizes.get("n") in sizes.get(kernel.name, ()) for sizes in ONE_RUN.values())
-        return once if model == ONCE else kernel.name in KERNELS or model == PLUS_NAME
+        if model in (UNFILLED, VARIED_NAME):
+            return True
+        size = kernel.sizes.get("n")
+        if kernel.name == "launch":
+            return model == PLUS_NAME
+        if not is_of_one_group(kernel):
+            return False
+        if kernel.name == HOLDING:  # of few numbers held, one run or those that there are
+            last = [_multiples(sizes[HOLDING], GROUP)[-1] for sizes in VARIED.values()]
+            return kernel.tags["held"] == FEW_HELD and (model != ONCE or size in last)
+        runs = (ONE_RUN,) if model == ONCE else (ONE_RUN, SEVERAL_RUNS)
+        return any(size in sizes[kernel.name] for each in runs for sizes in each.values())
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        if model != PLUS_NAME:
+        if model in (ONCE, SEVERAL):
             return {"bounds": profile(self.models[model], device)}
         units = float(device.compute_units) if device else 1.0
         held = {**profile(self.models[model], device), "p_units": (units, units)}
@@ -239,4 +330,12 @@ class Occupancy(Recipe):
         return {"bounds": {**held, **open_}, "start": start, "residuals": "logarithmic"}
 
     def label(self, kernel: Kernel) -> str:
-        return LABELS[kernel.name]
+        if kernel.name == HOLDING:
+            return f"{LABELS[HOLDING]}, other numbers and work-groups"
+        return LABELS[kernel.name] + ("" if is_of_one_group(kernel) else ", other work-groups")
+
+
+def is_of_one_group(kernel: Kernel) -> bool:
+    """Whether a kernel has the work-group that all runs at the paper's sizes have."""
+    sides = (SIDE, SIDE) if kernel.name == "matrix_add" else (GROUP,)
+    return all(int(kernel.tags[f"lsize_{axis}"]) == side for axis, side in enumerate(sides))

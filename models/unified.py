@@ -20,9 +20,9 @@ KINDS = ("add", "mul", "div", "pow", "special")
 
 
 def _terms() -> list[str]:
-    """Every property of section 2 with a weight of its own."""
+    """Every property of section 2 with a weight of its own; the measurement kernels show those of the test kernels."""
     terms = ["p_const * f_sync_kernel_launch", "p_groups * f_thread_groups", "p_barrier * f_sync_barrier_local"]
-    for bits in (32, 64):
+    for bits in (32, 64, 128):
         for fraction in FRACTIONS:
             label = fraction.strip("{}").replace("/>", "_of_over_").replace("/", "_of_")
             for direction in ("load", "store"):
@@ -31,7 +31,8 @@ def _terms() -> list[str]:
                 )
             terms.append(f"p_min_{bits}_{label} * f_mem_min_global_bits:{bits}_asf:{fraction}")
         terms.append(f"p_local_{bits} * f_mem_access_local_bits:{bits}_load")
-        terms += [f"p_{kind}_{bits} * f_op_float{bits}_{kind}_contract:off" for kind in KINDS]
+        if bits <= 64:
+            terms += [f"p_{kind}_{bits} * f_op_float{bits}_{kind}_contract:off" for kind in KINDS]
     return terms
 
 

@@ -1,8 +1,10 @@
-"""Which part of a model's value comes from which of its terms: Euler's theorem on homogeneous functions.
+"""Which part of a model's value comes from which of its terms: Aumann and Shapley's prices of the parts.
 
-Each part is thought of as multiplied by a factor of one, and counts with the derivative of the value by that factor.
-For sums and maxima, which are homogeneous in their arguments, the parts add up to the value: what hides behind
-something larger counts nothing. What they leave is given as a rest.
+All parts grow together from nothing to what they are, and each is given what the value gains by its own growth on the
+way ("Values of Non-Atomic Games", 1974; for models: Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep
+Networks", 2017, where it is called integrated gradients). The parts add up to the value, and none is negative in a
+model that grows with each of them along that way: in sums, maxima and overlaps, however soft. What hides behind
+something larger counts nothing. What the value is without any of its parts is given as a rest.
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, compile_nodes, to_text
 from perfmodel.expression.derivative import gradient
@@ -19,6 +24,8 @@ REST = "rest"
 _SHAPES = ("smooth_max", "smooth_step", "overlap")
 _SWITCHES = ("smooth_step",)
 _LONGEST_LABEL = 60
+_NEGLIGIBLE = 0.005
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -42,17 +49,40 @@ def attribute(string: ModelString, parameters: Mapping[str, float], features: Ma
         return []
     factors = {part.node: Parameter(f"p__{i}") for i, part in enumerate(found.values())}
     slopes = gradient(_replaced(string.value, {node: Binary("*", factor, node) for node, factor in factors.items()}))
-    ones = {factor.name: 1.0 for factor in factors.values()}
     names = [name for name, part in found.items() if factors[part.node].name in slopes]
+    on_the_way = compile_nodes([slopes[factors[found[name].node].name] for name in names])
+    growing: dict[str, Any] = {**parameters, **{factor.name: _POINTS for factor in factors.values()}}
+    with np.errstate(all="ignore"):
+        gains = [np.broadcast_to(gain, _POINTS.shape) for gain in on_the_way(growing, features)]
     alone = [found[name].alone for name in names]
-    wanted = [*alone, *(slopes[factors[found[name].node].name] for name in names), string.value]
-    *numbers, total = (float(v) for v in compile_nodes(wanted)({**parameters, **ones}, features))
-    values, contributions = numbers[: len(names)], numbers[len(names) :]
+    *values, total = (float(v) for v in compile_nodes([*alone, string.value])(parameters, features))
+    contributions = _settled([float(np.nan_to_num(gain) @ _WEIGHTS) for gain in gains], total)
     parts = [Part(*row) for row in zip(names, values, contributions, strict=True)]
     rest = total - sum(contributions)
-    if abs(rest) > 0.005 * abs(total):
+    if abs(rest) > _NEGLIGIBLE * abs(total):
         parts.append(Part(REST, rest, rest))
     return sorted(parts, key=lambda part: -part.contribution)
+
+
+def _settled(contributions: list[float], total: float) -> list[float]:
+    """The contributions without what the integration leaves: a negative nothing, and a difference to the total."""
+    settled = [0.0 if -_ROUNDING * abs(total) < each < 0 else each for each in contributions]
+    left = total - sum(settled)
+    if settled and 0 < abs(left) <= _NEGLIGIBLE * abs(total):
+        largest = max(range(len(settled)), key=lambda i: abs(settled[i]))
+        settled[largest] += left
+    return settled
+
+
+def _points() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places and weights of an integral from 0 to 1, denser towards 0, where soft maxima turn into hard ones."""
+    ends = np.concatenate([[0.0], 10.0 ** np.arange(-8, 1)])
+    places, weights = np.polynomial.legendre.leggauss(10)
+    middles, halves = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
+    return (middles[:, None] + halves[:, None] * places).ravel(), (halves[:, None] * weights).ravel()
+
+
+_POINTS, _WEIGHTS = _points()
 
 
 @dataclass(frozen=True)

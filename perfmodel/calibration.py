@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from perfmodel import prediction
-from perfmodel.errors import CalibrationError, FitError
-from perfmodel.fitting import FitWarning, fit
-from perfmodel.isolation.reference import DISTURBED
-from perfmodel.kernel import Kernel
-from perfmodel.measurement import NOISY
+from perfmodel import json_values, prediction
+from perfmodel.errors import CalibrationError
+from perfmodel.intervals import HeldOutErrors
+from perfmodel.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.model import Model
-from perfmodel.provenance import versions
 from perfmodel.vocabulary import Feature
 
 if TYPE_CHECKING:
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from perfmodel.explanation import Comparison, Explanation
-    from perfmodel.fitting import FitResult
 
 FORMAT = "perfmodel-calibration"
 VERSION = 1
@@ -75,6 +69,9 @@ class Calibration:
         rows: the kernels of the fit, with their keys in the store.
         report: the fit as text.
         undetermined: what the measurements leave open, as sentences.
+        marks: why parameters have no standard error: fixed, at a bound, or undetermined, in brackets.
+        held_out: how far it is off on kernels that were left out of the fit, of which intervals are made; None where
+            too few were measured, and in files of an earlier perfmodel.
     """
 
     model: Model
@@ -88,24 +85,26 @@ class Calibration:
     rows: tuple[CalibrationRow, ...]
     report: str
     undetermined: tuple[str, ...] = ()
+    marks: dict[str, str] = field(default_factory=dict)
+    held_out: HeldOutErrors | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created: str = ""
 
     @overload
     def predict(
-        self, kernel: Kernel, *, return_std: Literal[False] = False, **sizes: ArrayLike
+        self, kernel: Kernel, /, *, return_std: Literal[False] = False, **sizes: ArrayLike
     ) -> NDArray[np.float64]: ...
     @overload
     def predict(
-        self, kernel: Kernel, *, return_std: Literal[True], **sizes: ArrayLike
+        self, kernel: Kernel, /, *, return_std: Literal[True], **sizes: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def predict(self, kernel: Kernel, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
+    def predict(self, kernel: Kernel, /, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
         """Predicted seconds at arrays of sizes.
 
         Args:
             sizes: numbers or arrays that broadcast against each other; the kernel's own sizes where left out.
-            return_std: also the standard deviation of each prediction, from the parameters' covariance and from what
-                the model left unexplained in its own measurements.
+            return_std: also the standard deviation of each prediction: half of the interval that holds 68 % of such
+                predictions (see `interval`); NaN where it is not known.
 
         Returns:
             An array of the sizes' common shape, or two.
@@ -113,24 +112,46 @@ class Calibration:
         Raises:
             KernelError, FeatureError: for sizes or kernels outside what they allow.
         """
-        predicted = prediction.predict(self, kernel, sizes)
+        predicted = prediction.predict(self, as_kernel(kernel), sizes)
         return (predicted.seconds, predicted.std) if return_std else predicted.seconds
 
-    def explain(self, kernel: Kernel, **sizes: int) -> Explanation:
+    def interval(
+        self, kernel: Kernel, level: float = 0.9, /, **sizes: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Times between which a prediction's measured time is expected to lie; see `perfmodel.intervals`.
+
+        The interval is as wide as the errors of kernels that were left out of the fit, and the wider the less the
+        kernel is like any that was measured.
+
+        Args:
+            level: the probability that the measured time lies within, between 0 and 1.
+            sizes: as for `predict`.
+
+        Returns:
+            The lower and the upper ends in seconds, arrays of the sizes' common shape. The upper one is infinite where
+            the kernel has something that the model has no price for, as no measurement had it; both say nothing (0 and
+            infinity) where the calibration does not know how far it is off.
+
+        Raises:
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        return prediction.predict(self, as_kernel(kernel), sizes).interval(level)
+
+    def explain(self, kernel: Kernel, /, **sizes: int) -> Explanation:
         """Where the time of one prediction goes, what twice each size changes, and how far it can be trusted."""
         from perfmodel.explanation import explain
 
-        return explain(self, kernel, sizes)
+        return explain(self, as_kernel(kernel), sizes)
 
-    def compare(self, first: Kernel, second: Kernel, **sizes: int) -> Comparison:
+    def compare(self, first: Kernel, second: Kernel, /, **sizes: int) -> Comparison:
         """Where the difference between the times of two kernels comes from."""
         from perfmodel.explanation import compare
 
-        return compare(self, first, second, sizes)
+        return compare(self, as_kernel(first), as_kernel(second), sizes)
 
-    def rank(self, kernels: Iterable[Kernel], **sizes: int) -> pd.DataFrame:
+    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
         """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
-        return prediction.rank(self, [kernels] if isinstance(kernels, Kernel) else list(kernels), sizes)
+        return prediction.rank(self, as_kernels(kernels), sizes)
 
     @cached_property
     def units(self) -> dict[str, str]:
@@ -151,7 +172,8 @@ class Calibration:
             "version": VERSION,
             "model": {"output": self.model.output_name, "expression": self.model.string.source},
             **{f: _plain(getattr(self, f)) for f in SAVED},
-            "rows": [asdict(row) for row in self.rows],
+            "held_out": self.held_out.as_json() if self.held_out else None,
+            "rows": [_plain(asdict(row)) for row in self.rows],
         }
         try:
             partial = target.with_name(f".{target.name}.{os.getpid()}")
@@ -180,9 +202,9 @@ class Calibration:
                 rows=tuple(map(_row, _listed(content["rows"]))),
                 **_checked(content),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CalibrationError(
-                f"calibration {path} is damaged ({type(error).__name__}: {error}); calibrate again or restore the file"
+                f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
             ) from error
         if tuple(loaded.parameters) != loaded.model.parameters:
             raise CalibrationError(
@@ -230,7 +252,10 @@ class Calibration:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibration):
             return NotImplemented
-        return self.model == other.model and all(_plain(getattr(self, f)) == _plain(getattr(other, f)) for f in SAVED)
+        if self.model != other.model or (self.held_out is None) != (other.held_out is None):
+            return False
+        own, others = (each.held_out.as_json() if each.held_out else None for each in (self, other))
+        return own == others and all(_plain(getattr(self, f)) == _plain(getattr(other, f)) for f in SAVED)
 
     def __hash__(self) -> int:
         return hash((self.model, tuple(self.parameters.items())))
@@ -246,8 +271,10 @@ class Calibration:
         lines = []
         for name, value in self.parameters.items():
             error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
-            note = "" if error else "  (at a bound, or undetermined)"
-            lines.append(f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + note)
+            mark = "" if error else self.marks.get(name, "(at a bound, or undetermined)")
+            lines.append(
+                f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + (f"  {mark}" if mark else "")
+            )
         return lines
 
     def to_frame(self) -> pd.DataFrame:
@@ -291,7 +318,7 @@ class Calibration:
 
 SAVED = (
     *("parameters", "stderr", "covariance", "residual_std", "ranges", "device", "protocol", "report", "undetermined"),
-    *("versions", "created"),
+    *("marks", "versions", "created"),
 )
 
 
@@ -315,122 +342,20 @@ def calibration_called(name: str) -> Calibration:
         ) from error
 
 
-def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
-    """Fits a model to a feature table; see `Model.fit`."""
-    table = _normalized(table, model)
-    chosen = _usable(table)
-    used = table[chosen]
-    columns = {name: used[name].to_numpy(dtype=np.float64) for name in model.features}
-    result = fit(
-        model.string,
-        columns,
-        used[model.output_name].to_numpy(dtype=np.float64),
-        labels=[str(label) for label in used.index],
-        **options,
-    )
-    return Calibration(
-        model=model,
-        parameters=result.parameters,
-        stderr=result.stderr,
-        covariance=result.covariance,
-        residual_std=_residual_std(result),
-        ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
-        device=dict(table.attrs.get("device", {})),
-        protocol=dict(table.attrs.get("protocol", {})),
-        rows=tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True)))),
-        report=result.report(),
-        undetermined=tuple(str(u) for u in result.undetermined),
-        versions=versions(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def _normalized(table: Any, model: Model) -> pd.DataFrame:
-    """The table with times as numbers and flags as tuples, however it was edited, or written to a file and read.
-
-    Raises:
-        FitError: for what is no table, has not got the model's columns, or has a time that is no number.
-    """
-    import pandas as pd
-
-    if not isinstance(table, pd.DataFrame):
-        raise FitError(
-            f"a {type(table).__name__} is no feature table; give the DataFrame that perfmodel.measure returns"
-        )
-    for name in (model.output_name, *model.features):
-        if name not in table.columns:
-            raise FitError(f"the table has no column {name!r}; measure the kernels for this model")
-    result = table.copy()
-    for label, value in zip(table.index, table[model.output_name], strict=True):
-        if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise FitError(f"the time of {label!r} is {value!r}, which is no number; give it in seconds")
-    result["flags"] = [_flags(value) for value in table["flags"]] if "flags" in table.columns else [()] * len(table)
-    return result
-
-
-def _flags(value: Any) -> tuple[str, ...]:
-    """Flags as a table holds them, or as text: ``noisy``, ``('noisy', 'disturbed')``, nothing."""
-    if isinstance(value, str):
-        return tuple(word for word in (part.strip(" '\"") for part in value.strip("()[] ").split(",")) if word)
-    return tuple(map(str, value)) if isinstance(value, tuple | list) else ()
-
-
-def _usable(table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows take part in a fit: all without a flag.
-
-    Where most times are noisy or disturbed, that is the state of the device and not of a few rows: leaving them out
-    would leave a few lucky rows, so all take part, with a warning.
-    """
-    clean = np.array([not flags for flags in table["flags"]], dtype=bool)
-    restless = np.array([bool(flags) and set(flags) <= {NOISY, DISTURBED} for flags in table["flags"]], dtype=bool)
-    if restless.sum() > clean.sum():
-        warnings.warn(
-            f"{restless.sum()} of {len(table)} times are noisy or disturbed, and take part in the fit all the same; "
-            "measure again while nothing else runs",
-            FitWarning,
-            stacklevel=4,
-        )
-        return np.asarray(clean | restless)
-    if not clean.any():
-        raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
-    return clean
-
-
-def _residual_std(result: FitResult) -> float:
-    if result.degrees_of_freedom < 1:
-        return float("nan")
-    return float(np.sqrt(np.sum(result.relative_errors**2) / result.degrees_of_freedom))
-
-
-def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[CalibrationRow]:
-    """A row for each of the table's; `predicted` are the fitted values by position."""
-    for position, (label, row) in enumerate(table.iterrows()):
-        measured, sizes = float(row[output]), row.get("sizes", {})
-        yield CalibrationRow(
-            str(row.get("kernel", label)),
-            str(row.get("variant", "")),
-            dict(sizes) if isinstance(sizes, Mapping) else {},
-            str(row.get("key", "")),
-            measured if math.isfinite(measured) else None,
-            float(predicted[position]) if position in predicted else None,
-            row["flags"],
-        )
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json_values.read(path)
     except OSError as error:
         raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CalibrationError(
-            f"calibration {path} is damaged ({error}); calibrate again or restore the file"
+            f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CalibrationError(f"{path} is not a calibration; give a file that Calibration.save wrote")
     if content.get("version") != VERSION or not isinstance(content["version"], int):
         raise CalibrationError(
-            f"calibration {path} has format version {content.get('version')!r} and this perfmodel reads {VERSION}; "
+            f"calibration {path} has format version {content.get('version')!r:.40} and this perfmodel reads {VERSION}; "
             "use the perfmodel that wrote it, or calibrate again"
         )
     return content
@@ -452,12 +377,14 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
         "stderr": stderr,
         "covariance": covariance,
         "residual_std": residual_std,
-        "ranges": {str(name): (float(low), float(high)) for name, (low, high) in content["ranges"].items()},
-        "device": dict(content["device"]),
-        "protocol": dict(content["protocol"]),
+        "ranges": {name: (float(low), float(high)) for name, (low, high) in _described(content["ranges"]).items()},
+        "device": _described(content["device"]),
+        "protocol": _described(content["protocol"]),
         "report": str(content["report"]),
         "undetermined": tuple(map(str, _listed(content["undetermined"]))),
-        "versions": dict(content["versions"]),
+        "marks": {name: str(mark) for name, mark in _described(content.get("marks", {})).items()},
+        "held_out": HeldOutErrors.from_json(content["held_out"]) if content.get("held_out") else None,
+        "versions": _described(content["versions"]),
         "created": str(content["created"]),
     }
 
@@ -474,21 +401,42 @@ def _listed(value: Any) -> list[Any]:
     return value
 
 
+def _described(value: Any) -> dict[str, Any]:
+    """A dict, whose names are texts."""
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    for name in ("name", "key", "kind"):
+        if not isinstance(value.get(name, ""), str):
+            raise TypeError(f"{name} {value[name]!r} is no text")
+    return dict(value)
+
+
 def _row(row: Mapping[str, Any]) -> CalibrationRow:
+    for name in ("kernel", "variant", "key"):
+        if not isinstance(row[name], str):
+            raise TypeError(f"{name} {row[name]!r} of a row is no text")
     for name in ("measured_s", "predicted_s"):
-        _number(row[name])
+        if _number(row[name]) < 0:
+            raise ValueError(f"{name} of {row['kernel']} is negative")
     flags = tuple(map(str, _listed(row["flags"])))
-    return CalibrationRow(**{**row, "sizes": {str(k): int(v) for k, v in row["sizes"].items()}, "flags": flags})
+    sizes = {name: _whole(name, value) for name, value in _described(row["sizes"]).items()}
+    return CalibrationRow(**{**row, "sizes": sizes, "flags": flags})
+
+
+def _whole(name: str, value: Any) -> int:
+    if not _number(value).is_integer():
+        raise ValueError(f"size {name} is {value!r}, no whole number")
+    return int(value)
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN: what is unknown is null."""
-    if isinstance(value, np.ndarray | list):
+    """The same as JSON can hold it, which has no NaN: what is unknown is null."""
+    if isinstance(value, np.ndarray | list | tuple):
         return [_plain(entry) for entry in value]
-    if isinstance(value, float) and math.isnan(value):
-        return None
     if isinstance(value, np.floating):
         return _plain(float(value))
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     return value

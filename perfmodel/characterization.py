@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.campaign import protocol_called
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
 from perfmodel.device_profile import RESIDUAL_STD, Curve, DeviceProfile, Transfer
@@ -18,7 +19,7 @@ from perfmodel.isolation.reference import DISTURBED
 from perfmodel.measurement import NOISY
 from perfmodel.model import Model
 from perfmodel.residency import Limits, limits_of_device
-from perfmodel.store import Store
+from perfmodel.store import Store, looked_into
 from perfmodel.vocabulary import feature
 
 if TYPE_CHECKING:
@@ -91,10 +92,12 @@ def characterize(
     Raises:
         DeviceError, MeasurementError, StoreError: as their names say.
     """
+    protocol_called(protocol)
+    with looked_into(store) as known:
+        found = find_device(device, known.devices())
     if not isinstance(store, Store):
         with Store(store) as opened:
-            return characterize(device, name=name, store=opened, protocol=protocol, tell=tell)
-    found = find_device(device, store.devices())
+            return characterize(found, name=name, store=opened, protocol=protocol, tell=tell)
     bench = _Microbenchmarks(found)
     tell(f"measuring {len(bench.kernels)} microbenchmarks on {found.key}")
     bench.measure(store, protocol)
@@ -255,7 +258,7 @@ class _Microbenchmarks:
             clock_mhz=self.device.clock_mhz,
             resident_items=self.items,
             occupancy=occupancy,
-            residual_std=RESIDUAL_STD,
+            residual_std=RESIDUAL_STD[self.kind],
             cached=self._cached(),
             notes=(self.doubt(),) if self.doubtful else (),
         )

@@ -60,6 +60,9 @@ class Compiled:
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         self.program.check(sizes)
 
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check_launch(sizes)
+
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         return self.program.launch(arguments)
 

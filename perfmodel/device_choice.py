@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
+from perfmodel import json_values
 from perfmodel.calibration import FORMAT as CALIBRATION
 from perfmodel.calibration import Calibration
+from perfmodel.choosing import probability_fastest
 from perfmodel.device_profile import DeviceProfile
 from perfmodel.emulated_program import EmulatedProgram
-from perfmodel.errors import CountingError, DeviceError, FeatureError, KernelError
+from perfmodel.errors import CountingError, DeviceError, FeatureError
 from perfmodel.transfers import WithTransfers
 from perfmodel.vocabulary import Feature, feature, number
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 LIMITS = ("compute", "global_memory", "local_memory", "groups")
 """The terms of a profile's model string that hide behind the largest of them."""
-POINTS = 4001
-"""In which the probability of being the fastest is integrated."""
 
 DeviceLike: TypeAlias = str | Path | DeviceProfile | Calibration
 
@@ -178,8 +175,8 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
 
 def _is_calibration(path: Path) -> bool:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        content = json_values.read(path)
+    except (OSError, ValueError):
         return False  # which loading a profile tells
     return isinstance(content, dict) and content.get("format") == CALIBRATION
 
@@ -260,23 +257,3 @@ def _emulation_of(kernel: Kernel) -> EmulatedProgram | None:
     """The program of a kernel that is emulated, with or without transfers."""
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
     return program if isinstance(program, EmulatedProgram) else None
-
-
-def probability_fastest(seconds: Sequence[float], std_s: Sequence[float]) -> float:
-    """The probability that the first of several predictions is of the fastest, if their errors are log-normal.
-
-    Args:
-        seconds, std_s: what is predicted, and its standard deviation; predictions err independently.
-    """
-    from scipy.special import ndtr
-
-    if not all(each > 0 and std >= 0 for each, std in zip(seconds, std_s, strict=True)):
-        raise KernelError("a time that is not above 0 has no probability of being the shortest; check the model")
-    mean = np.log(np.asarray(seconds))
-    # Without any doubt there is no density to integrate: a millionth is none either.
-    spread = np.maximum(np.sqrt(np.log1p((np.asarray(std_s) / np.asarray(seconds)) ** 2)), 1e-6)
-    points = np.linspace(-8, 8, POINTS)
-    at = mean[0] + spread[0] * points
-    others = 1 - ndtr((at[:, np.newaxis] - mean[1:]) / spread[1:])
-    density = np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi)
-    return float(min(1.0, np.trapezoid(density * others.prod(axis=1), points)))

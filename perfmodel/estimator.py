@@ -14,6 +14,8 @@ from perfmodel.model import Model
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from perfmodel.expression import ModelString
+
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import check_is_fitted
@@ -25,7 +27,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Fits a model string to a table of features, and predicts seconds for others.
 
     Args:
-        expression: the model string.
+        expression: the model string, or that of a `Model`.
         output: name of the output feature; only for messages, as `fit` is given times.
         bounds, nonnegative, residuals: of `perfmodel.fitting.fit`.
 
@@ -41,7 +43,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        expression: str = "",
+        expression: str | ModelString = "",
         output: str = "f_cl_wall_time",
         bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
         nonnegative: bool = True,
@@ -65,7 +67,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             FitError: columns are missing, or the measurements can't serve; see `perfmodel.fitting.fit`.
         """
         model = Model(self.output, self.expression)
-        columns = _columns(X, tuple(model.features))
+        columns = _columns(X, model.columns)
         times = np.asarray(y, dtype=np.float64)
         if times.ndim != 1 or any(len(column) != len(times) for column in columns.values()):
             raise FitError(f"times have the shape {times.shape}, which does not go with the features; give one a row")
@@ -79,8 +81,9 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.parameters_ = self.result_.parameters
         self.stderr_ = self.result_.stderr
-        self.feature_names_in_ = np.array(list(model.features), dtype=object)
+        self.feature_names_in_ = np.array(list(model.columns.values()), dtype=object)
         self.n_features_in_ = len(model.features)
+        self._table_columns = model.columns
         self._compiled = model.string.compile()
         return self
 
@@ -92,7 +95,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             sklearn.exceptions.NotFittedError: before `fit`.
         """
         check_is_fitted(self, "parameters_")
-        columns = _columns(X, tuple(self.feature_names_in_))
+        columns = _columns(X, self._table_columns)
         rows = len(X)
         return np.array(np.broadcast_to(self._compiled(self.parameters_, columns), (rows,)))
 
@@ -106,12 +109,12 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return -float(np.average(np.abs(self.predict(X) - times) / times, weights=weights))
 
 
-def _columns(table: Any, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
-    """The features' columns of a DataFrame, or of an array in the features' order."""
+def _columns(table: Any, names: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
+    """The features of a DataFrame, by the columns that `names` gives, or of an array in the features' order."""
     if hasattr(table, "columns"):
-        if missing := [name for name in names if name not in table.columns]:
+        if missing := [column for column in names.values() if column not in table.columns]:
             raise FitError(f"the table has no column {', '.join(missing)}; measure with the model that names them")
-        return {name: np.asarray(table[name], dtype=np.float64) for name in names}
+        return {name: np.asarray(table[column], dtype=np.float64) for name, column in names.items()}
     array = np.asarray(table, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(names):
         raise FitError(f"the array has the shape {array.shape}; give a column for each of {', '.join(names)}")

@@ -13,7 +13,7 @@ from perfmodel.attribution import attribute
 from perfmodel.errors import KernelError, PerfmodelError
 from perfmodel.json_values import finite
 from perfmodel.kernel import Kernel
-from perfmodel.prediction import Floats, feature_values, predicted
+from perfmodel.prediction import LEVEL, Floats, feature_values, predicted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,10 @@ DOUBLINGS = 6
 LEAST_DEPENDENCE = 0.01
 # Costs that are a smaller part of both times are not listed one by one.
 LEAST_NOTABLE = 0.005
+# A ratio that is nearer to one is one.
+SAME = 0.005
+# From so far on, no measured kernel's time depends on the same things.
+UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
 NEARLY_WITHIN = 0.25
 
@@ -93,6 +97,8 @@ class Trust:
         extrapolation: features outside their range in the fit, with the factor by which they are outside.
         dependence: of these features, what part of the time depends on each: its elasticity.
         unpriced: features that the kernel has and that were zero in every measurement: they cost nothing here.
+        novelty: how unlike all measured kernels it is, see `perfmodel.intervals.Neighbourhood`; 0 for one of them, NaN
+            where it is not known.
     """
 
     parameter_std: float
@@ -101,6 +107,7 @@ class Trust:
     extrapolation: dict[str, float]
     dependence: dict[str, float]
     unpriced: tuple[str, ...]
+    novelty: float = math.nan
 
     @property
     def distance(self) -> float:
@@ -118,6 +125,8 @@ class Trust:
             return f"the measurements had nothing of {', '.join(self.unpriced)}, which therefore costs nothing here"
         if self.distance > NEARLY_WITHIN:
             return f"it lies {self.distance:.1f} doublings of work beyond the measurements"
+        if self.novelty > UNLIKE:
+            return f"no measured kernel's time depends on the same things (distance {self.novelty:.2g})"
         return "it lies within what was measured"
 
 
@@ -127,6 +136,7 @@ class Explanation:
 
     Attributes:
         seconds, std: the prediction.
+        interval: seconds between which the measured time lies with a probability of 90 %, see `Calibration.interval`.
         costs: largest share first: the innermost named terms, and what stands outside of any.
         terms: seconds of every named term, as written in the model string.
         items: a line for each parameter that is a price, a time in seconds for one of something that the kernel has;
@@ -139,6 +149,7 @@ class Explanation:
     sizes: dict[str, int]
     seconds: float
     std: float
+    interval: tuple[float, float]
     costs: tuple[Share, ...]
     terms: dict[str, float]
     items: tuple[Item, ...]
@@ -183,7 +194,7 @@ class Explanation:
         return explanation_html(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.seconds:.4g} s ± {self.std:.2g} s, limited by {self.bottleneck}"]
+        lines = [f"{self.title}: {self.seconds:.4g} s{self.sureness}, limited by {self.bottleneck}"]
         width = max((len(cost.name) for cost in self.notable), default=0)
         lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.notable]
         if hidden := len(self.costs) - len(self.notable):
@@ -195,6 +206,15 @@ class Explanation:
             rows = [[item.parameter, f"{item.number:.4g}", item.unit, f"{item.seconds:.4g} s"] for item in self.items]
             lines += ["", grid(["cost type", "number", "of", "time by itself"], rows)]
         return "\n".join(lines)
+
+    @property
+    def sureness(self) -> str:
+        """The interval in brackets; empty where it is not known."""
+        low, high = self.interval
+        if not high > 0 or (low == 0 and math.isinf(high)):
+            return ""
+        most = f"and {high:.3g} s" if math.isfinite(high) else "and no known limit"
+        return f" (90 % between {low:.3g} {most})"
 
     def sentences(self) -> list[str]:
         """What changes with each size, and how far the prediction can be trusted."""
@@ -226,7 +246,12 @@ def _growth_sentence(growth: Growth, limit: str) -> str:
     changed = f"; limited by {growth.limit} then" if growth.limit != limit else ""
     if not changed and growth.change:
         changed = f"; limited by {growth.change[1]} from {growth.size}={growth.change[0]} on"
-    return f"twice {growth.size} takes {growth.times:.2f} times as long{changed}"
+    return f"twice {growth.size} takes {times_as_long(growth.times).removesuffix(' as')}{changed}"
+
+
+def times_as_long(ratio: float) -> str:
+    """How long something takes beside another, to be followed by that other: "as long as", "1.25 times as long as"."""
+    return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
 
 
 def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
@@ -246,12 +271,13 @@ def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) 
         bound,
         seconds,
         float(found.std),
+        tuple(float(end) for end in found.interval(LEVEL)),  # type: ignore[arg-type]
         costs,
         terms,
         _items(calibration, features, terms, costs, seconds),
         costs[0].name if costs else "",
         tuple(filter(None, (_growth(calibration, kernel, bound, name, seconds) for name in bound))),
-        _trust(calibration, features, seconds),
+        _trust(calibration, features, seconds, float(found.distance)),
     )
 
 
@@ -336,7 +362,7 @@ class Comparison:
             [
                 f"first:  {self.first.title}, limited by {self.first.bottleneck}",
                 f"second: {self.second.title}, limited by {self.second.bottleneck}",
-                f"the second takes {self.ratio:.3g} times as long as the first",
+                f"the second takes {times_as_long(self.ratio)} the first",
                 "",
                 grid(["cost", "first", "second", "difference"], rows),
             ]
@@ -392,7 +418,7 @@ def _growth(
     return found
 
 
-def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: float) -> Trust:
+def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: float, novelty: float) -> Trust:
     string, parameters = calibration.model.string, calibration.parameters
     compiled = string.compile()
     jacobian = compiled.jacobian(parameters, features).reshape(len(parameters))
@@ -419,6 +445,7 @@ def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: fl
         finite,
         {name: elasticity(name) for name in finite},
         tuple(name for name in outside if name not in finite),
+        novelty,
     )
 
 

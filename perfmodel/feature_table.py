@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from perfmodel.campaign import Campaign, DeviceResult, Limits, Result, check_budget, protocol_called
 from perfmodel.device import Device
 from perfmodel.errors import MeasurementError
-from perfmodel.kernel import Kernel
+from perfmodel.kernel import Kernel, as_kernels
 from perfmodel.measurement import Protocol
-from perfmodel.store import Store
+from perfmodel.store import Store, looked_into
 from perfmodel.vocabulary import Feature, MeasuredFeature, evaluate_all, number
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def measure(
         retry: whether to measure again what failed before, and what was disturbed or noisy.
 
     Returns:
-        Columns ``kernel``, ``variant``, ``sizes``, the output feature, every input feature, ``flags`` and ``key``
-        (of the store); the index is a label for each row, ``attrs`` hold the device's fingerprint and the protocol.
+        Columns ``kernel``, ``variant``, ``sizes``, the output feature, every input feature (of each model in the form
+        of kernels that the model counts, see `Model.columns`), ``flags`` and ``key`` (of the store); the index is a
+        label for each row, ``attrs`` hold the device's fingerprint and the protocol.
         A kernel that can't be measured has the time NaN and the flag ``failed: reason``, one that the budget didn't
         reach NaN and `NOT_REACHED`, one that neither the store nor this machine has a time of NaN and `NOT_HERE`, one
         that was left when the device's driver had failed again and again NaN and `STOPPED`.
@@ -69,20 +70,18 @@ def measure(
     """
     import pandas as pd
 
-    kernels, models = [kernels] if isinstance(kernels, Kernel) else list(kernels), _models(model)
+    kernels, models = as_kernels(kernels), _models(model)
     if not kernels:
         raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
     check_budget(budget_s)
     chosen = protocol_called(protocol)
     output, output_name = models[0].output, models[0].output_name
-    features: dict[str, Feature] = {name: f for m in models for name, f in m.features.items()}
-    counted = [models[0].counted(kernel) for kernel in kernels]
-    values = [evaluate_all(features, kernel, kernel.bind({})) for kernel in counted]
-    columns = {name: [float(each[name]) for each in values] for name in features}
+    columns = feature_columns(kernels, models)
     results: Sequence[Result]
     if isinstance(output, MeasuredFeature):
+        with looked_into(store) as known:  # before a file is made
+            target: Device = output.select_device(device, known.devices())
         with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
-            target: Device = output.select_device(device, opened.devices())
             campaign = Campaign(kernels, [target], protocol=chosen, store=opened, limits=limits, retry=retry)
             results = _measured(campaign, progress, budget_s).results
         attrs = {"device": target.fingerprint(), "protocol": asdict(chosen), "output": output_name}
@@ -103,6 +102,21 @@ def measure(
     )
     table.attrs.update(attrs)
     return table
+
+
+def feature_columns(kernels: Sequence[Kernel], models: Iterable[Model]) -> dict[str, list[float]]:
+    """The input features of all models by column, a number a kernel; each model's of the form that it counts."""
+    wanted: dict[bool, dict[str, Feature]] = {}
+    counted: dict[bool, list[Kernel]] = {}
+    for model in models:
+        columns = {model.columns[name]: found for name, found in model.features.items()}
+        wanted.setdefault(model.is_of_compiled, {}).update(columns)
+        counted[model.is_of_compiled] = [model.counted(kernel) for kernel in kernels]
+    found: dict[str, list[float]] = {}
+    for form, features in wanted.items():
+        values = [evaluate_all(features, kernel, kernel.bind({})) for kernel in counted[form]]
+        found |= {column: [float(each[column]) for each in values] for column in features}
+    return found
 
 
 def _models(model: Model | Iterable[Model]) -> list[Model]:
@@ -127,5 +141,6 @@ def _measured(campaign: Campaign, progress: bool | None, budget_s: float | None)
             f"{found.unmeasured} kernels were not measured: {found.stopped}", MeasurementWarning, stacklevel=3
         )
     if not any(result.seconds > 0 for result in found.results):
-        raise MeasurementError(f"no kernel could be measured; the first one {found.results[0].flags[0]}")
+        why = found.stopped or f"the first one {found.results[0].flags[0]}"
+        raise MeasurementError(f"no kernel could be measured; {why}")
     return found

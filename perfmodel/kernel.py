@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +46,9 @@ class Program(Protocol):
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         """Raises KernelError where sizes break what the program assumes."""
 
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        """Raises KernelError where there can be no launch of all its sizes, see `perfmodel.launch_shape`."""
+
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
 
     def as_opencl(self) -> OpenCLProgram:
@@ -61,7 +64,8 @@ class Kernel:
         statistics: what data decide, for a Loopy program's counts: the expected trip count of a loop by its loop
             variable, and the probability of a predicate by its text or by its instruction.
         arguments: sizes (``n=1024``) and other scalar arguments. Those left out stay open until `at` or a prediction
-            gives them; scalars that are no sizes then run as 1.
+            gives them; scalars that are no sizes then run as 1. Any name will do: ``tags=`` and ``statistics=`` may be
+            named like these, and are arguments where they are numbers.
 
     Raises:
         KernelError: for an argument that the program doesn't have, or a size that breaks its assumptions.
@@ -77,8 +81,13 @@ class Kernel:
         program: Any,
         tags: Mapping[str, str] | None = None,
         statistics: Mapping[str, float] | None = None,
-        **arguments: float,
+        /,
+        **arguments: Any,
     ) -> None:
+        if isinstance(arguments.get("tags"), Mapping):
+            tags = arguments.pop("tags")
+        if isinstance(arguments.get("statistics"), Mapping):
+            statistics = arguments.pop("statistics")
         if hasattr(program, "launch"):
             if statistics:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
@@ -103,6 +112,7 @@ class Kernel:
         cls,
         source: str | Path,
         name: str,
+        /,
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
         args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray] | None = None,
@@ -112,7 +122,7 @@ class Kernel:
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         tags: Mapping[str, str] | None = None,
-        **arguments: float,
+        **arguments: Any,
     ) -> Kernel:
         """A kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
 
@@ -126,7 +136,8 @@ class Kernel:
                 expressions over the sizes; all else is taken from the source. Or a full list of `Array`, `Scalar` and
                 `LocalArray`, in the kernel's order.
             folders: where ``#include "…"`` looks; the file's own folder comes first.
-            arguments: sizes and other scalar arguments, as for `Kernel`.
+            arguments: sizes and other scalar arguments, as for `Kernel`; give those that are named like a parameter
+                here by ``.at(args=…)``.
 
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with its line and column.
@@ -222,7 +233,7 @@ class Kernel:
         """The scalar arguments that have a value, sizes and others."""
         return dict(self._arguments)
 
-    def at(self, **arguments: float) -> Kernel:
+    def at(self, /, **arguments: float) -> Kernel:
         """The same kernel with these sizes or arguments instead."""
         return Kernel(self.program, self.tags, None, **{**self._arguments, **arguments})
 
@@ -230,7 +241,7 @@ class Kernel:
         """All sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
 
         Raises:
-            KernelError: for sizes that are missing, unknown, or outside what the kernel assumes.
+            KernelError: for sizes that are missing, unknown, outside what the kernel assumes, or those of no launch.
         """
         for name in sizes:
             if name not in self.program.sizes:
@@ -249,6 +260,7 @@ class Kernel:
             shapes = ", ".join(f"{name} has {size.shape}" for name, size in bound.items())
             raise KernelError(f"sizes of kernel {self.name!r} do not go together: {shapes}; give one shape") from error
         self.program.check(bound)
+        self.program.check_launch(bound)
         return bound
 
     def launch(self) -> Launch:
@@ -299,6 +311,26 @@ class Kernel:
 
     def __hash__(self) -> int:
         return hash((self.program.content, tuple(self._arguments.items())))
+
+
+def as_kernel(given: Any, /) -> Kernel:
+    """A kernel as it is, and a Loopy program or another `Program` as a kernel of no sizes of its own.
+
+    Raises:
+        KernelError: for anything else.
+    """
+    if isinstance(given, Kernel):
+        return given
+    if isinstance(given, list | tuple):
+        raise KernelError(f"this takes one kernel and not {len(given)}; give one at a time, or compare them by rank")
+    if isinstance(given, str | Path):
+        raise KernelError(f"{str(given)[:40]!r} is no Kernel; make one of OpenCL C by Kernel.from_opencl(…)")
+    return Kernel(given)
+
+
+def as_kernels(given: Any, /) -> list[Kernel]:
+    """One kernel or several, each as `as_kernel` takes it."""
+    return [as_kernel(each) for each in given] if isinstance(given, Iterable) else [as_kernel(given)]
 
 
 def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:

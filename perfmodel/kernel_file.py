@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.errors import KernelError, nearest
+from perfmodel.files import check_file
 from perfmodel.kernel import Kernel
 
 
@@ -92,6 +93,7 @@ def _defined(path: Path) -> dict[str, Any]:
     module = types.ModuleType(f"kernel file {path}")
     module.__file__ = str(path)
     try:
+        check_file(path)
         source = path.read_bytes()
     except OSError as error:
         raise KernelError(f"kernel file {path} cannot be read ({error.strerror}); give a Python file") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -109,7 +110,14 @@ class PredictedFirst:
                 "function from a configuration to seconds"
             )
         calibration = self._predict
-        return lambda configuration: calibration.predict(configured_kernel(runner, configuration))
+        # What predictions of one kernel's configurations have in common does not change their order.
+        own = math.sqrt(1 - calibration.held_out.shared) if calibration.held_out else 1.0
+
+        def predicted(configuration: Configuration) -> tuple[float, float]:
+            seconds, std = calibration.predict(configured_kernel(runner, configuration), return_std=True)
+            return float(seconds), own * float(std)
+
+        return predicted
 
 
 def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
@@ -133,9 +141,8 @@ def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
     arguments = [_chosen(argument, configuration) for argument in options.arguments]
     extents, scalars = _arguments(name, source, build_options, arguments)
     global_size = [count * size for count, size in zip(groups, local_size, strict=True)]
-    return Kernel.from_opencl(
-        source, name, global_size[:axes], list(local_size[:axes]), extents, build_options, **scalars
-    )
+    kernel = Kernel.from_opencl(source, name, global_size[:axes], list(local_size[:axes]), extents, build_options)
+    return kernel.at(**scalars)
 
 
 def _with_files(source: str, files: Sequence[Path]) -> str:

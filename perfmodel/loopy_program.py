@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.errors import KernelError
+from perfmodel.launch_shape import check_extent, check_shape
 from perfmodel.measurement import Argument, ArrayArgument, Launch, ScalarArgument
 
 if TYPE_CHECKING:
@@ -101,6 +102,30 @@ class LoopyProgram:
             culprit = ", ".join(f"{n}={int(np.broadcast_to(v, shape).flat[bad])}" for n, v in sizes.items())
             raise KernelError(f"{culprit} breaks what kernel {self.name!r} assumes: {self._assumption_text}")
 
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        from perfmodel.counting.loopy_extents import depends_on, evaluated
+
+        groups, local = ([evaluated(extent, sizes) for extent in extents] for extents in self._grid)
+        rank = max(len(groups), len(local), 1)
+        groups, local = (axes + [1] * (rank - len(axes)) for axes in (groups, local))
+        check_shape(self.name, [count * items for count, items in zip(groups, local, strict=True)], local, sizes)
+        for argument in self.translation_unit.default_entrypoint.args:
+            for extent in getattr(argument, "shape", None) or ():
+                if depends_on(extent) <= set(sizes):
+                    check_extent(self.name, argument.name, evaluated(extent, sizes), sizes)
+
+    @cached_property
+    def _grid(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Work-groups of the launch and work-items of one, along each axis, as expressions."""
+        program = self.translation_unit
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                groups, local = program.default_entrypoint.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+            except Exception:  # where Loopy has still to choose axes; it raises anything
+                groups, local = self._code[3]
+        return tuple(groups), tuple(local)
+
     @cached_property
     def _assumptions(self) -> Any:
         import islpy as isl
@@ -123,8 +148,9 @@ class LoopyProgram:
         from loopy.schedule.tools import get_subkernel_arg_info
 
         from perfmodel.counting.loopy_counts import muted, one_line
+        from perfmodel.opencl_target import same_code
 
-        with warnings.catch_warnings(), muted():
+        with warnings.catch_warnings(), muted(), same_code():
             warnings.simplefilter("ignore")
             try:
                 program = lp.preprocess_program(lp.infer_unknown_types(self.translation_unit))

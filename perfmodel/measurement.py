@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from perfmodel.device.device import Device
 from perfmodel.device.session import Session, failures_of
 from perfmodel.errors import KernelError, MeasurementError, nearest
+from perfmodel.launch_shape import check_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,19 +219,10 @@ def check_launch(launch: Launch, device: Device) -> None:
     Raises:
         KernelError: sizes that do not match, a work-group that is too large, or arrays that do not fit.
     """
-    name, sizes = launch.kernel_name, (launch.global_size, launch.local_size)
-    if not 1 <= len(launch.global_size) <= 3 or len(launch.global_size) != len(launch.local_size):
-        raise KernelError(f"kernel {name!r} has sizes {sizes[0]} and {sizes[1]}: give 1 to 3 axes, the same for both")
-    if min(launch.global_size + launch.local_size) < 1:
-        raise KernelError(f"kernel {name!r} has an empty launch, global {sizes[0]} and local {sizes[1]}: enlarge it")
-    for axis, (total, group) in enumerate(zip(*sizes, strict=True)):
-        if total % group:
-            raise KernelError(
-                f"kernel {name!r} has {total} work-items along axis {axis}, no multiple of its {group} to a "
-                "work-group: change one of them"
-            )
-        if axis < len(device.max_work_item_sizes) and group > device.max_work_item_sizes[axis]:
-            raise _group_too_large(launch, device.key, f"{device.max_work_item_sizes[axis]} along axis {axis}")
+    check_shape(launch.kernel_name, launch.global_size, launch.local_size)
+    for axis, (group, most) in enumerate(zip(launch.local_size, device.max_work_item_sizes, strict=False)):
+        if group > most:
+            raise _group_too_large(launch, device.key, f"{most} along axis {axis}")
     if math.prod(launch.local_size) > device.max_work_group_size:
         raise _group_too_large(launch, device.key, str(device.max_work_group_size))
     _check_arrays(launch, device)

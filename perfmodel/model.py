@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.errors import FeatureError, ModelStringError
@@ -33,8 +34,10 @@ class Model:
         FeatureError: for an output that is no feature.
     """
 
-    def __init__(self, output: str, expression: str, features: Mapping[str, Feature] | None = None) -> None:
-        self.string: ModelString = parse(expression)
+    def __init__(
+        self, output: str, expression: str | ModelString, features: Mapping[str, Feature] | None = None
+    ) -> None:
+        self.string: ModelString = expression if isinstance(expression, ModelString) else parse(expression)
         self.output_name = output
         self.output: Feature = feature(output, features)
         self.features: dict[str, Feature] = {name: self._input(name, features) for name in self.string.features}
@@ -59,7 +62,7 @@ class Model:
             )
         return found
 
-    @property
+    @cached_property
     def is_of_compiled(self) -> bool:
         """Whether kernels are counted as compiled for it: if one of its features is known of those only."""
         return any(getattr(found, "of_compiled", False) for found in self.features.values())
@@ -67,6 +70,15 @@ class Model:
     def counted(self, kernel: Kernel) -> Kernel:
         """The kernel in the form that the model's features are of; see `Kernel.as_compiled`."""
         return kernel.as_compiled() if self.is_of_compiled else kernel
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The column of a feature table that each input feature is read from.
+
+        A kernel as compiled has other counts than the same kernel as written, so that the columns of a model that
+        counts kernels as compiled end in ``@compiled``; models of both forms then share a table.
+        """
+        return {name: f"{name}@compiled" if self.is_of_compiled else name for name in self.features}
 
     @property
     def is_linear(self) -> bool:
@@ -87,7 +99,7 @@ class Model:
         Raises:
             FitError: if the table cannot determine the model (see `perfmodel.fitting.fit`).
         """
-        from perfmodel.calibration import calibrate
+        from perfmodel.calibrating import calibrate
 
         return calibrate(self, table, **options)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfmodel.errors import KernelError, nearest
+from perfmodel.files import check_file
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.syntax import Unit
@@ -66,6 +67,7 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
         return included(source, list(map(Path, folders))), "kernel.cl"
     path = Path(source)
     try:
+        check_file(path)
         text = path.read_text(encoding="utf-8")
         return included(text, [path.parent, *map(Path, folders)], path.name), path.name
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.errors import CountingError, KernelError
+from perfmodel.launch_shape import check_extent, check_shape
 from perfmodel.measurement import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
 from perfmodel.size_expression import SizeExpression, conditions_of, listed
 
@@ -143,6 +144,7 @@ class OpenCLProgram:
             if isinstance(argument, Array | LocalArray)
         }
         expressions = [*self._global_size, *self._local_size, *self._extents.values()]
+        self._shaping = frozenset(name for axis in (*self._global_size, *self._local_size) for name in axis.names)
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
@@ -273,17 +275,25 @@ class OpenCLProgram:
                 culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
                 raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
 
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        global_size, local_size = (
+            [axis.values(sizes) for axis in axes] for axes in (self._global_size, self._local_size)
+        )
+        check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
+        for name, extent in self._extents.items():
+            known = {size: value for size, value in sizes.items() if size in extent.names}
+            check_extent(self.name, name, extent.values(known), known)
+
+    def _shaping_of(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes that the launch's shape follows from."""
+        return {name: size for name, size in sizes.items() if name in self._shaping}
+
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """The launch at these scalar arguments (a value for each of `arguments`)."""
         sizes = {name: int(arguments[name]) for name in self.sizes}
         global_size = tuple(axis.at(sizes) for axis in self._global_size)
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
-        for axis, total, group in zip(self._global_size, global_size, local_size, strict=True):
-            if group > 0 and total % group:  # a launch refuses what is empty
-                raise KernelError(
-                    f"{axis.role} {axis} is {total} at {listed(sizes)}, no multiple of its work-group's {group}; "
-                    "choose other sizes or round it up"
-                )
+        check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
         bound: list[Argument] = []
         for argument in self._declared:
             if isinstance(argument, LocalArray):

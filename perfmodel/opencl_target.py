@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import loopy as lp
+import loopy.schedule
 import numpy as np
 import pyopencl.tools
 from loopy.symbolic import Literal
@@ -19,11 +22,27 @@ pyopencl.tools.get_or_register_dtype("half", np.float16)
 
 class OpenCLTarget(lp.PyOpenCLTarget):  # type: ignore[misc]
     # Loopy keeps generated code on disk: count this up when other code is generated for the same kernel.
-    revision = 1
+    revision = 3
     hash_fields = (*lp.PyOpenCLTarget.hash_fields, "revision")
 
     def get_device_ast_builder(self) -> Any:
         return _Builder(self)
+
+
+@contextmanager
+def same_code() -> Iterator[None]:
+    """Within it, Loopy generates the same text for the same kernel in every process.
+
+    By itself it goes through a set of instructions to find one that needs a barrier, which it then names in a comment:
+    another one under another ``PYTHONHASHSEED``, so that a kernel would not find its own times in a store again.
+    """
+    reaching = loopy.schedule._insn_ids_reaching_end
+
+    def in_order(*arguments: Any, **options: Any) -> list[str]:
+        return sorted(reaching(*arguments, **options))
+
+    with mock.patch.object(loopy.schedule, "_insn_ids_reaching_end", in_order):
+        yield
 
 
 class _Builder(PyOpenCLCASTBuilder):  # type: ignore[misc]

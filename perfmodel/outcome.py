@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from perfmodel.predictor import Predictor
     from perfmodel.recipe import Recipe
 
+Interval = tuple[float | None, float | None]
 CALIBRATION, EVALUATION = "calibration", "evaluation"
 
 
@@ -22,6 +23,8 @@ class Row:
         model: name of a recipe's model or of a baseline.
         label: the line of the recipe's table that the kernel belongs to; of a calibration kernel, its name.
         predicted_s: None where the model can't predict this kernel.
+        interval_68_s, interval_90_s: seconds between which the measured time was expected with these probabilities;
+            None where the model gives none, and for an open end.
     """
 
     model: str
@@ -34,6 +37,8 @@ class Row:
     predicted_std_s: float | None
     flags: tuple[str, ...] = ()
     label: str = ""
+    interval_68_s: Interval | None = None
+    interval_90_s: Interval | None = None
 
     @property
     def error(self) -> float:

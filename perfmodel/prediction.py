@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.errors import KernelError, nearest
+from perfmodel.choosing import places, probabilities_first
+from perfmodel.errors import KernelError, PerfmodelError, nearest
+from perfmodel.intervals import between, sensitivities
 from perfmodel.kernel import Kernel
 from perfmodel.vocabulary import evaluate_all
 
@@ -21,6 +25,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+LEVEL = 0.9
+"""The probability of the intervals that are shown."""
+STANDARD = 0.6827
+"""The probability that a value of a normal distribution lies within one standard deviation."""
+
 WORK = ("operation", "access", "byte", "transaction")
 
 
@@ -30,7 +39,7 @@ class PredictionWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds at some sizes, and on demand their standard deviation: arrays of one shape."""
+    """Seconds at some sizes, and on demand how sure they are: arrays of one shape."""
 
     calibration: Calibration
     features: Mapping[str, Floats]
@@ -38,12 +47,63 @@ class Prediction:
 
     @property
     def std(self) -> Floats:
+        """Half of the 68 % interval, shape of `seconds`; NaN where that is not known."""
+        low, high = self.interval(STANDARD)
+        return np.where(np.isfinite(high), (high - low) / 2, np.nan)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """See `Calibration.interval`.
+
+        Raises:
+            PerfmodelError: for a level that is no probability.
+        """
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+            raise PerfmodelError(f"level={level!r} is no probability; give one between 0 and 1, such as 0.9")
+        known = self.calibration.held_out
+        scale = self.scale
+        ends = between(self.seconds, scale, known.quantile if known else NormalDist().inv_cdf, level)
+        lower, upper = (np.where(np.isnan(scale), unknown, end) for end, unknown in zip(ends, (0, np.inf), strict=True))
+        return np.minimum(lower, upper), np.where(self.unpriced, np.inf, upper)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known."""
+        own = self._parameter_deviation
+        known = self.calibration.held_out
+        if known is None:
+            return np.asarray(np.hypot(own, self.calibration.residual_std))
+        return np.asarray(np.fmax(known.scale(self.distance), own))
+
+    @cached_property
+    def distance(self) -> Floats:
+        """How far it is from all measurements, see `perfmodel.intervals.Neighbourhood`; NaN where that is not known."""
+        known = self.calibration.held_out
+        if known is None:
+            return np.full(self.seconds.shape, np.nan)
+        elasticities, per_second, _ = self._sensitivities
+        return known.neighbourhood.distance(elasticities, per_second).reshape(self.seconds.shape)
+
+    @cached_property
+    def unpriced(self) -> NDArray[np.bool_]:
+        """Where the kernel has something that was zero in every measurement, so that it costs nothing here."""
+        zero = [name for name, (_, high) in self.calibration.ranges.items() if high == 0]
+        found = [np.broadcast_to(self.features[n] > 0, self.seconds.shape) for n in zero if n in self.features]
+        return np.any(found, axis=0) if found else np.zeros(self.seconds.shape, dtype=bool)
+
+    @cached_property
+    def _sensitivities(self) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
+        flat = {name: np.broadcast_to(each, self.seconds.shape).ravel() for name, each in self.features.items()}
+        return sensitivities(self.calibration.model.string, self.calibration.parameters, flat, self.seconds.size)
+
+    @property
+    def _parameter_deviation(self) -> Floats:
+        """Relative standard deviation that the parameters' covariance gives."""
         parameters, covariance = self.calibration.parameters, self.calibration.covariance
         jacobian = self.calibration.model.string.compile().jacobian(parameters, self.features)
-        flat, seconds = jacobian.reshape(len(parameters), -1), self.seconds.reshape(-1)
-        fitted = np.einsum("ik,ij,jk->k", flat, covariance, flat)
-        unexplained = (self.calibration.residual_std * seconds) ** 2
-        return np.asarray(np.sqrt(np.maximum(fitted, 0) + unexplained).reshape(self.seconds.shape))
+        flat = jacobian.reshape(len(parameters), -1)
+        with np.errstate(all="ignore"):
+            fitted = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", flat, covariance, flat), 0))
+            return np.asarray(fitted.reshape(self.seconds.shape) / np.abs(self.seconds))
 
 
 def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
@@ -81,7 +141,9 @@ def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str
     """See `Calibration.rank`.
 
     Returns:
-        Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s`` and ``times_best``.
+        Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s``, ``low_s`` and ``high_s``
+        (the 90 % interval), ``times_best``, ``place`` (from 1; predictions that are equal share it) and
+        ``probability_first``: that of being the fastest, NaN where the calibration does not know how far it is off.
 
     Raises:
         KernelError: for no kernels.
@@ -107,8 +169,26 @@ def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str
                 "sizes": {name: int(size) for name, size in kernel.bind(known).items()},
                 "predicted_s": float(found.seconds),
                 "predicted_std_s": float(found.std),
+                **dict(zip(("low_s", "high_s"), map(float, found.interval(LEVEL)), strict=True)),
+                "scale": float(found.scale),
             }
         )
     table = pd.DataFrame(rows).sort_values("predicted_s", kind="stable", ignore_index=True)
-    table["times_best"] = table["predicted_s"] / table["predicted_s"].iloc[0]
+    times = table["predicted_s"].tolist()
+    table["times_best"] = table["predicted_s"] / times[0]
+    table["place"] = places(times)
+    table["probability_first"] = _probabilities(
+        calibration, times, table.pop("scale").tolist(), table["kernel"].tolist()
+    )
     return table
+
+
+def _probabilities(
+    calibration: Calibration, times: Sequence[float], scales: Sequence[float], families: Sequence[str]
+) -> Floats:
+    known = calibration.held_out
+    if len(times) == 1:
+        return np.ones(1)
+    if known is None or min(times) <= 0 or not np.isfinite(scales).all():
+        return np.full(len(times), np.nan)
+    return probabilities_first(times, scales, families, known)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.outcome import Interval
+from perfmodel.prediction import predict
 
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
@@ -14,10 +18,12 @@ if TYPE_CHECKING:
 
 
 class Estimate(NamedTuple):
-    """A predicted time and its standard deviation; None where there is none."""
+    """A predicted time, its standard deviation, and the 68 and 90 % intervals; None where there is none."""
 
     seconds: float | None
     std: float | None = None
+    interval_68: Interval | None = None
+    interval_90: Interval | None = None
 
 
 class Predictor(Protocol):
@@ -47,5 +53,13 @@ class CalibratedModel:
         return self.calibration.parameter_lines()
 
     def _estimate(self, kernel: Kernel) -> Estimate:
-        seconds, std = self.calibration.predict(kernel, return_std=True)
-        return Estimate(float(seconds), float(std) if np.isfinite(std) else None)
+        found = predict(self.calibration, kernel, {})
+        std = float(found.std) if np.isfinite(found.std) else None
+        return Estimate(float(found.seconds), std, _ends(found.interval(0.68)), _ends(found.interval(0.9)))
+
+
+def _ends(interval: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Interval | None:
+    low, high = (float(end) for end in interval)
+    if not np.isfinite(high) and low == 0:
+        return None
+    return low, high if np.isfinite(high) else None

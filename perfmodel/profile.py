@@ -13,7 +13,7 @@ import numpy as np
 
 import perfmodel
 from perfmodel.errors import KernelError, nearest
-from perfmodel.kernel import Kernel
+from perfmodel.kernel import Kernel, as_kernel
 from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
@@ -56,8 +56,7 @@ def emulate(
         SourceError, KernelError: for what cannot be read, or arguments that don't fit.
         EmulationError: for a kernel that does not end.
     """
-    if not isinstance(kernel, Kernel):
-        raise KernelError(f"{type(kernel).__name__} is no Kernel; make one by Kernel(…) or Kernel.from_opencl(…)")
+    kernel = as_kernel(kernel)
     if not isinstance(groups, str | Sequence):
         raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
     launch = kernel.launch()

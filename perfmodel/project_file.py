@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
+from perfmodel import json_values
 from perfmodel.errors import PerfmodelError, nearest
 
 NAME = "perfmodel.toml"
 SECTION = "defaults"
+LARGEST = 2**16
+"""Bytes."""
 KEYS = ("device", "protocol", "store")
 
 
@@ -39,13 +43,32 @@ def fill(parsed: argparse.Namespace) -> None:
 
 
 def found(folder: Path) -> Path | None:
-    """The file of this folder or of the nearest one above it; none beyond a Git repository or the home folder."""
+    """The file of this folder or of the nearest one above it; none beyond a Git repository or the home folder.
+
+    As Git's safe.directory, only one that is the user's own, in a folder of their own; under sudo, of who called it.
+    """
     for each in (folder, *folder.parents):
-        if (each / NAME).is_file():
-            return each / NAME
+        path = each / NAME
+        if path.is_file():
+            if stranger := next((one for one in (each, path) if one.stat().st_uid not in _own_ids()), None):
+                what = "its folder" if stranger == each else "it"
+                warnings.warn(
+                    f"{os.path.relpath(path)} is passed over, as {what} belongs to another user; copy it to a folder "
+                    "of your own, or give its values as options",
+                    stacklevel=2,
+                )
+                return None
+            return path
         if (each / ".git").exists() or each == Path.home():
             return None
     return None
+
+
+def _own_ids() -> set[int]:
+    """The user's id; also that of who became root by sudo."""
+    caller = os.environ.get("SUDO_UID", "")
+    own = os.geteuid()
+    return {own, int(caller)} if own == 0 and caller.isdecimal() else {own}
 
 
 def read(path: Path) -> dict[str, str]:
@@ -56,10 +79,10 @@ def read(path: Path) -> dict[str, str]:
     """
     shown = os.path.relpath(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(json_values.read_bytes(path, LARGEST).decode())
     except OSError as error:
         raise PerfmodelError(f"{shown} cannot be read ({error.strerror}); make it readable or remove it") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise PerfmodelError(
             f'{shown} is no TOML ({error}); write lines such as device = "gpu" under [defaults]'
         ) from error

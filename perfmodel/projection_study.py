@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.campaign import protocol_called
 from perfmodel.characterization import characterize
 from perfmodel.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device, devices, find_device
@@ -28,9 +27,11 @@ from perfmodel.device_choice import Choice, choose_device
 from perfmodel.device_profile import DeviceProfile
 from perfmodel.errors import DeviceError, MeasurementError
 from perfmodel.feature_table import measure
+from perfmodel.isolation import start
 from perfmodel.model import Model
 from perfmodel.profile import emulate
-from perfmodel.store import Store
+from perfmodel.projection_summary import always, time_errors
+from perfmodel.store import Store, looked_into
 
 if TYPE_CHECKING:
     from perfmodel.kernel import Kernel
@@ -148,7 +149,7 @@ class Findings:
         return [c for c in self.cases if c.transfers == transfers and (c.is_table or not only_table)]
 
     def summary(self) -> dict[str, Any]:
-        """How often the fastest device was chosen, what a wrong choice cost, and the relative error."""
+        """How often the fastest device was chosen, what a wrong choice cost, and errors, beside those of no choice."""
         found: dict[str, Any] = {}
         for transfers in (False, True):
             for only_table in (True, False):
@@ -164,6 +165,8 @@ class Findings:
                     "mean_relative_error": float(np.mean([case.relative_error for case in chosen])),
                     "largest_relative_error": max(case.relative_error for case in chosen),
                     "mean_cost_s": float(np.mean([case.cost_s for case in chosen])),
+                    "always": always(chosen),
+                    "time_errors": time_errors(chosen),
                 }
         if self.emulated:
             found["emulation"] = {
@@ -320,10 +323,13 @@ def reproduce(
     from perfmodel import report
 
     folder = Path(parsed.out or "projection-out")
-    parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
+    parsed.store = parsed.store or str(folder / "perfmodel.sqlite")
     protocol = parsed.protocol or "quick"
+    protocol_called(protocol)
+    with looked_into(parsed.store) as known:
+        chosen = chosen_devices(parsed.devices or parsed.device, known)
+    report.prepared(folder)
     with Store(parsed.store) as store:
-        chosen = chosen_devices(parsed.devices or parsed.device, store)
         study = Study(applications, store, protocol)
         for device in chosen:
             if _is_part(device) and not parsed.measure_only:
@@ -386,8 +392,8 @@ def _in_own_process(device: Device, store: str, protocol: str) -> None:
     """Measures on a part of a processor with as many threads as it has compute units."""
     arguments = ["reproduce", "projection", "--devices", device.key, "--store", store, "--protocol", protocol]
     done = subprocess.run(
-        [sys.executable, "-m", "perfmodel", *arguments, "--measure-only"],
-        env={**os.environ, WORKERS: str(device.compute_units)},
+        start.command("perfmodel", *arguments, "--measure-only"),
+        env=start.environment() | {WORKERS: str(device.compute_units)},
         capture_output=True,
         text=True,
         check=False,

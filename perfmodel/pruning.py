@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from perfmodel.choosing import places, probability_fastest
 from perfmodel.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.prediction import PredictionWarning
 
@@ -21,12 +22,16 @@ class Candidate(Generic[C]):
 
     Attributes:
         seconds: as predicted; NaN where nothing is.
+        std_s: standard deviation of the prediction; NaN where `predict` gives none.
+        place: of the prediction among all, from 1; predictions that are equal share it.
         unpredicted: why nothing is predicted; empty where something is.
         pruned: why it is not to be measured; empty where it is.
     """
 
     config: C
     seconds: float
+    std_s: float = math.nan
+    place: int = 0
     unpredicted: str = ""
     pruned: str = ""
 
@@ -42,6 +47,14 @@ class Pruned(Sequence[C]):
 
     kept: tuple[Candidate[C], ...]
     left_out: tuple[Candidate[C], ...]
+
+    @property
+    def probability_first(self) -> float:
+        """The probability that the first configuration is the fastest of all; NaN without standard deviations."""
+        predicted = [each for each in (*self.kept, *self.left_out) if not math.isnan(each.seconds)]
+        if not predicted or any(math.isnan(each.std_s) for each in predicted):
+            return math.nan
+        return probability_fastest([each.seconds for each in predicted], [each.std_s for each in predicted])
 
     @overload
     def __getitem__(self, index: int) -> C: ...
@@ -61,6 +74,11 @@ class Pruned(Sequence[C]):
     def __str__(self) -> str:
         every = (*self.kept, *self.left_out)
         lines = [f"{len(self.kept)} of {len(every)} configurations are to be measured"]
+        tied = sum(each.place == 1 for each in every)
+        if tied > 1:
+            lines.append(f"  the first {tied} are predicted equal")
+        if not math.isnan(self.probability_first):
+            lines.append(f"  the first is the fastest with a probability of {self.probability_first:.0%}")
         reasons = [candidate.pruned for candidate in self.left_out]
         lines += [f"  {reasons.count(reason)} left out: {reason}" for reason in dict.fromkeys(reasons)]
         unpredicted = [candidate.unpredicted for candidate in every if candidate.unpredicted]
@@ -86,7 +104,8 @@ def prune(
 
     Args:
         configs: anything that `predict` takes: mappings, tuples, kernels.
-        predict: seconds of one configuration.
+        predict: seconds of one configuration, or the seconds and their standard deviation, as
+            ``calibration.predict(kernel, return_std=True)`` gives them.
         top_k: no more than so many.
         within: none that is predicted slower than so many times the best prediction.
         unpredicted: where configurations without a prediction go. ``"last"``: behind all others, where `top_k` may
@@ -103,6 +122,10 @@ def prune(
     """
     check_limits(top_k, within, unpredicted)
     candidates = sorted((_candidate(config, predict) for config in configs), key=_order)
+    in_places = places([each.seconds for each in candidates if not each.unpredicted])
+    candidates[: len(in_places)] = [
+        replace(each, place=place) for each, place in zip(candidates, in_places, strict=False)
+    ]
     if candidates and candidates[0].unpredicted:
         warnings.warn(
             f"none of {len(candidates)} configurations has a prediction, so they keep their order; the first one: "
@@ -135,16 +158,16 @@ def _candidate(config: C, predict: Callable[[C], Any]) -> Candidate[C]:
     try:
         given = predict(config)
     except (KernelError, FeatureError) as error:
-        return Candidate(config, math.nan, str(error))
+        return Candidate(config, math.nan, unpredicted=str(error))
     try:
-        seconds = float(given)
+        seconds, std = (float(each) for each in (given if isinstance(given, tuple) else (given, math.nan)))
     except (TypeError, ValueError) as error:
         raise PerfmodelError(
             f"predict gives {str(given)[:60]!r} for {str(config)[:200]}, which is no number; give its time in seconds"
         ) from error
     if 0 < seconds < math.inf:
-        return Candidate(config, seconds)
-    return Candidate(config, math.nan, f"{seconds:g} s is no time")
+        return Candidate(config, seconds, std)
+    return Candidate(config, math.nan, unpredicted=f"{seconds:g} s is no time")
 
 
 def _order(candidate: Candidate[Any]) -> tuple[bool, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,25 +51,34 @@ def over_all(rows: Sequence[Row]) -> dict[str, Any] | None:
 
     Returns:
         ``contests``, ``right`` (the fraction of them in which the fastest variant is named), ``worst_cost`` (chosen
-        over best) and ``rank_correlation`` (Spearman's, of all predicted and measured times; None where all predicted
-        or all measured times are equal).
+        over best) and ``rank_correlation``: Spearman's, of the variants at each size by itself, its ``median`` and
+        ``mean`` over ``sizes`` such contests. Over all sizes together it would only say that larger ones take longer.
+        Contests of two variants, and those in which all predicted or all measured times are equal, have none; None
+        where no contest has one.
     """
     choices = fastest(rows)
     if not choices:
         return None
-    competing = [row for competitors in contests(rows) for row in competitors]
+    correlations = [found for competitors in contests(rows) if (found := _spearman(competitors)) is not None]
     return {
         "contests": len(choices),
         "right": sum(choice["right"] for choice in choices) / len(choices),
         "worst_cost": max(choice["cost_of_choice"] for choice in choices),
-        "rank_correlation": _spearman([_predicted(r) for r in competing], [_measured(r) for r in competing]),
+        "rank_correlation": {
+            "median": statistics.median(correlations),
+            "mean": statistics.fmean(correlations),
+            "sizes": len(correlations),
+        }
+        if correlations
+        else None,
     }
 
 
-def _spearman(predicted: Sequence[float], measured: Sequence[float]) -> float | None:
+def _spearman(competitors: Competitors) -> float | None:
     from scipy.stats import spearmanr
 
-    if len(set(predicted)) == 1 or len(set(measured)) == 1:
+    predicted, measured = list(map(_predicted, competitors)), list(map(_measured, competitors))
+    if len(competitors) < 3 or len(set(predicted)) == 1 or len(set(measured)) == 1:
         return None
     return float(spearmanr(predicted, measured).statistic)
 

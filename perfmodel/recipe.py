@@ -16,7 +16,7 @@ from perfmodel.errors import FitError, KernelError, PerfmodelError, nearest
 from perfmodel.outcome import CALIBRATION, EVALUATION, Cost, Outcome, Row
 from perfmodel.predictor import CalibratedModel, Predictor
 from perfmodel.summary import summarize
-from perfmodel.vocabulary import Feature, evaluate_all
+from perfmodel.vocabulary import Feature, feature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +80,15 @@ class Recipe(ABC):
     @abstractmethod
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         """Filters of the kernels to predict, none of which may be in the measurement set."""
+
+    def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:
+        """The model strings for a device, which may name what its driver says of it; by default those of every device.
+
+        Args:
+            device: None where the output is no time of a device.
+            notes: takes sentences on what this device has not.
+        """
+        return self.models
 
     def is_fitted_to(self, model: str, kernel: Kernel) -> bool:
         """Whether the model of this name is calibrated with a kernel of the measurement set; by default with all."""
@@ -158,20 +167,21 @@ def run(
     from perfmodel.vocabulary import MeasuredFeature
 
     check_budget(budget_s)
-    models = {name: Model(chosen.output, expression) for name, expression in chosen.models.items()}
-    features = {name: f for model in models.values() for name, f in model.features.items()}
-    output = next(iter(models.values())).output
-    target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
-    conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
     notes: list[str] = []
+    output = feature(chosen.output)
+    target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
+    strings = chosen.models_on(target if isinstance(target, Device) else None, notes)
+    models = {name: Model(chosen.output, expression) for name, expression in strings.items()}
+    as_written = [model for model in models.values() if not model.is_of_compiled]
+    features = {name: f for model in as_written for name, f in model.features.items()}
+    conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
     steps: dict[str, float] = {}
 
     tell("choosing sizes for this device")
     with _timed(steps, "choosing sizes"):
         kernels = kernels_of(chosen, models.values(), conditions, notes)
     with _timed(steps, "counting"):
-        counted = next(iter(models.values())).counted
-        counting = {kernel: _counting_seconds(features, counted(kernel)) for kernel in kernels[EVALUATION]}
+        counting = {kernel: _counting_seconds(kernel, models.values()) for kernel in kernels[EVALUATION]}
     tell(
         f"measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and {len(kernels[EVALUATION])} others, kept "
         "from the fit, to check predictions"
@@ -264,9 +274,11 @@ def _in_brackets(notes: Sequence[str]) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _counting_seconds(features: Mapping[str, Feature], kernel: Kernel) -> float:
+def _counting_seconds(kernel: Kernel, models: Iterable[Model]) -> float:
+    from perfmodel.feature_table import feature_columns
+
     started = time.perf_counter()
-    evaluate_all(features, kernel, kernel.bind({}))
+    feature_columns([kernel], models)
     return time.perf_counter() - started
 
 
@@ -286,10 +298,12 @@ def _measured(
     reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
     if missing := reached.count(False):
         flags = {flag for of_kernel in table["flags"] for flag in of_kernel}
-        here = conditions["device"].key
+        here, refusal = conditions["device"].key, conditions["store"].refusal
         why = (
             f"as the budget of {budget_s:g} s did not reach them; run again with the same store to go on"
             if NOT_REACHED in flags
+            else f"as the store has no times of them on {here}, and {refusal}"
+            if STOPPED in flags and refusal
             else f"as measuring on {here} was stopped; run again with the same store to go on"
             if STOPPED in flags
             else f"as the store has no times of them on {here}, which is not on this machine"
@@ -358,6 +372,8 @@ def _rows(chosen: Recipe, predictor: Predictor, part: _Set) -> list[Row]:
                 estimate.std,
                 tuple(flags),
                 chosen.label(kernel) if part.role == EVALUATION else kernel.name,
+                estimate.interval_68,
+                estimate.interval_90,
             )
         )
     return rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -232,22 +233,37 @@ def limits_of_device(device: str | Device | None) -> Limits:
     """
     from perfmodel.device.device import find_device
 
-    found = find_device(device)
-    if found.kind == "cpu":
+    kind, _, value = condition_of_device(find_device(device)).partition(":")
+    return limits_of(value) if kind == "cc" else limits_of(arch=value)
+
+
+def condition_of_device(device: Device) -> str:
+    """What kind of GPU a device is, as `f_occupancy` is told: ``cc:9.0``, ``arch:gfx90a``.
+
+    It is what the driver says and, of a device that is not here, what the shipped profile of it does.
+
+    Raises:
+        DeviceError: for a processor, and for a GPU of which neither tells.
+    """
+    from perfmodel.device_profile import DeviceProfile
+
+    if device.kind == "cpu":
         raise DeviceError(
-            f"device {found.key} is a processor, which has no multiprocessors to fill: each core runs one work-group "
+            f"device {device.key} is a processor, which has no multiprocessors to fill: each core runs one work-group "
             "at a time; give --compute-capability or --arch of a GPU"
         )
-    raw = found.session().raw
-    try:
-        return limits_of(f"{raw.compute_capability_major_nv}.{raw.compute_capability_minor_nv}")
-    except DeviceError:
-        raise
-    except Exception:  # no attribute of this driver: pyopencl raises one of several errors
-        if found.name.lower().startswith("gfx"):
-            return limits_of(arch=found.name)
+    if device.name.lower().startswith("gfx"):
+        return f"arch:{device.name.lower().partition(':')[0]}"
+    if device.is_here:
+        raw = device.session().raw
+        with suppress(Exception):  # no attribute of this driver: pyopencl raises one of several errors
+            return f"cc:{raw.compute_capability_major_nv}.{raw.compute_capability_minor_nv}"
+    for name in DeviceProfile.names():
+        profile = DeviceProfile.shipped(name)
+        if profile.key == device.key and profile.occupancy:
+            return profile.occupancy
     raise DeviceError(
-        f"device {found.key} does not tell its compute capability or architecture; give --compute-capability or --arch"
+        f"device {device.key} does not tell its compute capability or architecture; give --compute-capability or --arch"
     )
 
 

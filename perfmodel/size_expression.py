@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+
+
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 class SizeExpression:
@@ -55,6 +58,25 @@ class SizeExpression:
     def value(self, sizes: Mapping[str, Any]) -> Any:
         return _value(self._tree, sizes)
 
+    def values(self, sizes: Mapping[str, NDArray[Any]]) -> Any:
+        """The numbers at arrays of sizes, exact where they are beyond 64 bits too.
+
+        Raises:
+            KernelError: where it divides by zero.
+        """
+        sizes = {name: sizes[name] for name in self.names}
+        if _bound(self._tree, sizes) >= 2**63:
+            sizes = {name: np.asarray(size, dtype=object) for name, size in sizes.items()}
+        try:
+            with np.errstate(divide="raise"):
+                return self.value(sizes)
+        except (ZeroDivisionError, FloatingPointError) as error:
+            zero = next(np.equal(divisor, 0) for divisor in self.divisors(sizes) if np.any(np.equal(divisor, 0)))
+            raise self._division(first_of(zero, sizes)) from error
+
+    def _division(self, sizes: Mapping[str, int]) -> KernelError:
+        return KernelError(f"{self.role} {self} divides by zero at {listed(sizes)}; choose other sizes")
+
     def divisors(self, sizes: Mapping[str, Any]) -> list[Any]:
         """What it divides by."""
         quotients = [
@@ -77,7 +99,7 @@ class SizeExpression:
         try:
             return int(self.value(sizes))
         except ZeroDivisionError as error:
-            raise KernelError(f"{self.role} {self} divides by zero at {listed(sizes)}; choose other sizes") from error
+            raise self._division(sizes) from error
 
     def __str__(self) -> str:
         return self.text if self.text.isalnum() else f"({self.text})"
@@ -107,6 +129,22 @@ def _value(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
             return -_value(tree.operand, sizes)
         case ast.Constant():
             return tree.value
+    raise AssertionError(tree)
+
+
+def _bound(tree: ast.expr, sizes: Mapping[str, NDArray[Any]]) -> int:
+    """What no number on the way to the tree's value is larger than, either sign."""
+    match tree:
+        case ast.Name():
+            size = sizes[tree.id]
+            return max(abs(int(np.max(size, initial=0))), abs(int(np.min(size, initial=0))))
+        case ast.BinOp():
+            left, right = _bound(tree.left, sizes), _bound(tree.right, sizes)
+            return left * right if isinstance(tree.op, ast.Mult) else left + right
+        case ast.UnaryOp():
+            return _bound(tree.operand, sizes)
+        case ast.Constant(value=int() as value):
+            return value
     raise AssertionError(tree)
 
 
@@ -202,6 +240,13 @@ def conditions_of(text: str, kernel: str, sizes: Sequence[str]) -> tuple[SizeCon
         sides = [SizeExpression(role, ast.unparse(side), sizes) for side in (part.left, *part.comparators)]
         found += [SizeCondition(*three) for three in zip(sides, map(type, part.ops), sides[1:], strict=False)]
     return tuple(found)
+
+
+def first_of(wrong: NDArray[np.bool_], sizes: Mapping[_Name, Any]) -> dict[_Name, int]:
+    """The sizes at the first place where something is wrong."""
+    shape = np.broadcast_shapes(np.shape(wrong), *(np.shape(size) for size in sizes.values()))
+    first = int(np.argmax(np.broadcast_to(wrong, shape)))
+    return {name: int(np.broadcast_to(size, shape).flat[first]) for name, size in sizes.items()}
 
 
 def listed(sizes: Mapping[str, int]) -> str:

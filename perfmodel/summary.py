@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel import ranking
-from perfmodel.outcome import EVALUATION, Row
+from perfmodel.outcome import EVALUATION, Interval, Row
 
 SMALLEST_ERROR = 1e-6
 """Smaller errors count as this in a geometric mean, which a single exact prediction would make zero."""
@@ -32,18 +32,38 @@ def _of_model(rows: Sequence[Row], ranked: bool) -> dict[str, Any]:
     by_label: dict[str, list[Row]] = {}
     for row in rows:
         by_label.setdefault(row.label, []).append(row)
-    errors = {label: found for label, group in by_label.items() if (found := _errors(group))}
+    errors = {label: found for label, group in by_label.items() if (found := of_errors([r.error for r in group]))}
     return {
         "errors": errors,
-        "over_all": _errors(rows),
+        "over_all": of_errors([row.error for row in rows]),
+        "covered": covered(rows),
         "fastest": ranking.fastest(rows) if ranked else [],
         "ranking": ranking.over_all(rows) if ranked else None,
     }
 
 
-def _errors(rows: Sequence[Row]) -> dict[str, float] | None:
-    """None where no row has both times."""
-    errors = np.array([row.error for row in rows if np.isfinite(row.error)])
+def covered(rows: Sequence[Row]) -> dict[str, float] | None:
+    """The parts of all measured times that lie in the 68 and 90 % intervals; None where there are none."""
+    judged = [row for row in rows if row.measured_s and row.interval_68_s and row.interval_90_s]
+    if not judged:
+        return None
+    return {
+        "count": len(judged),
+        "68": sum(_within(row.measured_s, row.interval_68_s) for row in judged) / len(judged),
+        "90": sum(_within(row.measured_s, row.interval_90_s) for row in judged) / len(judged),
+    }
+
+
+def _within(measured: float | None, interval: Interval | None) -> bool:
+    assert measured is not None
+    assert interval is not None
+    low, high = interval
+    return (low is None or low <= measured) and (high is None or measured <= high)
+
+
+def of_errors(every: Sequence[float]) -> dict[str, float] | None:
+    """What is to be said of errors together, as a geometric mean alone flatters; None where none is finite."""
+    errors = np.array([error for error in every if np.isfinite(error)])
     if not errors.size:
         return None
     return {

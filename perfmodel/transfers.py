@@ -36,6 +36,9 @@ class WithTransfers:
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         self.program.check(sizes)
 
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check_launch(sizes)
+
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """Raises CountingError where what the kernel loads and stores can't be known."""
         sizes = {name: int(arguments[name]) for name in self.sizes}

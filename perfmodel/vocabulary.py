@@ -50,7 +50,11 @@ class CountedFeature(ABC):
         """The feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
-        return float(self.values(knl.counts_for(self.subgroup_size), knl.bind({})))
+        from perfmodel.kernel import as_kernel
+
+        knl = as_kernel(knl)
+        bound = knl.bind({})
+        return float(self.values(knl.counts_for(self.subgroup_size), bound))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CountedFeature):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+# What a shell starts in the background ignores Ctrl-C, as do all that it starts; tests of Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Tests count anew, and leave nothing in the user's cache; those of the cache itself switch it on.
 os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
+# The suite has a process for each core; linear algebra in threads beside these only waits for itself.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import perfmodel as pm
 from perfmodel.campaign import work

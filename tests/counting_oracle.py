@@ -369,7 +369,12 @@ def _body(body: str, arrays: dict[str, tuple[str, str]], sites: list[Site]) -> I
 
 
 def tally_of(kernel: Any) -> Tally:
-    """What a bound `perfmodel.Kernel` does, by executing what it launches."""
-    launch = kernel.launch()
+    """What a bound `perfmodel.Kernel` does, by executing what it launches; nothing where the launch is empty."""
+    launch = launch_of(kernel)
     scalars = {a.name: int(a.value) for a in launch.arguments if hasattr(a, "value")}
     return run(launch.source, launch.global_size, launch.local_size, scalars)
+
+
+def launch_of(kernel: Any) -> Any:
+    """The launch, also an empty one, which no device takes, and which counts hold for all the same."""
+    return kernel.program.launch({**dict.fromkeys(kernel.program.arguments, 1), **kernel.bound})

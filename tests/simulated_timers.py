@@ -21,9 +21,19 @@ SECONDS_VARIABLE = "SIMULATED_SECONDS"
 BROKEN_VARIABLE = "SIMULATED_BROKEN"
 """Names a file; once it is there, not even the reference kernel runs."""
 
+HANGING_VARIABLE = "SIMULATED_HANGING"
+"""Names a file; once it is there, the driver hangs at its start."""
+HANGS_VARIABLE = "SIMULATED_HANGS"
+"""Names a file that is made when a kernel begins to hang."""
+
+DONE_VARIABLE = "SIMULATED_DONE"
+"""Names a file that gets a line for each launch that was timed: its first trial."""
+
 
 def steady(device: Device) -> Timer:
     """The same time for the same launch, whenever and wherever."""
+    if Path(os.environ.get(HANGING_VARIABLE, "/nowhere")).exists():
+        time.sleep(3600)
 
     def timer(launch: Launch, protocol: Protocol) -> Timing:
         time.sleep(float(os.environ.get(SECONDS_VARIABLE, "0")))
@@ -32,7 +42,11 @@ def steady(device: Device) -> Timer:
         if launch.kernel_name == NAME:
             return Timing((1e-3,) * 3, 0, "min")
         _trouble(launch)
-        return Timing(expected(launch, protocol), protocol.dropped, protocol.statistic)
+        trials = expected(launch, protocol)
+        if name := os.environ.get(DONE_VARIABLE):
+            with Path(name).open("a", encoding="ascii") as file:
+                file.write(f"{trials[0]!r}\n")
+        return Timing(trials, protocol.dropped, protocol.statistic)
 
     return timer
 
@@ -47,6 +61,8 @@ def expected(launch: Launch, protocol: Protocol) -> tuple[float, ...]:
 def _trouble(launch: Launch) -> None:
     match launch.kernel_name.split("_")[0]:
         case "hang":
+            if name := os.environ.get(HANGS_VARIABLE):
+                Path(name).touch()
             time.sleep(3600)
         case "abort":
             os.abort()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perfmodel.attribution import REST, attribute
 from perfmodel.expression import parse
@@ -41,10 +43,36 @@ def test_parts_are_named_and_add_up(source: str, expected: dict[str, float]) -> 
     assert [p.contribution for p in parts] == sorted((p.contribution for p in parts), reverse=True)
 
 
-def test_what_the_parts_leave_is_a_rest() -> None:
-    """p_a * f_x ** p_c is not homogeneous of degree one in what its exponent belongs to, but in p_a it is."""
+def test_a_part_counts_with_all_that_it_adds_on_its_way() -> None:
+    """t**2 grows from nothing to 400 with t, which its slope at the end alone would overstate twofold."""
     parts = attribute(parse("t = p_a*f_x\nt**2 + p_b*f_y"), PARAMETERS, FEATURES)
-    assert {p.name: p.contribution for p in parts} == pytest.approx({"t": 800, "p_b": 3, REST: -400})
+    assert {p.name: p.contribution for p in parts} == pytest.approx({"t": 400, "p_b": 3})
+
+
+def test_what_is_there_without_any_part_is_a_rest() -> None:
+    parts = attribute(parse("t = p_a*f_x\nt + exp(-t)"), PARAMETERS, FEATURES)
+    assert {p.name: p.contribution for p in parts} == pytest.approx({"t": 19, REST: 1}, rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    first=st.floats(1e-9, 1.0),
+    second=st.floats(1e-9, 1.0),
+    third=st.floats(0, 1.0),
+    edge=st.floats(0.1, 1e6),
+    exponent=st.floats(1, 64),
+)
+def test_soft_maxima_are_shared_out_whole_and_nobody_owes(
+    first: float, second: float, third: float, edge: float, exponent: float
+) -> None:
+    """A soft maximum falls where its smaller argument grows from far below; the larger one would count over 100 %."""
+    costs = {"p_a": first, "p_b": second, "p_c": third, "p_e": edge, "p_n": exponent}
+    for string in ("smooth_max(p_a*f_x, p_b*f_x, p_e) + p_c*f_x", "overlap(p_a*f_x, p_b*f_x, p_c*f_x, p_n)"):
+        model = parse(string)
+        parts = attribute(model, costs, {"f_x": 1.0})
+        total = float(model.compile()(costs, {"f_x": 1.0}))
+        assert sum(part.contribution for part in parts) == pytest.approx(total, rel=1e-9)
+        assert min(part.contribution for part in parts) >= 0
 
 
 PRODUCTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from pathlib import Path
@@ -10,9 +11,9 @@ import pytest
 
 from perfmodel.device import Device
 from perfmodel.isolation import bench as benches
-from perfmodel.isolation.bench import FAILURES_IN_A_ROW, KILLED_ATTEMPTS, Bench, Task
+from perfmodel.isolation.bench import ATTEMPTS, FAILURES_IN_A_ROW, KILLED_ATTEMPTS, Bench, Task
 from perfmodel.isolation.locks import FOLDER_VARIABLE, held
-from perfmodel.isolation.process import Limits, ProcessEndedError
+from perfmodel.isolation.process import Asked, Limits, ProcessEndedError
 from perfmodel.isolation.reference import NAME
 from perfmodel.measurement import Launch, Protocol, Timing
 from tests.simulated_kernels import kernel
@@ -78,10 +79,10 @@ class Scripted:
         self.script = script
         self.is_usable = True
 
-    def __call__(self, device: Device, timer: str) -> Scripted:
+    def __call__(self, device: Device, timer: str, is_given_up: Asked) -> Scripted:
         return self
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
         step = 1e-3 if launch.kernel_name == NAME else self.script.pop(0)
         if isinstance(step, Exception):
             raise step
@@ -115,9 +116,24 @@ def test_how_often_a_kernel_is_tried(
     assert len(process.script) == left
 
 
+@pytest.mark.parametrize("kinds", list(itertools.product(("crash", "kill", "limit"), repeat=KILLED_ATTEMPTS)))
+def test_a_kernel_that_always_fails_is_given_up_in_whatever_order_it_does(
+    kinds: tuple[str, ...], cpu: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice by itself, once by a limit, or four times in all; a crash and a kill once made it go on for ever."""
+    how: dict[str, dict[str, bool]] = {"crash": {}, "kill": {"was_killed": True}, "limit": {"is_certain": True}}
+    process = Scripted([ended(**how[kind]) for kind in kinds])
+    monkeypatch.setattr(benches, "MeasuringProcess", process)
+    (done,) = Bench(cpu).measure([task()], FIVE, ENOUGH, 1e6).done
+    assert done.timing is None
+    tried = kinds[: len(kinds) - len(process.script)]
+    assert tried[-1] == "limit" or tried.count("crash") == ATTEMPTS or len(tried) == KILLED_ATTEMPTS
+    assert tried.count("crash") <= ATTEMPTS
+
+
 def test_a_batch_carries_the_slower_of_the_references_around_it(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slowing(Scripted):
-        def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+        def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
             if launch.kernel_name != NAME:
                 self.slow = True
             return Timing(((2e-3 if getattr(self, "slow", False) else 1e-3),) * 5, 1, "min")
@@ -164,6 +180,25 @@ def test_an_interrupted_batch_ends_after_its_launch(cpu: Device) -> None:
     threading.Timer(0.5, bench.interrupt).start()
     batch = bench.measure([task("hang"), task()], FIVE, Limits(2.0), 1e6)
     assert [each.key for each in batch.done] == ["hang 64"]
+
+
+@pytest.mark.parametrize(("how", "reason"), [({}, None), ({"is_certain": True}, "it ended its process")])
+def test_an_interruption_after_a_crash_is_not_the_drivers_fault(
+    how: dict[str, bool], reason: str | None, cpu: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is said of a kernel that would have been tried again; of one that broke a limit, that."""
+
+    class Interrupting(Scripted):
+        def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
+            if launch.kernel_name == NAME and not self.script:
+                bench.interrupt()
+                raise ended()
+            return super().time(launch, protocol, limits, is_given_up)
+
+    bench = Bench(cpu)
+    monkeypatch.setattr(benches, "MeasuringProcess", Interrupting([ended(**how)]))
+    batch = bench.measure([task(), task(n=65)], FIVE, ENOUGH, 1e6)
+    assert [each.reason for each in batch.done] == ([] if reason is None else [reason])
 
 
 def test_times_are_those_of_the_timer(cpu: Device) -> None:

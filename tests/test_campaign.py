@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import NOT_HERE
+from perfmodel.campaign import NOT_HERE, STOPPED
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, MeasurementError
 from perfmodel.feature_table import MeasurementWarning
@@ -125,6 +126,20 @@ def test_a_device_that_is_elsewhere_has_the_times_of_the_store(
         pm.measure(kernels[2:], model, device=elsewhere, protocol=SHORT, store=path)
     with pytest.raises(DeviceError, match=f"no device is called 'abacus'; there are .*{elsewhere.key}"):
         pm.measure(kernels, model, device="abacus", store=path)
+
+
+def test_what_a_store_can_not_keep_is_not_measured(kernels: list[pm.Kernel], cpu: Device, tmp_path: Path) -> None:
+    plain, packed, model = tmp_path / "t.sqlite", tmp_path / "t.sqlite.xz", pm.Model("f_cl_wall_time", MADDS)
+    first = pm.measure(kernels[:2], model, device=cpu, protocol=SHORT, store=plain)
+    packed.write_bytes(lzma.compress(plain.read_bytes()))
+    remedy = r"t\.sqlite\.xz is compressed and only read: unpack it by 'xz -dk' and give that file"
+    for retry in (False, True):
+        with pytest.warns(MeasurementWarning, match=f"2 kernels were not measured: store .*{remedy}"):
+            table = pm.measure(kernels, model, device=cpu, protocol=SHORT, store=packed, retry=retry)
+        assert list(table["f_cl_wall_time"][:2]) == list(first["f_cl_wall_time"])
+        assert list(table["flags"][2:]) == [(STOPPED,), (STOPPED,)]
+    with pytest.warns(MeasurementWarning), pytest.raises(MeasurementError, match=f"no kernel .*; store .*{remedy}"):
+        pm.measure(kernels[2:], model, device=cpu, protocol=SHORT, store=packed)
 
 
 def test_an_empty_kernel_is_about_the_launch_and_not_too_near_to_it(cpu: Device) -> None:

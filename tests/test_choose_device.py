@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
+from perfmodel.choosing import probability_fastest
 from perfmodel.cli import main
-from perfmodel.device_choice import DeviceLike, probability_fastest
+from perfmodel.device_choice import DeviceLike
 from perfmodel.device_profile import DeviceProfile
 from perfmodel.errors import DeviceError
 from tests.test_device_profile import GPU, kernel

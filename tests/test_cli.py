@@ -90,7 +90,8 @@ def test_calibrate_predict_explain_and_rank(calibration: Path, capsys: pytest.Ca
     assert main(["explain", str(calibration), "matmul_sq", "n:256"]) == 0
     assert "limited by p_madd" in capsys.readouterr().out
     assert main(["rank", str(calibration), "matmul_sq", "n:128,256"]) == 0
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == ["1.00", "8.00"]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [(line[0], *line[-2:]) for line in lines] == [("1", "1.00", "100%"), ("2", "8.00", "0%")]
 
 
 def test_a_model_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

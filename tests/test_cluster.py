@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+import psutil
 import pytest
 from distributed import Client, LocalCluster
 
 import perfmodel as pm
 from benchmarks.campaigns import cluster, killed_workers
 from perfmodel.campaign import UNMEASURED, Campaign
-from perfmodel.campaign.cluster import resource, resources
+from perfmodel.campaign.cluster import Cluster, resource, resources
+from perfmodel.cli import main
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, PerfmodelError
 from perfmodel.isolation.locks import FOLDER_VARIABLE
@@ -56,6 +61,56 @@ def test_a_cluster_of_this_machine(cpu: Device, tmp_path: Path, monkeypatch: pyt
         rows = {row.key: row.trials for row in store} | dict.fromkeys(store.failures(), ())
         assert rows == expected_rows(40, cpu)
         assert all(row.versions["perfmodel"] for row in store)
+
+
+def test_a_cluster_of_this_machine_takes_nobody_elses_code(
+    cpu: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its scheduler is in this process and listens nowhere; what serves a dashboard, if anything, knows no page."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "locks"))
+    before = set(listening())
+    local = Cluster("local")
+    try:
+        assert local.client.scheduler.address.startswith("inproc://")
+        opened = set(listening()) - before
+        assert {host for host, _ in opened} <= {"127.0.0.1"}
+        for host, port in opened:
+            for page in ("/status", "/info/main/workers.html", "/json/identity.json", "/metrics"):
+                with pytest.raises(HTTPError, match="404"):
+                    urlopen(f"http://{host}:{port}{page}", timeout=10)
+    finally:
+        local.close(False)
+    assert set(listening()) == before
+
+
+def listening() -> list[tuple[str, int]]:
+    """The addresses at which this process, and those that it started, wait for others."""
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return [
+        (each.laddr.ip, each.laddr.port)
+        for process in processes
+        for each in process.net_connections()
+        if each.status == psutil.CONN_LISTEN
+    ]
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "ucx://127.0.0.1:9", "ws://127.0.0.1:9"])
+def test_a_scheduler_without_tls_gets_a_warning(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfmodel.campaign.cluster.CONNECT_SECONDS", 0.1)
+    words = f"whoever reaches {address} can run any code .* give a tls://"
+    with pytest.warns(UserWarning, match=words) as warned, pytest.raises(PerfmodelError):
+        Cluster(address)
+    assert "\n" not in str(warned[0].message)
+
+
+def test_a_worker_of_a_scheduler_without_tls_gets_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "execve", lambda *_: None)
+    assert main(["worker", "tcp://127.0.0.1:9"]) == 0
+    assert capsys.readouterr().err.startswith("perfmodel: warning: whoever reaches tcp://127.0.0.1:9 can run any code")
+    assert main(["worker", "tls://127.0.0.1:9"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_worker_whose_driver_fails_is_let_go_and_the_campaign_goes_on(

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 import perfmodel
 from perfmodel.device import Device, devices, driver_faults, find_device
 from perfmodel.device import device as device_module
+from perfmodel.device.session import PROGRAMS, SPARE_BYTES
 from perfmodel.errors import DeviceError
 
 ROOT = Path(perfmodel.__file__).parents[1]
@@ -357,3 +359,26 @@ def test_a_stored_device_is_found_where_none_of_this_machine_is_meant(machine: M
     assert find_device("cpu", stored) == far_cpu
     with pytest.raises(DeviceError, match="no OpenCL device was found"):
         find_device(None, stored)
+
+
+def test_little_memory_is_kept_between_launches(cpu: Device) -> None:
+    """An eighth of a machine's memory, as once, is gigabytes in each process that measured something large."""
+    pool, process = cpu.session().buffers, psutil.Process()
+    before = process.memory_info().rss
+    for megabytes in (150, 160, 170, 180, 190):
+        with pool.lent([megabytes * 2**20]) as (buffer,):
+            pool.fill(buffer, megabytes * 2**20, "float32")
+    assert process.memory_info().rss - before < 1.5 * SPARE_BYTES
+
+
+def test_compiled_programs_do_not_pile_up(cpu: Device) -> None:
+    """Each takes some 2 MB with Intel's driver: verifying thousands of kernels took gigabytes."""
+    session, process = cpu.session(), psutil.Process()
+
+    def compiled(first: int, last: int) -> int:
+        for number in range(first, last):
+            session.kernel(f"__kernel void k{number}(__global float *a) {{ a[0] += {number}; }}", f"k{number}", ())
+        return int(process.memory_info().rss)
+
+    before = compiled(0, PROGRAMS)
+    assert compiled(PROGRAMS, PROGRAMS + 60) - before < 50 * 2**20

@@ -81,7 +81,9 @@ def test_the_parts_of_the_uncertainty_are_those_of_the_prediction(
     seconds, std = calibration.predict(tiled, return_std=True)
     trust = calibration.explain(tiled).trust
     assert trust.residual_std == calibration.residual_std
-    assert math.hypot(trust.parameter_std, trust.residual_std) == pytest.approx(float(std) / float(seconds))
+    low, high = calibration.interval(tiled, 0.6827)
+    assert 2 * float(std) == pytest.approx(float(high - low))
+    assert low < seconds < high
     assert trust.doubtful in calibration.parameters
     known = replace(calibration, covariance=np.zeros_like(calibration.covariance))
     assert (known.explain(tiled).trust.parameter_std, known.explain(tiled).trust.doubtful) == (0.0, "")
@@ -151,7 +153,8 @@ def refuse(constant: str) -> None:
 
 
 def test_dictionaries_are_json_without_nan(calibration: pm.Calibration, tiled: pm.Kernel) -> None:
-    blind = replace(calibration, covariance=np.full_like(calibration.covariance, np.nan), residual_std=math.nan)
+    unknown = np.full_like(calibration.covariance, np.nan)
+    blind = replace(calibration, covariance=unknown, residual_std=math.nan, held_out=None)
     for each in (calibration, blind):
         found = json.loads(json.dumps(each.explain(tiled, n=512).as_dict(), allow_nan=False), parse_constant=refuse)
         assert found["sizes"] == {"n": 512}

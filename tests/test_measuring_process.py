@@ -113,16 +113,24 @@ def test_limits_that_leave_nothing() -> None:
         Limits(1.0, -1)
 
 
-def test_a_hanging_process_ends_after_its_parent(eventually: Callable[[Callable[[], bool]], None]) -> None:
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_hanging_process_ends_after_its_parent(
+    is_stopped: bool, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
     code = """
 import threading
 from perfmodel.device import find_device
 from perfmodel.isolation.process import Limits, MeasuringProcess
 from tests.simulated_kernels import kernel
 from perfmodel.measurement import PROTOCOLS
-process = MeasuringProcess(find_device("cpu"), "tests.simulated_timers:steady")
-print(process.pid, flush=True)
-process.time(kernel("hang").launch(), PROTOCOLS["quick"], Limits(600))
+started = []
+def start():
+    started.append(MeasuringProcess(find_device("cpu"), "tests.simulated_timers:steady"))
+starter = threading.Thread(target=start)  # whose end is not that of the process
+starter.start()
+starter.join()
+print(started[0].pid, flush=True)
+started[0].time(kernel("hang").launch(), PROTOCOLS["quick"], Limits(600))
 """
     root = Path(perfmodel.__file__).parents[1]
     with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True) as parent:
@@ -130,5 +138,30 @@ process.time(kernel("hang").launch(), PROTOCOLS["quick"], Limits(600))
         child = int(parent.stdout.readline())
         time.sleep(0.2)
         assert psutil.pid_exists(child)
+        if is_stopped:
+            os.kill(child, signal.SIGSTOP)
         parent.kill()
     eventually(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_process_that_does_not_read_its_request_breaks_the_time_limit(process: MeasuringProcess) -> None:
+    """A request that is longer than what sockets hold is not sent before it is read."""
+    os.kill(process.pid, signal.SIGSTOP)
+    with pytest.raises(ProcessEndedError, match=r"took more than 0\.5 s"):
+        process.time(kernel(body="// " + "x" * 2**22).launch(), FIVE, Limits(0.5))
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_request_of_megabytes_arrives(process: MeasuringProcess) -> None:
+    launch = kernel(body="// " + "x" * 2**22).launch()
+    assert process.time(launch, FIVE, ENOUGH).trials == expected(launch, FIVE)
+
+
+def test_nothing_is_left_of_a_launch_that_was_given_up(process: MeasuringProcess) -> None:
+    """An answer that came too late would be taken for the next launch's."""
+    given_up = threading.Event()
+    threading.Timer(0.3, given_up.set).start()
+    with pytest.raises(ProcessEndedError, match="kernel 'hang' was interrupted"):
+        process.time(kernel("hang").launch(), FIVE, ENOUGH, given_up.is_set)
+    assert not process.is_usable
+    assert not psutil.pid_exists(process.pid)

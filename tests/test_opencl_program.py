@@ -265,30 +265,45 @@ def test_assumptions_hold_for_every_size_of_an_array() -> None:
 @pytest.mark.parametrize(
     ("changes", "sizes", "words"),
     [
-        ({}, {"n": 6}, "global size of kernel 'scale' n is 6 at n=6, no multiple of its work-group's 4; choose other"),
+        (
+            {},
+            {"n": 6},
+            "6 work-items in groups of 4 at n=6, which is no whole number of work-groups along axis 0; choose",
+        ),
         (
             {"global_size": "8 // n"},
             {"n": 0},
             r"global size of kernel 'scale' \(8 // n\) divides by zero at n=0; choose",
         ),
         ({"global_size": "8 % n"}, {"n": 0}, r"global size of kernel 'scale' \(8 % n\) divides by zero at n=0; choose"),
-        ({"global_size": 6}, {"n": 6}, "global size of kernel 'scale' 6 is 6 at n=6"),
+        (
+            {"global_size": 6},
+            {"n": 6},
+            "kernel 'scale' is launched with 6 work-items in groups of 4, which is no whole number",
+        ),
         ({}, {"n": 2**31}, "n=2147483648 of kernel 'scale' does not fit into int32; declare a wider argument"),
         ({}, {}, "kernel 'scale' needs a value for n; give it as n="),
+        ({}, {"n": 0}, "launched with 0 work-items in groups of 4 at n=0, which is empty along axis 0"),
+        ({"global_size": "n - 8"}, {"n": 4}, "launched with -4 work-items in groups of 4 at n=4, which is empty"),
+        ({"local_size": "n - 4"}, {"n": 4}, "launched with 4 work-items in groups of 0 at n=4, which is empty"),
+        ({"global_size": 4}, {"n": 0}, "array 'a' of kernel 'scale' has no element at n=0"),
+        ({"local_size": "n"}, {"n": 2**30}, "no device takes work-groups of more than 65536 work-items, so use a"),
+        ({"global_size": "n*n*n"}, {"n": 2**22}, "more than 18446744073709551615 along axis 0; use smaller sizes"),
     ],
 )
 def test_sizes_that_cannot_be_launched(changes: dict[str, Any], sizes: dict[str, int], words: str) -> None:
+    kernel = pm.Kernel(scaling(**changes)).at(**sizes)
     with pytest.raises(KernelError, match=words):
-        pm.Kernel(scaling(**changes)).at(**sizes).launch()
+        kernel.launch()
+    if "int32" not in words:  # sizes of any type are predicted
+        with pytest.raises(KernelError, match=words):
+            pm.feature("f_thread_groups").eval(kernel)
 
 
 @pytest.mark.parametrize(
     ("changes", "n", "words"),
     [
-        ({}, 0, "kernel 'scale' has an empty launch"),
-        ({"global_size": "n - 8"}, 4, "kernel 'scale' has an empty launch"),
-        ({"local_size": "n - 4"}, 4, "kernel 'scale' has an empty launch"),
-        ({"global_size": 4}, 0, "array 'a' of kernel 'scale' has no element"),
+        ({"local_size": 2**14}, 2**14, "has work-groups of .* work-items, more than .* allows"),
         ({"name": "other"}, 4, "the source has no kernel 'other'; it has scale"),
         ({"source": "__kernel void scale("}, 4, "kernel 'scale' does not compile on"),
         ({"arguments": (Scalar("n", "int32"),)}, 4, "kernel 'scale' takes 2 arguments, not 1"),
@@ -383,13 +398,15 @@ def test_it_is_read_from_a_file(tmp_path: Path, cpu: Device) -> None:
     ],
 )
 def test_files_that_make_no_kernel(changes: dict[str, Any], words: str) -> None:
-    given = {
+    given: dict[str, Any] = {
         "source": SCALE.replace('#include "twice.h"', "#define TWICE(x) x"),
         "name": "scale",
         "global_size": 16,
         "local_size": 16,
         "args": {"v": 1, "p": 1, "tmp": 1},
     }
+    given |= changes
+    source, name = given.pop("source"), given.pop("name")
     with pytest.raises(KernelError, match=words) as caught:
-        pm.Kernel.from_opencl(**{**given, **changes})
+        pm.Kernel.from_opencl(source, name, **given)
     assert "\n" not in str(caught.value)

@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, monkeypatch: pytest.M
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(PerfmodelError, match=r"perfmodel\.toml cannot be read \(Permission denied\)"):
         project_file.read(path)
 
@@ -109,9 +109,10 @@ def test_options_come_first_then_the_environment_then_the_file(
     monkeypatch.setenv("PERFMODEL_DEVICE", "slide rule")
     assert main(DRY) == 2
     assert "'slide rule'" in capsys.readouterr().err
+    (folder / "times.sqlite").write_bytes(b"no store at all")
+    assert main([*DRY, "--devices", "cpu"]) == 2
+    assert "times.sqlite" in capsys.readouterr().err
     assert main([*DRY, "--devices", "cpu", "--store", "mine.sqlite"]) == 0
-    assert (folder / "times.sqlite").exists()
-    assert Path("mine.sqlite").exists()
 
 
 def test_kernels_are_listed_although_the_device_of_the_project_is_elsewhere(
@@ -129,3 +130,36 @@ def test_commands_that_take_no_defaults_do_not_read_the_file(folder: Path, capsy
     assert main(["features"]) == 0
     assert main(["verify", "empty"]) == 2
     assert "'nonsense'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("strange", ["file", "folder"])
+def test_a_strangers_file_is_passed_over_with_a_sentence(
+    strange: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(folder, '[defaults]\nstore = "theirs.sqlite"\n')
+    others = {path} if strange == "file" else {folder}
+    real = Path.stat
+
+    def stat(self: Path, **options: bool) -> os.stat_result:
+        found = real(self, **options)
+        return os.stat_result([*found[:4], os.geteuid() + 1, *found[5:]]) if self in others else found
+
+    monkeypatch.setattr(Path, "stat", stat)
+    what = "it" if strange == "file" else "its folder"
+    with pytest.warns(UserWarning, match=f"perfmodel.toml is passed over, as {what} belongs to another user; copy it"):
+        assert project_file.found(Path.cwd()) is None
+
+
+def test_who_became_root_by_sudo_keeps_their_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(folder, "")
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    assert project_file.found(Path.cwd()) == path
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 10_000, "a = " + "9" * 5000, "#" * 2**17])
+def test_a_file_that_is_a_bomb_is_refused(text: str, folder: Path) -> None:
+    path = write(folder, text)
+    with pytest.raises(PerfmodelError, match="is no TOML"):
+        project_file.read(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from argparse import Namespace
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -105,10 +106,20 @@ def test_the_summary_counts_choices(tmp_path: Path) -> None:
     every, table = summary["all sizes, without transfers"], summary["table sizes, without transfers"]
     assert (every["cases"], every["fastest_chosen"], every["largest_penalty"]) == (2, 1, 0.5)
     assert (table["cases"], table["fastest_chosen"], table["mean_relative_error"]) == (1, 1, 0)
+    # Beside them stands what it is worth to look at no kernel at all, and how wrong the times are.
+    assert every["always"] == {
+        "a": {"cases": 2, "fastest_chosen": 1, "largest_penalty": 0.5, "mean_penalty": 0.25},
+        "b": {"cases": 2, "fastest_chosen": 1, "largest_penalty": 1.0, "mean_penalty": 0.5},
+    }
+    errors = every["time_errors"]
+    assert errors["a"]["mean"] == pytest.approx(1 / 3)
+    assert (errors["b"]["maximum"], errors["b"]["within_30_percent"], errors["b"]["count"]) == (1, 0.5, 2)
     assert summary["emulation"] == {"relative_error_one_group": 0.2, "relative_error_all_groups": 0.1}
     shown = text(findings, PUBLISHED)
     assert "7 of 8" in shown
     assert "33.7%" in shown
+    assert re.search(r"^  always b +1 of 2 +100\.0% +50\.0%$", shown, re.MULTILINE)
+    assert re.search(r"^all sizes, without transfers: b +\S+ +50\.0% +100\.0% +50\.0% +2$", shown, re.MULTILINE)
     written = write(findings, PUBLISHED, "the command", "quick", tmp_path, shown)
     assert [path.name for path in written] == ["results.json", "table.txt", "figure-6.png"]
     results = json.loads((tmp_path / "results.json").read_text())

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import perfmodel
-from perfmodel.cli import main
+from benchmarks.recompute import RESULTS, Entry, differences, entries, measured_only, recompute, text_differences
 
-RESULTS = Path(perfmodel.__file__).parents[1] / "docs" / "results"
-H200 = RESULTS / "unified-plus-nvidia-h200-e38dd1" / "measurements.sqlite.xz"
-
-
-def errors(file: Path) -> dict[str, Any]:
-    """Every model's geometric mean for each line of the table; baselines depend on the order of their features."""
-    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    summary = json.loads(text)["summary"]
-    models = set(summary) - {"roofline", "random-forest"}
-    return {f"{name} {line}": e["geometric_mean"] for name in models for line, e in summary[name]["errors"].items()}
+SECONDS = 5
+"""Entries that take longer are left to `python -m benchmarks.recompute`, which .ci/run calls."""
+QUICK = [entry for entry in entries() if entry.seconds <= SECONDS]
 
 
-def test_the_unified_models_table_on_an_h200(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--device", "h200", "--store", str(H200), "--out", str(tmp_path)]
-    assert main(["reproduce", "unified", *arguments]) == 0
-    shown = capsys.readouterr().out
-    assert "nvidia-h200-e38dd1" in shown
-    assert f"not on this machine; all times are those of {H200}" in shown
-    committed = errors(RESULTS / "unified-nvidia-h200-e38dd1" / "results.json.gz")
-    assert errors(tmp_path / "results.json") == pytest.approx(committed, rel=1e-3)
+@pytest.mark.parametrize("entry", QUICK, ids=[entry.name for entry in QUICK])
+def test_committed_tables_follow_from_committed_times(entry: Entry) -> None:
+    assert recompute(entry).differences == ()
 
 
-@pytest.mark.parametrize("name", ["perflex-fd", "perflex-matmul-plus"])
-def test_the_tables_of_perflex_on_an_h200(name: str, tmp_path: Path) -> None:
-    assert main(["reproduce", name, "--device", "h200", "--store", str(H200), "--out", str(tmp_path)]) == 0
-    committed = errors(RESULTS / f"{name}-nvidia-h200-e38dd1" / "results.json.gz")
-    assert errors(tmp_path / "results.json") == pytest.approx(committed, rel=1e-3)
+def test_every_committed_file_is_a_store_or_computed_from_one_or_named_as_measured() -> None:
+    computed = {file for entry in entries() for file in entry.committed}
+    others = {RESULTS / name for name in measured_only()}
+    given = {RESULTS / "recompute.toml", RESULTS / "pruning-intel-xeon-processor-0b3c4a" / "unified-plus.json"}
+    for file in RESULTS.rglob("*"):
+        assert file.is_dir() or file.name.endswith(".sqlite.xz") or file in computed | others | given, file
+    assert all(file.exists() for file in computed | others)
+
+
+def test_numbers_are_compared_to_three_digits_and_words_as_they_are() -> None:
+    committed = "kernel     error\n--------  ------\nmatmul    12.3%\nother  1.234 ms\n"
+    same = "kernel  error\n-----  ------\nmatmul  12.4%\nother  1.235 ms\n"
+    assert list(text_differences(committed, same)) == []
+    (found,) = text_differences(committed, committed.replace("12.3", "12.5"))
+    assert found == "line 3 is 'matmul 12.5%' instead of 'matmul 12.3%'"
+    assert list(text_differences(committed, committed.replace("matmul", "nbody"))) != []
+    assert list(text_differences(committed, committed + "note: x\n")) != []
+    assert list(text_differences("a 5", "a 6")) != []
+    assert list(text_differences("a  3 ms", "a  9 ms", [" +\\d+ ms$"])) == []
+
+
+def test_documents_are_compared_but_for_what_is_of_the_run() -> None:
+    committed = {"command": "a", "rows": [{"measured_s": 1.0, "flags": []}], "steps_s": 3}
+    assert list(differences(committed, {**committed, "command": "b", "steps_s": 4})) == []
+    assert list(differences(committed, {**committed, "rows": [{"measured_s": 1.0005, "flags": []}]})) == []
+    others: list[dict[str, Any]] = [
+        {"measured_s": 1.01, "flags": []},
+        {"measured_s": None, "flags": []},
+        {"measured_s": 1.0},
+    ]
+    for row in others:
+        assert list(differences(committed, {**committed, "rows": [row]})) != []
+    assert list(differences(committed, {**committed, "rows": []})) != []

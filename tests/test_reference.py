@@ -12,7 +12,7 @@ from perfmodel.campaign import work
 from perfmodel.device import Device
 from perfmodel.isolation import bench
 from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.isolation.process import Limits
+from perfmodel.isolation.process import Asked, Limits
 from perfmodel.isolation.reference import NAME, Reference, is_disturbed
 from perfmodel.measurement import Launch, Protocol, Timing, time_launch
 
@@ -42,10 +42,10 @@ def slowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Callabl
         class Loaded:
             is_usable = True
 
-            def __init__(self, device: Device, timer: str) -> None:
+            def __init__(self, device: Device, timer: str, is_given_up: Asked) -> None:
                 pass
 
-            def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+            def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
                 seconds = TRUE_SECONDS * load(sum(name != NAME for name in ran))
                 ran.append(launch.kernel_name)
                 return Timing((seconds,) * 5, 1, "min")

@@ -315,7 +315,10 @@ FIRST = "document.querySelector('article:not([hidden]) figure svg')"
 
 def test_hover_and_keys_show_kernel_size_and_times(chrome: Page, file: Path) -> None:
     page = opened(chrome, file)
-    page.evaluate("document.querySelectorAll('.models input')[1].click()")
+    page.evaluate(
+        "[...document.querySelectorAll('.models label')]"
+        ".find((label) => label.textContent.trim() === 'overlap on NVIDIA H200').click()"
+    )
     page.evaluate(f"{FIRST}.scrollIntoView({{block: 'center'}})")
     assert page.evaluate(TIP) is None
     page.evaluate(f"{FIRST}.focus()")
@@ -371,7 +374,7 @@ def test_the_best_model_is_shown_first_and_another_by_its_button(chrome: Page, f
     assert seen == [best]
     page.evaluate("document.querySelector('.models input').focus()")
     page.evaluate("document.querySelector('.models input').click()")
-    assert page.evaluate(shown) == ["one-term on NVIDIA H200"]
+    assert page.evaluate(shown) == ["one-term-prefetch on NVIDIA H200"]
     assert page.complaints() == []
 
 

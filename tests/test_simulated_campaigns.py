@@ -16,9 +16,12 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
+from benchmarks.campaigns import Instant
 from perfmodel.campaign import LOST, STOPPED, Campaign, CampaignResult, DeviceResult
 from perfmodel.campaign.plan import duration, memory
 from perfmodel.campaign.result import Result, grouped
+from perfmodel.campaign.run import Run
+from perfmodel.campaign.work import DeviceWork
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, MeasurementError, PerfmodelError, StoreError
 from perfmodel.isolation import bench
@@ -28,7 +31,7 @@ from perfmodel.isolation.process import Limits
 from tests.kill_campaigns import kill_campaigns
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernel, kernels
-from tests.simulated_timers import SECONDS_VARIABLE
+from tests.simulated_timers import HANGS_VARIABLE, SECONDS_VARIABLE
 
 STEADY = "tests.simulated_timers:steady"
 ROOT = Path(pm.__file__).parents[1]
@@ -272,6 +275,22 @@ def test_batches_that_do_not_come_back_are_lost_and_no_failure(cpu: Device, monk
         assert len(store) == len(store.failures()) == 0
 
 
+def test_a_place_without_room_is_asked_now_and_then(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfmodel.campaign.run.LOST_SECONDS", 1.0)
+    asked: list[Device] = []
+
+    class Full(Instant):
+        def capacity(self, device: Device) -> int:
+            asked.append(device)
+            return 0
+
+    with pm.Store() as store:
+        work = DeviceWork(cpu, kernels(3), PROTOCOL, store, True, False)
+        Run([work], Full([cpu]), PROTOCOL, Limits(), STEADY, None).measure(progress=False)
+        assert {each.flags for each in work.results().results} == {(STOPPED,)}
+    assert 1 < len(asked) < 30
+
+
 def test_reasons_that_differ_in_names_and_numbers_are_one() -> None:
     failures = {"a": "kernel 'a' needs 5 bytes", "b": "kernel 'b' needs 17 bytes", "c": "kernel 'c' hangs"}
     assert grouped(failures) == {"kernel 'a' needs 5 bytes": ["a", "b"], "kernel 'c' hangs": ["c"]}
@@ -286,22 +305,36 @@ def test_doubtful_times_are_counted(cpu: Device) -> None:
 
 @pytest.mark.parametrize(("limit_s", "grace_s", "failed"), [(3.0, 60.0, {"hang"}), (3600.0, 0.5, set())])
 def test_a_hanging_kernel_can_be_interrupted(
-    limit_s: float, grace_s: float, failed: set[str], cpu: Device, fresh: None, monkeypatch: pytest.MonkeyPatch
+    limit_s: float,
+    grace_s: float,
+    failed: set[str],
+    cpu: Device,
+    fresh: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[[Callable[[], bool]], None],
 ) -> None:
     """The campaign ends with what it is at, or without it if that takes too long, and keeps what it had."""
+    monkeypatch.setenv(HANGS_VARIABLE, str(tmp_path / "hangs"))
+
+    def interrupt() -> None:
+        eventually((tmp_path / "hangs").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
     monkeypatch.setattr("perfmodel.campaign.this_machine.GRACE_SECONDS", grace_s)
     mixed = [*kernels(3), kernel("hang"), *kernels(40, "later")]
     with pm.Store() as store:
         chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=Limits(limit_s))
-        threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             chosen.run(progress=False)
         assert {row.kernel for row in store} == {"fine"}
         assert {failure.kernel for failure in store.failures().values()} == failed
 
 
-def test_a_few_kills_at_random_moments() -> None:
-    """`python -m tests.kill_campaigns --kills 100` does many; see docs/campaigns.md."""
-    tally = kill_campaigns(kills=6, seed=int.from_bytes(os.urandom(4), "big"), count=150, kills_each=3)
-    assert tally.problems == []
-    assert tally.total == 6
+def test_a_few_kills_and_interrupts_at_random_moments() -> None:
+    """`python -m tests.kill_campaigns --kills 100 --interrupts 50` does many; see docs/campaigns.md."""
+    seed = int.from_bytes(os.urandom(4), "big")
+    tally = kill_campaigns(kills=4, seed=seed, count=150, each=4, interrupts=4)
+    assert tally.problems == [], seed
+    assert (tally.kills, tally.interrupts) == (4, 4)

@@ -17,10 +17,11 @@ from perfmodel.campaign.work import DeviceWork
 from perfmodel.device import Device
 from perfmodel.errors import MeasurementError, nearest
 from perfmodel.isolation.child import DEVICE_TIMER
+from perfmodel.isolation.interruption import noticed
 from perfmodel.isolation.process import Limits
 from perfmodel.kernel import Kernel
 from perfmodel.measurement import PROTOCOLS, Protocol
-from perfmodel.store import Store
+from perfmodel.store import Store, looked_into
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -70,8 +71,8 @@ class Campaign:
 
     def plan(self) -> Plan:
         """What `run` would do, without doing it."""
-        with self._opened() as (store, place):
-            return Plan([work.share() for work in self._work(store, place)])
+        with self._opened(only_looks=True) as (store, place):
+            return Plan([work.share() for work in self._work(store, place, self._retry)])
 
     def run(self, *, progress: bool | None = None, budget_s: float | None = None) -> CampaignResult:
         """Measures what the store doesn't hold.
@@ -84,21 +85,22 @@ class Campaign:
         Raises:
             MeasurementError: the budget is negative.
             StoreError: a time can't be written; all until then are.
+            KeyboardInterrupt: somebody wanted an end; what was measured until then is stored.
         """
         check_budget(budget_s)
-        with self._opened() as (store, place):
-            work = self._work(store, place)
+        with noticed() as interruption, self._opened() as (store, place):
+            work = self._work(store, place, self._retry and not store.refusal)
             started = time.monotonic()
             if budget_s is not None:
                 for each in work:
                     each.take_turns()
             if budget_s != 0 and any(each.is_waiting for each in work):
-                Run(work, place, self.protocol, self.limits, self._timer, budget_s).measure(progress)
+                Run(work, place, self.protocol, self.limits, self._timer, budget_s, interruption).measure(progress)
             return CampaignResult([each.results() for each in work], time.monotonic() - started)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Store, Place]]:
-        """A store that the caller opened stays open; a path is opened for this campaign."""
+    def _opened(self, only_looks: bool = False) -> Iterator[tuple[Store, Place]]:
+        """A store that the caller opened stays open; a path is opened for this campaign, once its devices are found."""
         place: Place = ThisMachine()
         if self._scheduler is not None:
             from perfmodel.campaign.cluster import Cluster
@@ -106,17 +108,20 @@ class Campaign:
             place = Cluster(self._scheduler)
         is_interrupted = True
         try:
-            with nullcontext(self._store) if isinstance(self._store, Store) else Store(self._store) as store:
-                yield store, place
+            with looked_into(self._store) as store:
+                place.chosen(self._devices, store)
+                if only_looks:
+                    yield store, place
+            if not only_looks:
+                with nullcontext(self._store) if isinstance(self._store, Store) else Store(self._store) as store:
+                    yield store, place
             is_interrupted = False
         finally:
             place.close(is_interrupted)
 
-    def _work(self, store: Store, place: Place) -> list[DeviceWork]:
+    def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
         chosen = dict.fromkeys(place.chosen(self._devices, store))
-        return [
-            DeviceWork(device, self.kernels, self.protocol, store, place.has(device), self._retry) for device in chosen
-        ]
+        return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
 
 
 def check_budget(budget_s: float | None) -> None:

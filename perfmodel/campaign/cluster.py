@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
+import warnings
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.campaign.this_machine import ALL, chosen_among
+from perfmodel.campaign.this_machine import ALL, GRACE_SECONDS, chosen_among
 from perfmodel.device import Device, devices
 from perfmodel.errors import DeviceError, PerfmodelError
-from perfmodel.isolation.bench import Batch, measure_batch
+from perfmodel.isolation.bench import Batch, bench_of, measure_batch
+from perfmodel.isolation.interruption import LOOK_SECONDS, noticed
 from perfmodel.store import Store
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ LOCAL = "local"
 CONNECT_SECONDS = 30.0
 COUNT_SECONDS = 2.0
 LEAVE_SECONDS = 1.0
+ENCRYPTED = ("tls://", "wss://", "inproc://")
+"""How addresses of schedulers begin that nobody reaches without a certificate, or from another process."""
 _ADDRESS = re.compile(r"local|((tcp|tls|ucx|wss?|inproc)://)?[^\s/:]+(:\d+)?/?|((tcp|tls)://)?\[[\da-fA-F:]+\]:\d+")
 
 
@@ -58,12 +63,11 @@ class Cluster:
             raise PerfmodelError(f"{scheduler!r} is no Dask scheduler's address; give one such as tcp://10.0.0.1:8786")
         self._local: Any = None
         self._is_ours = isinstance(scheduler, str)
+        self._running: dict[Future[Batch], tuple[Device, str]] = {}
         if scheduler == LOCAL:
-            advertised = resources()
-            self._local = distributed.LocalCluster(
-                n_workers=1, threads_per_worker=max(1, len(advertised)), resources=advertised, dashboard_address=":0"
-            )
+            self._local = _local_cluster(distributed)
         if isinstance(scheduler, str) and self._local is None:
+            check_encrypted(scheduler)
             _check_answers(scheduler)
         self.client: Any = (
             distributed.Client(self._local or scheduler, set_as_default=False)
@@ -91,6 +95,8 @@ class Cluster:
     def submit(self, device: Device, timer: str, *arguments: Any) -> Future[Batch]:
         executor = self.client.get_executor(resources={resource(device): 1}, pure=False)
         submitted: Future[Batch] = executor.submit(_measured_by_worker, device, timer, *arguments)
+        self._running[submitted] = device, timer
+        submitted.add_done_callback(lambda future: self._running.pop(future, None))
         return submitted
 
     def does_without(self, batch: Batch) -> bool:
@@ -98,10 +104,26 @@ class Cluster:
         return True
 
     def close(self, is_interrupted: bool) -> None:
-        if self._is_ours:
-            self.client.close()
-        if self._local is not None:
-            self._local.close()
+        """Interrupted batches of about a second may come back; what takes longer is left to the workers."""
+        running = dict(self._running)
+        benches = {bench_of(*of) for of in running.values()} if self._local is not None else set()
+        try:
+            if is_interrupted:
+                for bench in benches:
+                    bench.interrupt()
+                wait(running, GRACE_SECONDS)
+                for bench in benches:
+                    bench.give_up()
+                wait(running if benches else [], LEAVE_SECONDS)
+        finally:
+            for bench in benches:
+                bench.give_up()
+            if self._is_ours:
+                self.client.close()
+            if self._local is not None:
+                self._local.close()
+            for bench in benches:
+                bench.resume()
 
     def _devices(self) -> list[Device]:
         """All that workers advertise, sorted by name; the same kind with another driver is another device.
@@ -121,6 +143,39 @@ class Cluster:
 
     def _workers(self) -> dict[str, Any]:
         return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+
+
+def check_encrypted(scheduler: str) -> None:
+    """Warns of a scheduler whose port takes anybody's code."""
+    if not scheduler.startswith(ENCRYPTED):
+        warnings.warn(
+            f"whoever reaches {scheduler} can run any code on its workers and here, as it has no TLS: keep the port in "
+            "a trusted network, or give a tls:// address and certificates (docs/campaigns.md)",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _local_cluster(distributed: Any) -> Any:
+    """A scheduler and a worker in this process, which no other process can speak to.
+
+    Measuring processes are apart from it in any case. What Dask serves by HTTP is nothing, and only to this machine.
+    """
+    import dask
+
+    advertised = resources()
+    nothing: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    with dask.config.set(nothing):
+        return distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=max(1, len(advertised)),
+            processes=False,
+            memory_limit=0,
+            resources=advertised,
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        )
 
 
 def _measured_by_worker(*arguments: Any) -> Batch:
@@ -149,13 +204,30 @@ def _check_answers(scheduler: str) -> None:
         await communication.close()
 
     try:
-        with ThreadPoolExecutor(1) as beside:  # notebooks have an event loop of their own here
-            beside.submit(lambda: asyncio.run(connected())).result()
+        with noticed() as interruption:
+            asked = _beside(connected)  # notebooks have an event loop of their own here
+            while not wait([asked], LOOK_SECONDS).done:
+                interruption.check()
+            asked.result()
     except (OSError, ValueError, TypeError) as error:
         raise PerfmodelError(
             f"no Dask scheduler answers at {scheduler!r} ({error}); start one by `dask scheduler`, and give the "
             "address that it prints"
         ) from error
+
+
+def _beside(connected: Callable[[], Coroutine[Any, Any, None]]) -> Future[None]:
+    """Runs a coroutine in a thread that nobody has to wait for."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(asyncio.run(connected()))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return ended
 
 
 def _distributed() -> Any:

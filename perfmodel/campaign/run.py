@@ -14,6 +14,7 @@ from perfmodel.campaign.progress import Progress
 from perfmodel.campaign.work import DeviceWork
 from perfmodel.errors import StoreError
 from perfmodel.isolation.bench import BATCH_SECONDS, Batch, Task
+from perfmodel.isolation.interruption import LOOK_SECONDS, Interruption
 from perfmodel.isolation.process import Limits
 from perfmodel.measurement import Protocol
 
@@ -35,10 +36,12 @@ class Run:
         limits: Limits,
         timer: str,
         budget_s: float | None,
+        interruption: Interruption | None = None,
     ) -> None:
         self._work = work
         self._place = place
         self._protocol, self._limits, self._timer = protocol, limits, timer
+        self._interruption = interruption or Interruption()
         self._end = math.inf if budget_s is None else time.monotonic() + budget_s
         self._running: dict[Future[Batch], tuple[DeviceWork, list[Task]]] = {}
         self._counts = dict.fromkeys(work, 0)
@@ -52,6 +55,7 @@ class Run:
 
         Raises:
             StoreError: what came back can't be stored; all until then is.
+            KeyboardInterrupt: what came back until then, and soon after, is stored.
         """
         try:
             with Progress(sum(each.missing for each in self._work), progress) as bar:
@@ -60,14 +64,10 @@ class Run:
                         self._hand_out(each)
                     if not self._running and (self._is_spent() or not any(each.is_waiting for each in self._work)):
                         break
-                    look_again = time.monotonic() + WAKE_SECONDS
-                    while (left := look_again - time.monotonic()) > 0:
-                        if ended := self._next(left):
-                            self._hand_out(ended)
-                        if not self._running:
-                            break
+                    self._take_what_ends(WAKE_SECONDS)
                     bar.show(self._work)
         except BaseException:  # interrupted, or the store can't be written: what is known is kept as far as possible
+            self._interruption.heed()
             self._place.close(is_interrupted=True)
             with suppress(StoreError):
                 while not self._ended.empty():
@@ -77,6 +77,17 @@ class Run:
             with suppress(StoreError):
                 for each in self._work:
                     each.settle()
+
+    def _take_what_ends(self, seconds: float) -> None:
+        """Takes batches that come back within so many seconds, and hands out others instead."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._interruption.check()
+            if ended := self._next(min(left, LOOK_SECONDS)):
+                self._hand_out(ended)
+            if not self._running:
+                break
+        self._interruption.check()
 
     def _is_spent(self) -> bool:
         return time.monotonic() > self._end and any(each.has_times for each in self._work)
@@ -95,7 +106,8 @@ class Run:
         elif time.monotonic() - self._seen[each] > LOST_SECONDS:
             self._give_up(each)
         while each.is_waiting and self._counts[each] < room:
-            tasks = each.next_tasks(BATCH_TASKS)
+            tasks = each.next_tasks(BATCH_TASKS, self._interruption.is_asked)
+            self._interruption.check()
             if not tasks:
                 continue
             seconds = min(BATCH_SECONDS, max(0.0, self._end - time.monotonic()))

@@ -14,7 +14,8 @@ from perfmodel.store import Store
 
 ALL = "all"
 """Selects every device."""
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 2.5
+"""How long a launch that is under way may go on after an interruption."""
 
 
 def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device]:
@@ -71,10 +72,16 @@ class ThisMachine:
     def close(self, is_interrupted: bool) -> None:
         """Interrupted batches end after the launch that they are at, or without it if that takes too long."""
         running = {future: bench for future, bench in self._running.values() if not future.done()}
-        if is_interrupted:
+        try:
+            if is_interrupted:
+                for bench in running.values():
+                    bench.interrupt()
+                wait(running, GRACE_SECONDS)
+        finally:  # also where somebody has not even this patience
             for bench in running.values():
-                bench.interrupt()
-            for future in wait(running, GRACE_SECONDS).not_done:
-                running[future].give_up()
-        for threads in self._threads.values():
-            threads.shutdown(wait=True, cancel_futures=True)
+                if is_interrupted:
+                    bench.give_up()
+            for threads in self._threads.values():
+                threads.shutdown(wait=True, cancel_futures=True)
+            for bench in running.values():
+                bench.resume()

@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -63,6 +63,8 @@ class DeviceWork:
         self._known = len(self._results)
         self._queue = deque(key for key in self._kernels if key not in self._results)
         self._missing = len(self._queue)
+        if self.is_waiting:
+            self.stopped = store.refusal  # what can't be kept is not measured
 
     @property
     def is_waiting(self) -> bool:
@@ -103,11 +105,11 @@ class DeviceWork:
         waiting = set(self._queue)
         self._queue = deque(key for turn in turns for key in turn if key in waiting)
 
-    def next_tasks(self, count: int) -> list[Task]:
-        """The next launches; what can't even be launched fails here and now."""
+    def next_tasks(self, count: int, is_interrupted: Callable[[], bool]) -> list[Task]:
+        """The next launches, as far as there is time; what can't even be launched fails here and now."""
         tasks: list[Task] = []
         failures: list[Failure] = []
-        while self._queue and len(tasks) < count:
+        while self._queue and len(tasks) < count and not is_interrupted():
             key = self._queue.popleft()
             try:
                 tasks.append(Task(key, self._kernels[key].launch()))

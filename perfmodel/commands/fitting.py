@@ -12,6 +12,7 @@ from perfmodel.command_options import Command, condition_options, json_option, t
 from perfmodel.commands import printing
 from perfmodel.commands.selection import check_writable, kernel_data, selected, store_beside
 from perfmodel.errors import PerfmodelError
+from perfmodel.files import check_file
 
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
@@ -68,10 +69,11 @@ def _calibrate(parsed: argparse.Namespace) -> None:
 def _suggest(parsed: argparse.Namespace) -> None:
     from perfmodel.feature_table import measure
     from perfmodel.model import Model
-    from perfmodel.suggestion import OUTPUT, suggest
+    from perfmodel.suggestion import OUTPUT, check_terms, suggest
     from perfmodel.suggestion.report import as_file, as_text
 
     check_writable(parsed.out)
+    check_terms(parsed.terms)
     parsed.store = parsed.store or store_beside(parsed.out)
     kernels, checks = (
         [kernel for tags in sets for kernel in selected(tags, parsed.device)]
@@ -134,6 +136,7 @@ def _text(argument: str) -> str:
     if not argument.startswith("@"):
         return argument
     try:
+        check_file(argument[1:])
         with open(argument[1:], encoding="utf-8") as file:  # noqa: PTH123
             return file.read()
     except (OSError, UnicodeDecodeError) as error:

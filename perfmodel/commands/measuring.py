@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from perfmodel.command_options import Command, defaults_from_project_file, json_option, protocol_option, tag_options
@@ -93,8 +92,9 @@ def _show(found: Plan | CampaignResult, as_json: bool) -> None:
 
 def _worker(parsed: argparse.Namespace) -> None:
     """Becomes a ``dask worker`` that advertises the devices, one measurement at a time on each."""
-    from perfmodel.campaign.cluster import resources
+    from perfmodel.campaign.cluster import check_encrypted, resources
     from perfmodel.device import find_device
+    from perfmodel.isolation import start
 
     advertised = resources()
     if not advertised:
@@ -103,10 +103,11 @@ def _worker(parsed: argparse.Namespace) -> None:
         import distributed.cli.dask_worker as dask_worker
     except ImportError as error:
         raise PerfmodelError("workers need the package 'distributed'; `pip install 'perfmodel[cluster]'`") from error
+    check_encrypted(parsed.address)
     command = [
-        *(sys.executable, "-m", dask_worker.__name__, parsed.address),
+        *start.command(dask_worker.__name__, parsed.address),
         *("--resources", ",".join(f"{name}={count:g}" for name, count in advertised.items())),
         *("--nworkers", "1", "--nthreads", str(len(advertised))),
         *parsed.others,
     ]
-    os.execv(command[0], command)
+    os.execve(command[0], command, start.environment())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.command_options import Command, calibration_option, json_option, source_options, tag_options
@@ -13,6 +14,7 @@ from perfmodel.errors import KernelError
 if TYPE_CHECKING:
     from perfmodel.calibration import Calibration
     from perfmodel.kernel import Kernel
+    from perfmodel.prediction import Prediction
 
 
 def add(command: Command) -> None:
@@ -31,26 +33,41 @@ def add(command: Command) -> None:
 
 
 def _predict(parsed: argparse.Namespace) -> None:
+    from perfmodel.prediction import predict
+
     calibration, kernels = _loaded(parsed)
-    found = []
-    for kernel in kernels:
-        seconds, std = calibration.predict(kernel, return_std=True)
-        found.append((kernel, float(seconds), float(std)))
+    found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
     if parsed.json:
         _print_document(
-            calibration,
-            "predictions",
-            [{**kernel_data(kernel), "predicted_s": seconds, "predicted_std_s": std} for kernel, seconds, std in found],
+            calibration, "predictions", [kernel_data(kernel) | _prediction_data(each) for kernel, each in found]
         )
     else:
         printing.text(lambda: _prediction_table(found))
 
 
-def _prediction_table(found: list[tuple[Kernel, float, float]]) -> str:
+def _prediction_data(found: Prediction) -> dict[str, Any]:
+    from perfmodel.prediction import LEVEL
+
+    low, high = found.interval(LEVEL)
+    return {
+        "predicted_s": float(found.seconds),
+        "predicted_std_s": float(found.std),
+        "low_s": float(low),
+        "high_s": float(high),
+        "distance": float(found.distance),
+    }
+
+
+def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
+    from perfmodel.prediction import LEVEL
     from perfmodel.report.tables import grid, seconds
 
-    lines = [[kernel.label, seconds(time), seconds(std)] for kernel, time, std in found]
-    return grid(["kernel", "predicted", "standard deviation"], lines)
+    lines = []
+    for kernel, each in found:
+        low, high = (float(end) for end in each.interval(LEVEL))
+        known = [seconds(low), seconds(high) if math.isfinite(high) else "unknown"] if high > low else ["", ""]
+        lines.append([kernel.label, seconds(float(each.seconds)), *known])
+    return grid(["kernel", "predicted", "90 % from", "to"], lines)
 
 
 def _explain(parsed: argparse.Namespace) -> None:
@@ -88,10 +105,16 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
     from perfmodel.report.tables import grid, seconds
 
     lines = [
-        [f"{row['kernel']} {row['variant']} {row['sizes']}", seconds(row["predicted_s"]), f"{row['times_best']:.2f}"]
+        [
+            str(row["place"]),
+            f"{row['kernel']} {row['variant']} {row['sizes']}",
+            seconds(row["predicted_s"]),
+            f"{row['times_best']:.2f}",
+            "" if math.isnan(row["probability_first"]) else f"{row['probability_first']:.0%}",
+        ]
         for row in rows
     ]
-    return grid(["kernel", "predicted", "times the best"], lines)
+    return grid(["place", "kernel", "predicted", "times the best", "fastest"], lines)
 
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:

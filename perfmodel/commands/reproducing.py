@@ -73,13 +73,18 @@ def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str
 
 def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any]:
     from perfmodel import recipe, report
+    from perfmodel.campaign.campaign import check_budget, protocol_called
     from perfmodel.device import find_device
-    from perfmodel.store import Store
+    from perfmodel.store import Store, looked_into
 
     folder = Path(parsed.out or f"{chosen.name}-out")
-    parsed.store = parsed.store or str(report.prepared(folder) / "perfmodel.sqlite")
+    parsed.store = parsed.store or str(folder / "perfmodel.sqlite")
+    check_budget(parsed.budget)
+    protocol_called(parsed.protocol or "unified")
+    with looked_into(parsed.store) as known:
+        device = find_device(parsed.device, known.devices())
+    report.prepared(folder)
     with Store(parsed.store) as store:
-        device = find_device(parsed.device, store.devices())
         print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
         if not device.is_here:
             print(f"it is not on this machine; all times are those of {parsed.store}")

@@ -17,6 +17,7 @@ from perfmodel.errors import CountingError
 
 # Of isl, for what work-groups touch: about a tenth of a second.
 MOST_OPERATIONS = 30_000
+MOST_SIMPLIFYING = 50_000
 MOST_FLOORS = 4
 """Of where a branch is met, in all its parts; with more, counting it may take minutes."""
 
@@ -344,7 +345,19 @@ class Domains:
         return self.gist(result)
 
     def gist(self, count: Any) -> Any:
-        return count.gist_params(self.assumptions)
+        """The count as short as what is assumed allows; as it is, where that takes more than `MOST_SIMPLIFYING`."""
+        context = isl.DEFAULT_CONTEXT
+        context.reset_operations()
+        context.set_max_operations(MOST_SIMPLIFYING)
+        try:
+            return count.gist_params(self.assumptions)
+        except isl.Error as error:
+            if "maximal number of operations" not in str(error):
+                raise
+            return count
+        finally:
+            context.set_max_operations(0)
+            context.reset_operations()
 
     def one(self) -> Any:
         point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))

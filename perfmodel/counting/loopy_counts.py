@@ -43,7 +43,10 @@ def count_loopy(
     Returns:
         Exact counts; bounds from above, and marked so, where the installed isl library cannot count integer points.
     """
-    with warnings.catch_warnings(), muted():
+    from perfmodel.opencl_target import same_code
+
+    # Loopy keeps the order of instructions that it finds here, and writes code in that order later.
+    with warnings.catch_warnings(), muted(), same_code():
         warnings.simplefilter("ignore", lp.LoopyWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
         try:

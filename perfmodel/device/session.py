@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from perfmodel.device.device import Device
 
 LOG_LINES = 8
+SPARE_BYTES = 2**28
+"""Of memory kept for the next launch: filling larger arrays takes far longer than to allocate them. On a processor, it
+is the machine's, which each process with a session would keep an eighth of."""
+PROGRAMS = 64
+"""How many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
 NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
 """An extension of NVIDIA's, and the option of it with which its compiler says what kernels take."""
 
@@ -44,7 +49,8 @@ class Session:
             raise DeviceError(
                 f"device {device.key} cannot be used ({status(error)}): see `perfmodel devices`"
             ) from error
-        self.buffers = BufferPool(self.context, self.queue, limit=device.global_memory // 8)
+        self.buffers = BufferPool(self.context, self.queue, limit=min(device.global_memory // 8, SPARE_BYTES))
+        # In the order in which they were last asked for.
         self._programs: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def kernel(self, source: str, name: str, options: tuple[str, ...]) -> Any:
@@ -54,9 +60,11 @@ class Session:
             KernelError: the source does not compile (with the compiler's first lines) or has no kernel of that name.
         """
         cl = opencl()
-        program = self._programs.get((source, options))
-        if program is None:
-            program = self._programs[source, options] = self._built(source, name, options)
+        if (program := self._programs.pop((source, options), None)) is None:
+            program = self._built(source, name, options)
+        self._programs[source, options] = program
+        if len(self._programs) > PROGRAMS:
+            del self._programs[next(iter(self._programs))]
         try:
             return cl.Kernel(program, name)
         except cl.Error as error:

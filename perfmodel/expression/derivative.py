@@ -123,12 +123,12 @@ def _operator_partials(node: Binary) -> tuple[Node, Node]:
 
 
 def _rough(node: Node) -> bool:
-    """Whether a partial derivative can be infinite or belong to a branch not taken (see `Function.rough`)."""
+    """Whether a partial derivative can be infinite, or zero where the node no longer changes (see `Function.rough`)."""
     if isinstance(node, Call):
         return FUNCTIONS[node.function].rough
     if isinstance(node, Binary) and node.operator == "**":
         return not (isinstance(node.right, Number) and node.right.value >= 1)
-    return False
+    return isinstance(node, Binary) and node.operator == "/" and not isinstance(node.right, Number)
 
 
 def _guarded_product(left: Node, right: Node) -> Node:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.expression.algebra import ONE, ZERO, add, call, chain, divide, multiply, power, subtract
+from perfmodel.expression.algebra import ONE, ZERO, add, call, chain, divide, multiply, negate, power, subtract
 from perfmodel.expression.tree import Node, Number
 
 Arguments = tuple[Node, ...]
@@ -34,12 +34,38 @@ def step(x: Any) -> Any:
 
 @elementwise
 def product(x: Any, y: Any) -> Any:
-    return np.where((x == 0) | (y == 0), 0.0, np.multiply(x, y))
+    result = np.multiply(x, y)
+    return np.where((x == 0) | (y == 0), 0.0, result) if np.isnan(result).any() else result
 
 
 @elementwise
 def power_log(x: Any, y: Any) -> Any:
-    return np.where(x == 0, 0.0, np.power(x, y) * np.log(x))
+    return np.where(x == 0, 0.0, product(np.power(x, y), np.log(x)))
+
+
+@elementwise
+def soft_step(x: Any) -> Any:
+    """As exact where it is nearly 0 as elsewhere, which 1 + tanh is not."""
+    return 1 / (1 + np.exp(-2 * x))
+
+
+@elementwise
+def sech_squared(x: Any) -> Any:
+    """Exact to its last digits, which 1 - tanh**2 loses."""
+    decay = np.exp(-2 * np.abs(x))
+    return 4 * decay / (1 + decay) ** 2
+
+
+@elementwise
+def smooth_max(a: Any, b: Any, p: Any) -> Any:
+    """a*s(a-b) + b*s(b-a), as the larger of them less what the smaller adds: so nothing cancels.
+
+    With p below 0 it is a smooth minimum.
+    """
+    distance = np.abs(a - b)
+    less = product(distance, soft_step(-np.abs(p) * distance))
+    upper = np.maximum(a, b) - less
+    return np.where(p < 0, np.minimum(a, b) + less, upper) if np.any(p < 0) else upper
 
 
 @elementwise
@@ -74,15 +100,18 @@ def select_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
 
 def lower_smooth_step(arguments: Arguments) -> Node:
     x, p = arguments
-    return multiply(add(call("tanh", multiply(p, x)), ONE), HALF)
+    return call("soft_step", multiply(p, x))
 
 
-def lower_smooth_max(arguments: Arguments) -> Node:
-    """With s(-x) = 1 - s(x), a*s(a-b) + b*s(b-a) = (a + b + (a-b)*tanh(p*(a-b)))/2: one tanh, and nothing cancels."""
+def smooth_max_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
+    """With x = p*(a - b): s(x) + x/2*sech(x)**2, the same of -x, and (a - b)**2/2*sech(x)**2."""
     a, b, p = arguments
     difference = subtract(a, b)
-    spread = multiply(difference, call("tanh", multiply(p, difference)))
-    return multiply(add(add(a, b), spread), HALF)
+    x = multiply(p, difference)
+    steepness = call("sech_squared", x)
+    bump = multiply(call("product", x, steepness), HALF)
+    by_p = call("product", call("product", difference, steepness), difference)
+    return add(call("soft_step", x), bump), subtract(call("soft_step", negate(x)), bump), multiply(by_p, HALF)
 
 
 def lower_saturating(arguments: Arguments) -> Node:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.expression import formulas
-from perfmodel.expression.algebra import ONE, call, chain, divide, multiply, subtract
+from perfmodel.expression.algebra import ONE, call, chain, divide, multiply
 from perfmodel.expression.formulas import HALF, Arguments, flat_partials
 from perfmodel.expression.tree import Node
 
@@ -30,8 +30,8 @@ class Function:
         evaluate: elementwise numpy evaluation with a keyword `out`, which may be one of the arguments.
         lower: the same function in primitives and arithmetic.
         partials: from the arguments and the call's own node, the derivative with respect to each argument.
-        rough: whether a partial derivative can be infinite, or zero for a branch that was not taken: a product with it
-            then has to be zero as soon as one factor is.
+        rough: whether a partial derivative can be infinite, or zero for a branch that was not taken or where the
+            function no longer changes: a product with it then has to be zero as soon as one factor is.
         exponents: the positions of arguments that are exponents, which may not contain features.
         latex: what stands before and after the arguments.
     """
@@ -64,7 +64,8 @@ _LANGUAGE = (
         signature="x",
         formula="hyperbolic tangent",
         evaluate=np.tanh,
-        partials=lambda arguments, node: (subtract(ONE, multiply(node, node)),),
+        partials=lambda arguments, node: (call("sech_squared", arguments[0]),),
+        rough=True,
         latex=(r"\tanh\left(", r"\right)"),
     ),
     Function(
@@ -73,6 +74,7 @@ _LANGUAGE = (
         formula="e to the power of x",
         evaluate=np.exp,
         partials=lambda arguments, node: (node,),
+        rough=True,
         latex=(r"\exp\left(", r"\right)"),
     ),
     Function(
@@ -148,7 +150,9 @@ _LANGUAGE = (
         name="smooth_max",
         signature="a, b, p",
         formula="a*s(a - b) + b*s(b - a) with s(x) = (tanh(p*x) + 1)/2",
-        lower=formulas.lower_smooth_max,
+        evaluate=formulas.smooth_max,
+        partials=formulas.smooth_max_partials,
+        rough=True,
     ),
     Function(
         name="overlap",
@@ -197,6 +201,20 @@ _PRIMITIVES = (
         evaluate=formulas.select,
         partials=formulas.select_partials,
         rough=True,
+    ),
+    Function(
+        name="soft_step",
+        signature="x",
+        formula="(tanh(x) + 1)/2",
+        evaluate=formulas.soft_step,
+        partials=lambda arguments, node: (multiply(call("sech_squared", arguments[0]), HALF),),
+        rough=True,
+    ),
+    Function(
+        name="sech_squared",
+        signature="x",
+        formula="1/cosh(x)**2",
+        evaluate=formulas.sech_squared,
     ),
     Function(
         name="sign",

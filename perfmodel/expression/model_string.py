@@ -162,6 +162,10 @@ def parse(source: str) -> ModelString:
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits; nothing else is ever raised.
     """
+    if not isinstance(source, str):
+        raise ModelStringError(
+            f"a model string is text, not {type(source).__name__}; give one such as 'p_madd * f_op_float32_madd'"
+        )
     parsed = parse_model(source)
     return ModelString(
         source=source,

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from perfmodel.errors import FitError
 from perfmodel.expression import ModelString
 from perfmodel.fitting.diagnostics import assess
-from perfmodel.fitting.linear import solve_linear
+from perfmodel.fitting.linear import solve_directly
 from perfmodel.fitting.nonlinear import solve_nonlinear
+from perfmodel.fitting.poor_fit import poor_fit
 from perfmodel.fitting.problem import Bounds, Problem, Residuals, check_parameter, pose
 from perfmodel.fitting.result import FitResult, FitWarning, Solution, Undetermined
 
@@ -50,7 +51,7 @@ def fit(
         residuals: "relative", (predicted - measured) / measured; "absolute", predicted - measured; or "logarithmic",
             ln(predicted / measured) under a soft L1 loss, for models of many different kernels, of which it cannot
             explain some.
-        strict: Raise instead of warn where the measurements leave parameters undetermined.
+        strict: Raise instead of warn where the measurements leave parameters undetermined, or the fit is a poor one.
         labels: Name of each measurement for messages and the report.
 
     Returns:
@@ -62,28 +63,33 @@ def fit(
         FitError: The measurements cannot serve, the fit does not converge, or (strict) parameters are undetermined.
 
     Warns:
-        FitWarning: Parameters are undetermined.
+        FitWarning: Parameters are undetermined, or the model does not explain the measurements.
     """
     problem = pose(
         model, features, output, bounds=bounds or {}, nonnegative=nonnegative, residuals=residuals, labels=labels
     )
     given = _checked_start(problem, start or {})
-    is_direct = model.is_linear and not problem.is_logarithmic
-    solution = _solve_directly(problem) if is_direct else solve_nonlinear(problem, given)
+    if problem.is_direct:
+        solution = Solution(solve_directly(problem), 0, 0, "solved within bounds")
+    else:
+        solution = solve_nonlinear(problem, given)
     unit = float(1 / problem.weights[0]) if residuals == "absolute" else 1.0
     found = assess(problem, solution.parameters, unit)
-    _tell(found.undetermined, strict)
     free = {name: solution.parameters[name] for name in problem.free}
+    predicted = problem.predict(free)
+    _tell([_undetermined_sentence(found.undetermined), *poor_fit(problem, predicted, found.degrees_of_freedom)], strict)
     return FitResult(
         parameters={name: solution.parameters[name] for name in model.parameters},
         stderr=found.stderr,
         covariance=found.covariance,
-        predicted=problem.predict(free),
+        predicted=predicted,
         measured=problem.output,
         labels=problem.labels,
+        fixed=found.fixed,
         at_bound=found.at_bound,
+        limits=found.limits,
         undetermined=found.undetermined,
-        method="linear" if is_direct else "nonlinear",
+        method="linear" if problem.is_direct else "nonlinear",
         residuals=residuals,
         starts=solution.starts,
         nfev=solution.evaluations,
@@ -104,26 +110,17 @@ def _checked_start(problem: Problem, start: Mapping[str, float]) -> dict[str, fl
     return {name: float(value) for name, value in start.items() if name not in problem.fixed}
 
 
-def _solve_directly(problem: Problem) -> Solution:
-    zeros = dict.fromkeys(problem.free, 0.0)
-    target, design = -problem.residuals(zeros), problem.jacobian(zeros)
-    wrong = ~(np.isfinite(target) & np.isfinite(design).all(axis=1))
-    if wrong.any():
-        row = problem.labels[int(np.argmax(wrong))]
-        raise FitError(f"the model has no finite value for measurement {row!r}; check the features it divides by")
-    lower, upper = np.array([problem.bounds[name] for name in problem.free]).reshape(-1, 2).T
-    values = solve_linear(design, target, lower, upper) if problem.free else np.empty(0)
-    fitted = dict(zip(problem.free, map(float, values), strict=True))
-    return Solution({**fitted, **problem.fixed}, 0, 0, "solved within bounds")
+def _tell(sentences: Sequence[str], strict: bool) -> None:
+    for sentence in filter(None, sentences):
+        if strict:
+            raise FitError(sentence)
+        warnings.warn(sentence, FitWarning, stacklevel=3)
 
 
-def _tell(undetermined: tuple[Undetermined, ...], strict: bool) -> None:
+def _undetermined_sentence(undetermined: Sequence[Undetermined]) -> str:
     if not undetermined:
-        return
-    sentence = (
+        return ""
+    return (
         f"the measurements do not determine {'; '.join(map(str, undetermined))};"
         " add measurements that do, fix the parameters by bounds, or take them out of the model"
     )
-    if strict:
-        raise FitError(sentence)
-    warnings.warn(sentence, FitWarning, stacklevel=3)

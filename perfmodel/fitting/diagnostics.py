@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfmodel.fitting.problem import Array, Problem
+from perfmodel.fitting.resampling import Resampled, resample
 from perfmodel.fitting.result import Undetermined
 from perfmodel.fitting.structure import competing_parameters, edge_parameters, exponent_parameters
 
@@ -21,11 +22,32 @@ _MEMBER = 1e-4
 """Components of a unit null vector above this belong to the collinear group."""
 
 
+_SUBSTANTIAL = 0.5
+"""A part of a time that may as well not be there, when it is this large, is not known."""
+
+_NOTABLE = 0.001
+"""The same for a parameter that is not at a bound, with a standard error as large as itself."""
+
+_TOGETHER = 0.9
+"""Undetermined parameters that change with this correlation make up for each other."""
+
+_FREER = 1.5
+"""A standard error that grows by this factor once parameters may leave their bounds is that of the larger set."""
+
+_CERTAIN = 3.0
+"""A parameter is at its bound for certain where the best value beyond it is so many standard errors away."""
+
+LEVEL = 0.95
+"""The probability with which a parameter lies within its limits."""
+
+
 @dataclass(frozen=True)
 class Assessment:
     """See the attributes of the same names of `FitResult`."""
 
+    fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
+    limits: dict[str, tuple[float, float]]
     undetermined: tuple[Undetermined, ...]
     covariance: Array
     stderr: dict[str, float]
@@ -42,20 +64,18 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
         unit: What one weighted residual is worth in the reported residuals' unit (1 for relative residuals).
     """
     names = problem.model.parameters
-    at_bound = tuple(name for name in names if name not in problem.absent and parameters[name] in problem.bounds[name])
+    fixed = tuple(name for name in names if name in problem.fixed and name not in problem.absent)
+    at_bound = tuple(name for name in problem.free if parameters[name] in problem.bounds[name])
     undetermined = [
         Undetermined((name,), f"{_listed(features)} {'is' if len(features) == 1 else 'are'} zero in every measurement")
         for name, features in problem.absent.items()
     ]
-    candidates = [name for name in problem.free if name not in at_bound]
-    jacobian = problem.jacobian({name: parameters[name] for name in problem.free})
-    jacobian = jacobian[:, [problem.free.index(name) for name in candidates]]
-    influence = np.abs(jacobian * _magnitudes(problem, parameters, candidates)).max(axis=0, initial=0.0)
-    mute = [name for name, size in zip(candidates, influence, strict=True) if size < _NO_INFLUENCE]
-    undetermined += _without_influence(problem, mute)
-    active = [name for name in candidates if name not in mute]
-    jacobian = jacobian[:, [candidates.index(name) for name in active]]
-    scaled = _Decomposition.of(jacobian)
+    whole = problem.jacobian({name: parameters[name] for name in problem.free})
+    influence = np.abs(whole * _magnitudes(problem, parameters, list(problem.free))).max(axis=0, initial=0.0)
+    audible = [name for name, size in zip(problem.free, influence, strict=True) if size >= _NO_INFLUENCE]
+    undetermined += _without_influence(problem, [n for n in problem.free if n not in audible and n not in at_bound])
+    active = [name for name in audible if name not in at_bound]
+    scaled = _Decomposition.of(_columns(whole, problem.free, active))
     undetermined += _collinear_groups(active, scaled, problem.model.is_linear)
     residuals = problem.residuals({name: parameters[name] for name in problem.free})
     chi_square = float(np.sum(residuals**2))
@@ -64,10 +84,116 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
     covariance = np.zeros((len(names), len(names)))
     rows = [names.index(name) for name in active]
     covariance[np.ix_(rows, rows)] = scaled.inverse_normal_matrix() * variance
+    deviations = dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True))
+    limits: dict[str, tuple[float, float]] = {}
+    if freedom:
+        open_ = {name for item in undetermined for name in item.parameters}
+        pressed = _pressed(_columns(whole, problem.free, at_bound), scaled, residuals, np.sqrt(variance))
+        movable = [name for name in audible if name not in at_bound or not pressed[at_bound.index(name)]]
+        samples = _resampled(problem, parameters, _columns(whole, problem.free, movable), movable, variance)
+        groups = _groups(_doubtful(problem, parameters, samples, deviations, at_bound, open_), samples, open_)
+        undetermined += groups
+        vague = [name for group in groups for name in group.parameters]
+        limits = _limits(problem, parameters, samples, [*at_bound, *vague])
+        # A parameter at its bound may leave it, and others change with it then.
+        freer = _freer(samples, deviations, [*at_bound, *open_])
+        if vague or freer:
+            _carry_into(covariance, names, samples)
+        deviations |= freer
     known = set(active) - {name for item in undetermined for name in item.parameters}
-    deviations = np.sqrt(np.diag(covariance))
-    stderr = {name: float(deviations[i]) if name in known else np.nan for i, name in enumerate(names)}
-    return Assessment(at_bound, tuple(undetermined), covariance, stderr, chi_square * unit**2, freedom)
+    stderr = {name: deviations[name] if name in known else np.nan for name in names}
+    return Assessment(fixed, at_bound, limits, tuple(undetermined), covariance, stderr, chi_square * unit**2, freedom)
+
+
+def _columns(matrix: Array, names: Sequence[str], wanted: Sequence[str]) -> Array:
+    return matrix[:, [names.index(name) for name in wanted]]
+
+
+def _pressed(columns: Array, others: _Decomposition, residuals: Array, noise: float) -> list[bool]:
+    """Whether each parameter at a bound is there for certain: no noise would let it off.
+
+    Args:
+        columns: Derivatives of the weighted residuals by these parameters.
+        others: Of the derivatives by the parameters that are free to move.
+    """
+    left = others.left
+    beside = columns - left @ (left.T @ columns)
+    norms = np.linalg.norm(beside, axis=0)
+    pulls = np.abs(beside.T @ residuals)
+    return [bool(pull > _CERTAIN * noise * norm) for pull, norm in zip(pulls, norms, strict=True)]
+
+
+def _resampled(
+    problem: Problem, parameters: Mapping[str, float], jacobian: Array, names: list[str], variance: float
+) -> Resampled:
+    values = np.array([parameters[name] for name in names])
+    lower, upper = np.array([problem.bounds[name] for name in names]).reshape(-1, 2).T
+    return resample(names, jacobian, values - lower, upper - values, float(np.sqrt(variance)))
+
+
+def _doubtful(
+    problem: Problem,
+    parameters: Mapping[str, float],
+    samples: Resampled,
+    deviations: Mapping[str, float],
+    at_bound: tuple[str, ...],
+    known: set[str],
+) -> list[str]:
+    """Parameters with a bound, beside those that are known to be undetermined, whose error is as large as their value.
+
+    A value next to nothing is determined all the same if what it may be is a small part of all times. Parameters of
+    either sign have true standard errors, however large these are.
+    """
+    found = []
+    for name, deviation, influence in zip(samples.names, samples.deviations, samples.influence, strict=True):
+        value, is_bounded = abs(parameters[name]), bool(np.isfinite(problem.bounds[name]).any())
+        is_large = deviation >= value and influence >= _SUBSTANTIAL
+        is_vague = name not in at_bound and deviations[name] >= value and influence >= _NOTABLE
+        if is_bounded and name not in known and (is_large or is_vague):
+            found.append(name)
+    return found
+
+
+def _groups(doubtful: list[str], samples: Resampled, known: set[str]) -> list[Undetermined]:
+    """The doubtful parameters, each together with those that make up for it."""
+    found, left = [], list(doubtful)
+    correlation = np.abs(samples.correlation)
+    while left:
+        row = correlation[samples.names.index(left[0])]
+        grouped = {name for name, size in zip(samples.names, row, strict=True) if size >= _TOGETHER} - known
+        group = tuple(name for name in samples.names if name in grouped | {left[0]})
+        left = [name for name in left if name not in group]
+        known = known | set(group)
+        if len(group) > 1:
+            reason = "they are nearly collinear: the measurements fix what they add up to, and none of them by itself"
+        else:
+            reason = "its standard error is as large as its value"
+        found.append(Undetermined(group, reason))
+    return found
+
+
+def _freer(samples: Resampled, deviations: Mapping[str, float], without: list[str]) -> dict[str, float]:
+    """Standard errors that are much larger once parameters at their bounds may leave them."""
+    found = zip(samples.names, samples.deviations.tolist(), strict=True)
+    return {name: size for name, size in found if name not in without and size > _FREER * deviations[name]}
+
+
+def _limits(
+    problem: Problem, parameters: Mapping[str, float], samples: Resampled, wanted: list[str]
+) -> dict[str, tuple[float, float]]:
+    found = {}
+    changes = dict(zip(samples.names, samples.limits(LEVEL).T.tolist(), strict=True))
+    for name in wanted:
+        if name in changes:
+            low, high = (float(np.clip(parameters[name] + c, *problem.bounds[name])) for c in changes[name])
+            found[name] = (low, high)
+    return found
+
+
+def _carry_into(covariance: Array, names: tuple[str, ...], samples: Resampled) -> None:
+    """Puts what the samples say of all their parameters into a covariance."""
+    places = [names.index(name) for name in samples.names]
+    covariance[np.ix_(places, places)] = samples.changes.T @ samples.changes / len(samples.changes)
 
 
 def _magnitudes(problem: Problem, parameters: Mapping[str, float], names: list[str]) -> Array:
@@ -96,6 +222,7 @@ class _Decomposition:
     """The singular value decomposition of a Jacobian with columns scaled to unit norm."""
 
     scales: Array
+    left: Array
     singular: Array
     right: Array
     rank: int
@@ -104,9 +231,10 @@ class _Decomposition:
     def of(cls, jacobian: Array) -> _Decomposition:
         scales = 1 / np.linalg.norm(jacobian, axis=0)
         if not scales.size:
-            return cls(scales, np.empty(0), np.empty((0, 0)), 0)
-        _, singular, right = np.linalg.svd(jacobian * scales, full_matrices=False)
-        return cls(scales, singular, right, int(np.sum(singular > _COLLINEAR * singular[0])))
+            return cls(scales, np.empty((len(jacobian), 0)), np.empty(0), np.empty((0, 0)), 0)
+        left, singular, right = np.linalg.svd(jacobian * scales, full_matrices=False)
+        rank = int(np.sum(singular > _COLLINEAR * singular[0]))
+        return cls(scales, left[:, :rank], singular, right, rank)
 
     def inverse_normal_matrix(self) -> Array:
         """(J^T J)^-1 in the parameters' units, without the directions that the measurements leave open."""

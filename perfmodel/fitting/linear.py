@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.errors import FitError
+from perfmodel.fitting.problem import Problem
 
 RANK_TOLERANCE = 1e-11
 """Singular values of unit-norm columns below this fraction of the largest are rounding, not information."""
@@ -54,3 +55,20 @@ def solve_linear(
         )
     # At a bound the bound itself, not what rounding in the scaling leaves of it.
     return np.where(solution.x <= low, lower, np.where(solution.x >= high, upper, solution.x * scales))
+
+
+def solve_directly(problem: Problem) -> dict[str, float]:
+    """Every parameter of the solution of a linear problem.
+
+    Raises:
+        FitError: The model has no finite value for a measurement, or the bounds leave no solution.
+    """
+    zeros = dict.fromkeys(problem.free, 0.0)
+    target, design = -problem.residuals(zeros), problem.jacobian(zeros)
+    wrong = ~(np.isfinite(target) & np.isfinite(design).all(axis=1))
+    if wrong.any():
+        row = problem.labels[int(np.argmax(wrong))]
+        raise FitError(f"the model has no finite value for measurement {row!r}; check the features it divides by")
+    lower, upper = np.array([problem.bounds[name] for name in problem.free]).reshape(-1, 2).T
+    values = solve_linear(design, target, lower, upper) if problem.free else np.empty(0)
+    return {**dict(zip(problem.free, map(float, values), strict=True)), **problem.fixed}

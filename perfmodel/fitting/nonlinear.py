@@ -94,6 +94,12 @@ def solve_nonlinear(problem: Problem, given: Mapping[str, float]) -> Solution:
     return Solution({**settled.values, **problem.fixed}, len(minima), evaluations, message)
 
 
+@np.errstate(all="ignore")
+def local_minimum(problem: Problem, start: Mapping[str, float]) -> Values:
+    """The free parameters of the local minimum that is reached from one starting point."""
+    return _minimise(problem, dict(start), _SEARCH_TOLERANCE, _SEARCH_EVALUATIONS).values
+
+
 def _search(problem: Problem, points: list[Values]) -> list[Minimum]:
     return [_minimise(problem, point, _SEARCH_TOLERANCE, _SEARCH_EVALUATIONS) for point in points]
 

@@ -37,6 +37,10 @@ arguments for most measurements, and back into a maximum for longer times than t
 """
 
 
+LARGEST = 100
+"""Outputs beyond ten to this power, or below its reciprocal, are no measurements, and squares of them no numbers."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A model and its N measurements, ready to be minimised over the free parameters.
@@ -70,6 +74,16 @@ class Problem:
     def flat(self) -> tuple[str, ...]:
         """Free parameters whose derivative is zero everywhere (thresholds): only trying values can fit them."""
         return tuple(name for name in self.free if getattr(self.model.derivative(name), "value", 1.0) == 0.0)
+
+    @property
+    def is_absolute(self) -> bool:
+        """True where all residuals have one weight."""
+        return not self.is_logarithmic and bool(np.all(self.weights == self.weights[0])) and len(self.weights) > 1
+
+    @property
+    def is_direct(self) -> bool:
+        """True where the problem is a linear one, which has one solution that needs no search."""
+        return self.model.is_linear and not self.is_logarithmic
 
     def predict(self, values: Mapping[str, float]) -> Array:
         """Outputs in seconds, shape (N,), for values of the free parameters."""
@@ -154,6 +168,12 @@ def _check_outputs(output: Array, names: tuple[str, ...], residuals: Residuals) 
     wrong = ~np.isfinite(output)
     if residuals != "absolute":
         wrong |= output <= 0
+    far = np.flatnonzero(~wrong & (output != 0) & (np.abs(np.log10(np.abs(np.where(output, output, 1)))) > LARGEST))
+    if far.size:
+        row = int(far[0])
+        raise FitError(
+            f"the output of measurement {names[row]!r} is {output[row]:g}, which no kernel takes; give times in seconds"
+        )
     if wrong.any():
         row = int(np.argmax(wrong))
         wanted = "a finite value" if residuals == "absolute" else "a positive finite time"

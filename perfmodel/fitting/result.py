@@ -45,14 +45,18 @@ class FitResult:
 
     Attributes:
         parameters: Fitted values in the units of the model, in the model's order.
-        stderr: Standard error of each parameter; nan where the measurements give none: at a bound (taken as known
-            there), or undetermined.
+        stderr: Standard error of each parameter; nan where the measurements give none: fixed, at a bound (taken as
+            known there), or undetermined.
         covariance: Shape (P, P), in the order of `parameters`: the inverse of J^T J times the reduced chi-square.
             Rows and columns of parameters at a bound or without influence are zero, and directions that the
-            measurements leave open are left out, so that it carries only what was measured into predictions.
+            measurements leave open are left out, so that it carries only what was measured into predictions. For
+            parameters that are undetermined within their bounds it holds what a bootstrap gives.
         predicted, measured: Outputs in seconds, shape (N,).
         labels: Name of each row.
-        at_bound: Parameters whose value is one of their bounds.
+        fixed: Parameters that equal bounds hold.
+        at_bound: Other parameters whose value is one of their bounds.
+        limits: Values between which a parameter that is at its bound, or undetermined within its bounds, lies with a
+            probability of 95 %.
         undetermined: Parameters that the measurements do not fix, with reasons.
         method: "linear" (solved directly) or "nonlinear" (the best of several starts).
         residuals: "relative" ((predicted - measured) / measured), "absolute" (seconds) or "logarithmic".
@@ -69,7 +73,9 @@ class FitResult:
     predicted: Array
     measured: Array
     labels: tuple[str, ...]
+    fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
+    limits: dict[str, tuple[float, float]]
     undetermined: tuple[Undetermined, ...]
     method: Method
     residuals: Literal["relative", "absolute", "logarithmic"]
@@ -98,6 +104,18 @@ class FitResult:
         """Chi-square per degree of freedom, nan without any."""
         return self.chi_square / self.degrees_of_freedom if self.degrees_of_freedom else float("nan")
 
+    def mark(self, name: str) -> str:
+        """Why a parameter has no standard error, in brackets; empty where it has one."""
+        if name in self.fixed:
+            return "(fixed)"
+        low, high = self.limits.get(name, (np.nan, np.nan))
+        within = f", between {low:.3g} and {high:.3g}" if np.isfinite(low) else ""
+        if any(name in item.parameters for item in self.undetermined):
+            return f"(undetermined{within})"
+        if name in self.at_bound:
+            return f"(at its bound{within})"
+        return "" if np.isfinite(self.stderr[name]) else "(no standard error: as many parameters as measurements)"
+
     def report(self) -> str:
         """The fit as plain text: values with standard errors, correlations, every row, what is undetermined."""
         sections = (
@@ -115,7 +133,8 @@ class FitResult:
         return [
             f"{self.method} least squares, {self.residuals} residuals, {tried}: {self.message}",
             f"{len(self.measured)} measurements, {self.degrees_of_freedom} degrees of freedom,"
-            f" chi-square {self.chi_square:.4g}, reduced {self.reduced_chi_square:.4g}",
+            f" chi-square {self.chi_square:.4g}"
+            + (f", reduced {self.reduced_chi_square:.4g}" if self.degrees_of_freedom else ""),
             f"relative error: mean {errors.mean():.2%}, maximum {errors.max():.2%}",
         ]
 
@@ -124,11 +143,8 @@ class FitResult:
         lines = []
         for name, value in self.parameters.items():
             error = self.stderr[name]
-            if name in self.at_bound:
-                note = "(at bound)"
-            elif np.isnan(error):
-                note = "(no standard error)"
-            else:
+            note = self.mark(name)
+            if not note:
                 note = f"+/- {error:.2e}" + (f" ({abs(error / value):.2%})" if value else "")
             lines.append(f"{name:<{width}} = {value: .6e} {note}")
         return lines

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.emulation import Emulation
 
 
-_TAKEN = frozenset(("self", "program", "tags", "statistics"))
-"""Names of other parameters of `Kernel`."""
-
-
 def kernel_of(record: LaunchRecord, statistics: Mapping[str, float]) -> Kernel:
     """See `LaunchRecord.kernel_with`."""
     from perfmodel.kernel import Kernel
@@ -43,8 +39,6 @@ def kernel_of(record: LaunchRecord, statistics: Mapping[str, float]) -> Kernel:
         record.build_options,
         statistics=statistics,
     )
-    if taken := sorted(_TAKEN.intersection(scalars)):
-        raise KernelError(f"kernel {record.name!r} has a scalar {taken[0]!r}, which no Kernel can be given; rename it")
     return Kernel(kernel.program, {}, None, **scalars)
 
 

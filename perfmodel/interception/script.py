@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfmodel.errors import PerfmodelError
+from perfmodel.files import check_file
 from perfmodel.interception.log import LaunchLog
 
 FLAGS, VALUED = ("--json", "--emulate"), ("--predict",)
@@ -51,6 +52,7 @@ def check_script(path: str) -> None:
         PerfmodelError: the file is not there, cannot be read or is no Python.
     """
     try:
+        check_file(path)
         source = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from perfmodel.device import Device
 from perfmodel.errors import KernelError, MeasurementError, PerfmodelError
 from perfmodel.isolation.child import DEVICE_TIMER, Timer
+from perfmodel.isolation.interruption import noticed
 from perfmodel.isolation.locks import held
 from perfmodel.isolation.memory import available
-from perfmodel.isolation.process import Limits, MeasuringProcess, ProcessEndedError
+from perfmodel.isolation.process import Asked, Limits, MeasuringProcess, ProcessEndedError, never
 from perfmodel.isolation.reference import Reference
 from perfmodel.measurement import Launch, Protocol, Timing, array_bytes
 from perfmodel.provenance import versions
@@ -28,8 +29,8 @@ from perfmodel.provenance import versions
 BATCH_SECONDS = 1.0
 # A reference timed so many seconds ago still tells how fast the device is.
 FRESH_SECONDS = 0.2
-# A kernel whose process ends is tried once more, as something else may have ended it; one whose process was killed by
-# SIGKILL more often, as whoever does so rarely means the kernel.
+# A kernel whose process ends by itself is tried once more, as something else may have ended it; one whose process was
+# killed by SIGKILL more often, as whoever does so rarely means the kernel. No kernel is tried more often than that.
 ATTEMPTS, KILLED_ATTEMPTS = 2, 4
 # So many kernels in a row that end their process are the driver's fault rather than theirs.
 FAILURES_IN_A_ROW = 5
@@ -93,8 +94,7 @@ class Bench:
         self._last: tuple[float, float] = (-math.inf, 0.0)
         self._in_a_row = 0
         self._failure = ""
-        self._is_interrupted = threading.Event()
-        self._is_given_up = False
+        self._is_interrupted, self._is_given_up = threading.Event(), threading.Event()
 
     def measure(
         self, tasks: Sequence[Task], protocol: Protocol, limits: Limits, seconds: float, patience_s: float = 0.0
@@ -105,13 +105,12 @@ class Bench:
             patience_s: so long it waits for an undisturbed device.
         """
         done: list[Measured] = []
-        around, stopped, self._failure = math.inf, "", ""
-        self._is_interrupted.clear()
-        self._is_given_up = False
+        before = around = math.inf
+        stopped = self._failure = ""
         try:
             with held(self.device, self._is_interrupted.is_set):
                 if patience_s:
-                    self._reference.wait(patience_s)
+                    self._reference.wait(patience_s, self._is_interrupted.is_set)
                 before = self._reference_seconds(FRESH_SECONDS)
                 end = time.monotonic() + seconds
                 for task in tasks:
@@ -123,29 +122,41 @@ class Bench:
                 around = max(before, self._reference_seconds())
         except (DriverError, PerfmodelError) as error:
             stopped = str(error)
+            if self._is_interrupted.is_set():  # then nobody waits for the reference, and nothing speaks against before
+                around = before
         return Batch(tuple(done), around, self._reference.best, socket.gethostname(), versions(), stopped)
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
         """One launch by itself.
+
+        Args:
+            is_given_up: asked meanwhile; once it says yes, the launch is ended.
 
         Raises:
             KernelError: as `time_launch`.
-            ProcessEndedError: the launch ended the measuring process.
+            ProcessEndedError: the launch ended the measuring process, or was given up.
             DeviceError: the device can't be used.
         """
         if self._process is None or not self._process.is_usable:
-            self._process = MeasuringProcess(self.device, self._timer)
-        return self._process.time(launch, protocol, limits)
+            # Nothing is lost with a start, which may hang in a driver.
+            self._process = MeasuringProcess(
+                self.device, self._timer, lambda: is_given_up() or self._is_interrupted.is_set()
+            )
+        return self._process.time(launch, protocol, limits, lambda: is_given_up() or self._is_given_up.is_set())
 
     def interrupt(self) -> None:
-        """Lets the batch that is under way end after the present launch."""
+        """Lets the batch that is under way, and all others until `resume`, end after the present launch."""
         self._is_interrupted.set()
 
     def give_up(self) -> None:
         """Ends the present launch as well; nothing is said of it."""
-        self._is_given_up = True
-        if self._process is not None:
-            self._process.kill()
+        self._is_interrupted.set()
+        self._is_given_up.set()
+
+    def resume(self) -> None:
+        """Measures again, once the batches that were to end have ended."""
+        self._is_interrupted.clear()
+        self._is_given_up.clear()
 
     def close(self) -> None:
         if self._process is not None:
@@ -157,7 +168,7 @@ class Bench:
         return Measured(task.key, timing, reason, time.monotonic() - started)
 
     def _attempted(self, launch: Launch, protocol: Protocol, limits: Limits) -> tuple[Timing | None, str]:
-        attempts = 0
+        attempts = crashes = 0
         while True:
             try:
                 self._check_memory(launch)
@@ -167,12 +178,19 @@ class Bench:
             except PerfmodelError as error:
                 return None, str(error)
             except ProcessEndedError as error:
-                if self._is_given_up:
+                if self._is_interrupted.is_set():
+                    if error.is_certain:
+                        return None, str(error)
                     raise DriverError("interrupted") from error
                 attempts += 1
-                is_last = error.is_certain or attempts == (KILLED_ATTEMPTS if error.was_killed else ATTEMPTS)
+                crashes += not error.was_killed
+                is_last = error.is_certain or crashes >= ATTEMPTS or attempts >= KILLED_ATTEMPTS
                 self._in_a_row += is_last
                 self._failure = self._driver_failure(str(error))
+                if self._is_interrupted.is_set():  # which is why the reference did not run, if it did not
+                    self._failure = ""
+                    if not is_last:
+                        raise DriverError("interrupted") from error
                 if self._failure:
                     return None, f"{error}; the driver failed with it, so that it may not be this kernel's fault"
                 if is_last:
@@ -215,7 +233,7 @@ class Bench:
             except (PerfmodelError, ProcessEndedError) as error:
                 self.close()
                 self._last = (-math.inf, 0.0)
-                if is_last:
+                if is_last or self._is_interrupted.is_set():
                     raise DriverError(
                         f"not even a small kernel runs on {self.device.key} ({error}); look at the driver by "
                         "`perfmodel doctor`, then run again to go on"
@@ -248,17 +266,18 @@ def bench_of(device: Device, timer: str = DEVICE_TIMER) -> Bench:
 def isolated_timer(device: Device, limits: Limits | None = None) -> Iterator[Timer]:
     """What times launches in a device's measuring process; the device is held meanwhile.
 
-    It raises what `time_launch` raises, and MeasurementError for a launch that ended the process.
+    It raises what `time_launch` raises, and MeasurementError for a launch that ended the process. Ctrl-C ends a launch.
     """
     bench = bench_of(device)
+    with noticed() as interruption, held(device, interruption.is_asked):
 
-    def timer(launch: Launch, protocol: Protocol) -> Timing:
-        try:
-            return bench.time(launch, protocol, limits or Limits())
-        except ProcessEndedError as error:
-            raise MeasurementError(str(error)) from error
+        def timer(launch: Launch, protocol: Protocol) -> Timing:
+            try:
+                return bench.time(launch, protocol, limits or Limits(), interruption.is_asked)
+            except ProcessEndedError as error:
+                interruption.check()
+                raise MeasurementError(str(error)) from error
 
-    with held(device):
         yield timer
 
 

@@ -1,6 +1,6 @@
 """The process in which launches are timed: it reads one after the other and answers each; what goes wrong stays in it.
 
-`perfmodel.isolation.process` starts it. Both talk JSON over a socket pair, so that nothing that is said can be code.
+`perfmodel.isolation.process` starts it. Both talk lines of JSON over a socket pair: nothing that is said can be code.
 """
 
 from __future__ import annotations
@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
-import sys
-import threading
-import time
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from multiprocessing.connection import Connection
-from pathlib import Path
+from io import BufferedRWPair
 from typing import Any, NoReturn
 
 from perfmodel.device import Device
@@ -58,18 +55,15 @@ def as_timing(message: Mapping[str, Any]) -> Timing:
     return Timing(**{**message, "trials": tuple(message["trials"]), "flags": tuple(message["flags"])})
 
 
-def main() -> NoReturn:
-    channel = Connection(int(sys.argv[1]))
-    with suppress(OSError):  # where memory runs out, this process is ended rather than the campaign
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
-    threading.Thread(target=_leave_with, args=(int(sys.argv[2]),), daemon=True).start()
+def serve(number: int) -> NoReturn:
+    """Answers requests, a line of JSON each, on the socket of this number until its other end is closed."""
     with suppress(EOFError, ConnectionError):
-        _serve(channel)
+        _serve(socket.socket(fileno=number).makefile("rwb"))
     os._exit(0)  # a driver that would hang while it is unloaded can't
 
 
-def _serve(channel: Connection) -> None:
-    opening = json.loads(channel.recv_bytes())
+def _serve(channel: BufferedRWPair) -> None:
+    opening = _heard(channel)
     device = Device.from_fingerprint(opening["device"])
     try:
         timer: Timer = pkgutil.resolve_name(opening["timer"])(device)
@@ -78,7 +72,7 @@ def _serve(channel: Connection) -> None:
         return
     _say(channel, {})
     while True:
-        request = json.loads(channel.recv_bytes())
+        request = _heard(channel)
         answer = _answer(timer, as_launch(request["launch"]), Protocol(**request["protocol"]))
         # After a failure that ended the device's session, only a new process is sure to be without its traces.
         answer["spoilt"] = "error" in answer and opening["timer"] == DEVICE_TIMER and not device.has_session
@@ -97,16 +91,12 @@ def _answer(timer: Timer, launch: Launch, protocol: Protocol) -> dict[str, Any]:
         return {"error": f"kernel {launch.kernel_name!r} could not be timed ({type(error).__name__}: {error})"}
 
 
-def _say(channel: Connection, message: Mapping[str, Any]) -> None:
-    channel.send_bytes(json.dumps(message).encode())
+def _heard(channel: BufferedRWPair) -> dict[str, Any]:
+    if not (line := channel.readline()).endswith(b"\n"):
+        raise EOFError
+    return dict(json.loads(line))
 
 
-def _leave_with(parent: int) -> None:
-    """Ends this process after its parent's end, also while a kernel hangs: nothing else would."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
+def _say(channel: BufferedRWPair, message: Mapping[str, Any]) -> None:
+    channel.write(json.dumps(message).encode() + b"\n")
+    channel.flush()

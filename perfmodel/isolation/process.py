@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
-from typing import Any
+from functools import cache
+from typing import IO, Any
 
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, KernelError, MeasurementError
+from perfmodel.isolation import start
 from perfmodel.isolation.child import DEVICE_TIMER, as_message, as_timing
+from perfmodel.isolation.interruption import LOOK_SECONDS
 from perfmodel.isolation.memory import available, resident
 from perfmodel.measurement import Launch, Protocol, Timing
 
 START_SECONDS = 120.0
-LOOK_SECONDS = 0.25
+END_SECONDS, CLOSE_SECONDS = 10.0, 1.0
+"""How long a process that closed its socket may take to end by itself, and one that is killed."""
 MEMORY_SHARE = 0.9
+
+Asked = Callable[[], bool]
+
+
+def never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -64,31 +74,24 @@ class MeasuringProcess:
 
     Args:
         timer: names what times launches there, as ``module:function`` of a `Device`; for simulations.
+        is_given_up: asked while it starts; once it says yes, the process is ended.
 
     Raises:
         DeviceError: the device is not there, or its driver refuses.
-        ProcessEndedError: the process ended while it started.
+        ProcessEndedError: the process ended while it started, or was given up.
     """
 
-    def __init__(self, device: Device, timer: str = DEVICE_TIMER) -> None:
+    def __init__(self, device: Device, timer: str = DEVICE_TIMER, is_given_up: Asked = never) -> None:
         self.device = device
         self.is_usable = True
-        ours, theirs = socket.socketpair()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when the process has ended
-        command = [sys.executable, "-m", "perfmodel.isolation.child", str(theirs.fileno()), str(os.getpid())]
+        self._channel, theirs = socket.socketpair()
+        self._channel.setblocking(False)
         with theirs:
-            self._process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                start_new_session=True,  # Ctrl-C is for the campaign, which lets this finish
-            )
-        self._channel = Connection(ours.detach())
+            self._process = _starter(os.getpid()).submit(_started, theirs.fileno(), self._errors).result()
         opening = {"device": device.fingerprint(), "timer": timer}
-        if error := self._asked(opening, "the start of a measuring process", Limits(START_SECONDS)).get("error"):
+        what = "the start of a measuring process"
+        if error := self._asked(opening, what, Limits(START_SECONDS), is_given_up).get("error"):
             self.close()
             raise DeviceError(error)
 
@@ -96,61 +99,85 @@ class MeasuringProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
         """Times a launch there.
+
+        Args:
+            is_given_up: asked meanwhile; once it says yes, the process is ended.
 
         Raises:
             KernelError: as `time_launch`.
-            ProcessEndedError: it broke a limit or ended its process; this object is of no more use then.
+            ProcessEndedError: it broke a limit, ended its process or was given up; this object is of no more use then.
         """
         request = {"launch": as_message(launch), "protocol": asdict(protocol)}
-        answer = self._asked(request, f"kernel {launch.kernel_name!r}", limits)
+        answer = self._asked(request, f"kernel {launch.kernel_name!r}", limits, is_given_up)
         if answer.get("spoilt"):
             self.close()
         if "error" in answer:
             raise KernelError(answer["error"])
         return as_timing(answer["timing"])
 
-    def kill(self) -> None:
-        """Ends the process, also from another thread than the one that waits for it."""
-        with suppress(OSError):
-            self._process.kill()
-
     def close(self) -> None:
         """Ends the process, whatever it is doing."""
         self.is_usable = False
         self._channel.close()
-        self.kill()
+        self._process.kill()
         with suppress(subprocess.TimeoutExpired):  # a driver may hold a process that is to end; it is left behind
-            self._process.wait(10)
+            self._process.wait(CLOSE_SECONDS)
         self._errors.close()
 
-    def _asked(self, request: Mapping[str, Any], what: str, limits: Limits) -> dict[str, Any]:
-        end = time.monotonic() + limits.time_s
-        memory = limits.memory_bytes or int(MEMORY_SHARE * (available() + resident(self.pid)))
+    def _asked(self, request: Mapping[str, Any], what: str, limits: Limits, is_given_up: Asked) -> dict[str, Any]:
+        """The answer to a request; whatever happens instead, no process is left that might still give it."""
         try:
-            self._channel.send_bytes(json.dumps(request).encode())
-            while not self._channel.poll(max(0.0, min(LOOK_SECONDS, end - time.monotonic()))):
-                if time.monotonic() >= end:
-                    reason = f"{what} took more than {limits.time_s:g} s on {self.device.key}: "
-                    raise ProcessEndedError(reason + "use smaller sizes, or allow more time", is_certain=True)
-                if (used := resident(self.pid)) > memory:
-                    reason = f"{what} made its process take {used} bytes of memory on {self.device.key}, more than the "
-                    raise ProcessEndedError(reason + f"{memory} that it may: use smaller sizes", is_certain=True)
-            return dict(json.loads(self._channel.recv_bytes()))
-        except ProcessEndedError:
-            self.close()
-            raise
+            return self._answer(request, what, limits, is_given_up)
         except (EOFError, OSError) as error:
-            ended = self._end(what)
+            ended = self._end(what, is_given_up)
             self.close()
             raise ended from error
+        except BaseException:
+            self.close()
+            raise
 
-    def _end(self, what: str) -> ProcessEndedError:
+    def _answer(self, request: Mapping[str, Any], what: str, limits: Limits, is_given_up: Asked) -> dict[str, Any]:
+        end = time.monotonic() + limits.time_s
+        memory = limits.memory_bytes or int(MEMORY_SHARE * (available() + resident(self.pid)))
+        waiting, heard = memoryview(json.dumps(request).encode() + b"\n"), bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            while not heard.endswith(b"\n"):
+                if is_given_up():
+                    raise ProcessEndedError(f"{what} was interrupted")
+                ready = selector.select(max(0.0, min(LOOK_SECONDS, end - time.monotonic())))
+                if not ready:
+                    self._check_limits(what, limits, end, memory)
+                for _, events in ready:
+                    if events & selectors.EVENT_WRITE:  # which a process that is stopped does not read
+                        waiting = waiting[self._channel.send(waiting) :]
+                    if events & selectors.EVENT_READ:
+                        heard += self._received()
+                if not waiting:
+                    selector.modify(self._channel, selectors.EVENT_READ)
+        return dict(json.loads(heard))
+
+    def _received(self) -> bytes:
+        if not (part := self._channel.recv(2**16)):
+            raise EOFError
+        return part
+
+    def _check_limits(self, what: str, limits: Limits, end: float, memory: int) -> None:
+        if time.monotonic() >= end:
+            reason = f"{what} took more than {limits.time_s:g} s on {self.device.key}: "
+            raise ProcessEndedError(reason + "use smaller sizes, or allow more time", is_certain=True)
+        if (used := resident(self.pid)) > memory:
+            reason = f"{what} made its process take {used} bytes of memory on {self.device.key}, more than the "
+            raise ProcessEndedError(reason + f"{memory} that it may: use smaller sizes", is_certain=True)
+
+    def _end(self, what: str, is_given_up: Asked) -> ProcessEndedError:
         """How the process ended by itself, or by somebody else."""
-        try:
-            status = self._process.wait(10)
-        except subprocess.TimeoutExpired:
+        end = time.monotonic() + END_SECONDS
+        while (status := self._process.poll()) is None and time.monotonic() < end and not is_given_up():
+            time.sleep(0.01)
+        if status is None:
             return ProcessEndedError(
                 f"{what} cut off its process on {self.device.key}: check the memory that it accesses"
             )
@@ -174,3 +201,24 @@ class MeasuringProcess:
         self._errors.seek(max(0, size - 2000))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""
+
+
+@cache
+def _starter(_: int) -> ThreadPoolExecutor:
+    """The thread of this process (its number is the argument) that starts others.
+
+    On Linux, what ends with its parent ends with the thread that started it; this one lives as long as the process.
+    """
+    return ThreadPoolExecutor(1, "perfmodel starter")
+
+
+def _started(channel: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        start.command("perfmodel.isolation", str(channel), str(os.getpid())),
+        pass_fds=[channel],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env=start.environment(),
+        start_new_session=True,  # Ctrl-C is for the campaign, which lets this finish
+    )

@@ -58,10 +58,10 @@ class Reference:
         self.best = min(seconds, self.best)
         return seconds
 
-    def wait(self, limit_s: float) -> None:
-        """Returns when the device is undisturbed, or after so many seconds."""
+    def wait(self, limit_s: float, is_given_up: Callable[[], bool]) -> None:
+        """Returns when the device is undisturbed, after so many seconds, or when it is given up."""
         end = time.monotonic() + limit_s
-        while is_disturbed(self.seconds(), self.best) and time.monotonic() < end:
+        while is_disturbed(self.seconds(), self.best) and time.monotonic() < end and not is_given_up():
             time.sleep(0.05)
 
     def _time(self, rounds: int) -> float:

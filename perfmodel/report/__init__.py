@@ -74,6 +74,7 @@ def results(outcome: Outcome) -> dict[str, Any]:
             name: {p: [value, _number(c.stderr[p])] for p, value in c.parameters.items()}
             for name, c in outcome.calibrations.items()
         },
+        "intervals": {n: c.held_out.figures() if c.held_out else None for n, c in outcome.calibrations.items()},
         "summary": outcome.summary,
         "published": outcome.recipe.published,
         "notes": outcome.notes,

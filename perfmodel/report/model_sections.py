@@ -64,6 +64,7 @@ def _figures(model: ReportedModel) -> str:
         of = "in the fit" if judged[0].role == CALIBRATION else "that no fit has seen"
         found += [
             ("Error", percent(geometric_mean(errors)), f"geometric mean of {len(judged)} times {of}"),
+            ("Mean error", percent(float(np.mean(errors))), "of these times"),
             ("Within ±30 %", percent(float(np.mean(np.array(errors) <= BAND))), "of these times"),
             ("Largest error", percent(max(errors)), "of these times"),
         ]
@@ -124,7 +125,8 @@ def _residuals(index: int, model: ReportedModel) -> str:
         errors = [row.error for row in group]
         lines.append(
             [
-                *(name, str(len(group)), percent(geometric_mean(errors)), percent(max(errors))),
+                *(name, str(len(group)), percent(geometric_mean(errors)), percent(float(np.mean(errors)))),
+                percent(max(errors)),
                 *(f"{value:.3g}" for value in (ratios.min(), float(np.median(ratios)), ratios.max())),
                 percent(float(np.mean(np.array(errors) <= BAND))),
             ]
@@ -133,6 +135,7 @@ def _residuals(index: int, model: ReportedModel) -> str:
         "family",
         "times",
         "geometric mean error",
+        "mean",
         "largest",
         "least ratio",
         "median",

@@ -43,7 +43,7 @@ def explanation_html(explanation: Explanation) -> str:
     rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in explanation.notable]
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in explanation.sentences())
     return (
-        f"<p><b>{escape(explanation.title)}</b>: {explanation.seconds:.4g} s ± {explanation.std:.2g} s, limited by "
+        f"<p><b>{escape(explanation.title)}</b>: {explanation.seconds:.4g} s{explanation.sureness}, limited by "
         f"<b>{escape(explanation.bottleneck)}</b></p>\n"
         f"{_table(['cost', 'by itself', 'share'], rows)}\n<ul>{sentences}</ul>"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import perfmodel
 from perfmodel.projection_study import FIGURE_6, FIGURE_7, Case, Findings, crossover
-from perfmodel.report.tables import grid, seconds
+from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
 
 
 def text(findings: Findings, published: Mapping[str, Any]) -> str:
@@ -19,7 +19,12 @@ def text(findings: Findings, published: Mapping[str, Any]) -> str:
     for transfers in (False, True):
         if cases := findings.of(transfers):
             parts.append(_choices(cases, "with transfers" if transfers else "without transfers"))
-    parts += [_summary(findings, published), _emulation(findings, published), _crossovers(findings)]
+    parts += [
+        _summary(findings, published),
+        _time_errors(findings),
+        _emulation(findings, published),
+        _crossovers(findings),
+    ]
     parts += [f"note: {note}" for note in findings.notes]
     return "\n\n".join(filter(None, parts))
 
@@ -53,23 +58,46 @@ def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
                     name,
                     f"{found['fastest_chosen']} of {found['cases']}",
                     f"{found['largest_penalty']:.1%}",
+                    f"{found['mean_penalty']:.1%}",
                     f"{found['mean_relative_error']:.1%}",
                     f"{found['largest_relative_error']:.1%}",
                     seconds(found["mean_cost_s"]),
                 ]
             )
+            rows += [
+                [
+                    f"  always {device}",
+                    f"{other['fastest_chosen']} of {other['cases']}",
+                    f"{other['largest_penalty']:.1%}",
+                    f"{other['mean_penalty']:.1%}",
+                    *[""] * 3,
+                ]
+                for device, other in found["always"].items()
+            ]
     rows.append(
         [
             "published, four GPUs",
             f"{published['chosen'][0]} of {published['chosen'][1]}",
             f"{published['penalty']:.1%}",
+            "",
             f"{published['relative_error_one_group']:.1%}",
             "40.0%",
             "",
         ]
     )
-    header = ["cases", "fastest chosen", "largest penalty", "mean relative error", "largest", "cost of a choice"]
-    return grid(header, rows)
+    header = ["cases", "fastest chosen", "largest penalty", "mean penalty", "mean relative error", "largest"]
+    return grid([*header, "cost of a choice"], rows)
+
+
+def _time_errors(findings: Findings) -> str:
+    """The errors of the projected times themselves, a line a device and set of cases."""
+    rows = [
+        [f"{name}: {device}", *error_cells(errors), str(int(errors["count"]) if errors else 0)]
+        for name, found in findings.summary().items()
+        if "cases" in found
+        for device, errors in found["time_errors"].items()
+    ]
+    return grid(["error of the projected time", *ERRORS, "times"], rows)
 
 
 def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from perfmodel import json_values
 from perfmodel.calibration import Calibration, CalibrationRow, calibration_called
 from perfmodel.errors import PerfmodelError
 from perfmodel.outcome import CALIBRATION, Outcome, Row
@@ -111,9 +110,9 @@ def _of_folder(folder: Path) -> list[ReportedModel]:
                     notes if missing else (),
                 )
             )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PerfmodelError(
-            f"{RESULTS} of {folder} is damaged ({type(error).__name__}: {error}); reproduce it again"
+            f"{RESULTS} of {folder} is damaged ({json_values.reason(error)}); reproduce it again"
         ) from error
     if not models:
         raise PerfmodelError(f"{RESULTS} of {folder} has no rows; reproduce it again")
@@ -135,22 +134,31 @@ def _named(row: Row | CalibrationRow) -> tuple[str, str, tuple[int, ...]]:
 def _read(folder: Path) -> Any:
     packed = folder / f"{RESULTS}.gz"
     try:
-        content = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / RESULTS).read_bytes()
-        return json.loads(content)
+        return json_values.read(packed if packed.exists() else folder / RESULTS)
     except FileNotFoundError:
         raise PerfmodelError(
             f"folder {folder} has no {RESULTS}; give a folder that reproduce wrote, or a calibration's file"
         ) from None
-    except (OSError, EOFError, ValueError) as error:
-        raise PerfmodelError(f"{RESULTS} of {folder} cannot be read ({error}); reproduce it again") from error
+    except (OSError, ValueError) as error:
+        raise PerfmodelError(
+            f"{RESULTS} of {folder} cannot be read ({json_values.reason(error)}); reproduce it again"
+        ) from error
 
 
 def _row(content: Mapping[str, Any]) -> Row:
-    row = Row(**{**content, "flags": tuple(map(str, content["flags"]))})
-    times = (row.measured_s, row.predicted_s, row.predicted_std_s)
-    if any(time is not None and not math.isfinite(time) for time in times) or not isinstance(row.sizes, dict):
+    ends = {name: tuple(content[name]) for name in ("interval_68_s", "interval_90_s") if content.get(name)}
+    row = Row(**{**content, **ends, "flags": tuple(map(str, content["flags"]))})
+    texts = (row.model, row.kernel, row.variant, row.role, row.label)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{row.kernel!r} has a name that is no text")
+    times = [row.measured_s, row.predicted_s, row.predicted_std_s, *(end for pair in ends.values() for end in pair)]
+    if not all(time is None or _is_time(time) for time in times) or not isinstance(row.sizes, dict):
         raise ValueError(f"{row.kernel} has times or sizes that are none")
     return replace(row, sizes={str(name): int(size) for name, size in row.sizes.items()})
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _told_apart(models: Sequence[ReportedModel]) -> list[ReportedModel]:

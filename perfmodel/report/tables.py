@@ -68,6 +68,8 @@ def kernel_names(rows: Sequence[Row]) -> Names:
 def text(outcome: Outcome) -> str:
     """All tables, the notes last."""
     parts = [comparison(outcome), verdict(outcome)]
+    if intervals := interval_table(outcome):
+        parts.append(grid(*intervals))
     if is_compared(outcome):
         parts.append(grid(*label_table(outcome)))
         if outcome.recipe.published:
@@ -117,14 +119,44 @@ def comparison(outcome: Outcome) -> str:
 
 
 def error_table(outcome: Outcome) -> str:
-    """Geometric mean, mean and maximum error of each model on each line of the recipe's table."""
+    """The errors of each model on each line of the recipe's table."""
     lines = []
     for model in outcome.models:
         names = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(model)))
         for label, errors in outcome.summary[model]["errors"].items():
-            shown = [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]
-            lines.append([f"{model}: {names[label]}", *shown, str(errors["count"])])
-    return grid(["error on held-out sizes", "geometric mean", "mean", "maximum", "within ±30 %", "sizes"], lines)
+            lines.append([f"{model}: {names[label]}", *error_cells(errors), str(errors["count"])])
+    return grid(["error on kernels held out", *ERRORS, "times"], lines)
+
+
+ERRORS = ("geometric mean", "mean", "maximum", "within ±30 %")
+"""What stands in a table of errors: the geometric mean, as the papers have it, and what it hides."""
+
+
+def error_cells(errors: Mapping[str, float] | None) -> list[str]:
+    """A cell for each of `ERRORS`, of what `perfmodel.summary.of_errors` gives."""
+    if errors is None:
+        return ["-"] * len(ERRORS)
+    return [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]
+
+
+def interval_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
+    """How many times lie in their intervals: of kernels left out of the fit, and of those that it is judged by."""
+    lines: list[Line] = []
+    for model, calibration in outcome.calibrations.items():
+        known, judged = calibration.held_out, outcome.summary[model]["covered"]
+        if known is None:
+            continue
+        lines.append(
+            [
+                model,
+                f"{known.groups} {known.held_out}",
+                str(known.count),
+                *(percent(known.covered[level]) for level in ("68", "90")),
+                *(percent(judged[level]) if judged else "-" for level in ("68", "90")),
+            ]
+        )
+    header = ["within intervals", "left out", "times", "68 %", "90 %", "held out: 68 %", "90 %"]
+    return (header, lines) if lines else None
 
 
 def verdict(outcome: Outcome) -> str:
@@ -173,11 +205,12 @@ def label_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
         for label, name in short_labels(labels).items()
     ]
     none = [None] * len(published)
-    lines.append(line("maximum", none + over_all("maximum")))
-    lines.append(line("part within ±30 %", none + over_all("within_30_percent")))
     theirs = [geometric_mean(list(column.values())) if column else None for column in published.values()]
     lines.append(line("all, geometric mean", theirs + over_all("geometric_mean")))
-    return ["error", *(f"[{device}]" for device in published), *outcome.models], lines
+    lines.append(line("all, mean", none + over_all("mean")))
+    lines.append(line("maximum", none + over_all("maximum")))
+    lines.append(line("part within ±30 %", none + over_all("within_30_percent")))
+    return ["geometric mean error", *(f"[{device}]" for device in published), *outcome.models], lines
 
 
 def contest_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
@@ -204,7 +237,7 @@ def contest_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
 
 
 def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
-    """How well each model ranks variants, over all sizes, and what that takes against measuring them."""
+    """How well each model ranks variants at each size, and what that takes against measuring them."""
     lines: list[Line] = []
     for model in outcome.models:
         found = outcome.summary[model]["ranking"]
@@ -216,11 +249,16 @@ def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
                 model,
                 f"{percent(found['right'])} of {found['contests']}",
                 f"{found['worst_cost']:.3f}",
-                "-" if correlation is None else f"{correlation:.3f}",
+                "-" if correlation is None else _correlation(correlation),
                 *_costs(outcome.cost, model),
             ]
         )
-    return ["ranking", "named rightly", "worst ÷ best", "rank correlation", "predicting took", "measuring took"], lines
+    header = ["ranking", "named rightly", "worst ÷ best", "rank correlation at a size: median, mean"]
+    return [*header, "predicting took", "measuring took"], lines
+
+
+def _correlation(found: Mapping[str, float]) -> str:
+    return f"{found['median']:.2f}, {found['mean']:.2f} of {found['sizes']}"
 
 
 def _costs(cost: Cost | None, model: str) -> Line:

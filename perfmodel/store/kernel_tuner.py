@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.device import Device, devices
 from perfmodel.errors import DeviceError, StoreError
+from perfmodel.files import check_file
 from perfmodel.measurement import Protocol
 from perfmodel.provenance import versions
 from perfmodel.store.rows import Failure, Measurement, measurement_key
@@ -207,6 +208,7 @@ def device_called(name: str) -> Device:
 
 def _read(source: Path) -> _Tuning:
     try:
+        check_file(source)
         if source.stat().st_size > LARGEST_FILE:
             raise ValueError(f"it has more than {LARGEST_FILE} bytes")
         written = datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 import os
-import shutil
 import sqlite3
 import tempfile
 import time
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 from perfmodel.errors import StoreError
 from perfmodel.store.schema import APPLICATION_ID, SCHEMA_VERSION, is_as_made, migrate
+from perfmodel.store.untrusted import LONGEST_VALUE, MAGIC, bounded, check_files, distrust, unpack
 
 BUSY_SECONDS = 60.0
 DAMAGED = "is damaged: restore it from a copy, or move it away to begin a new one"
@@ -28,12 +28,14 @@ class Opened:
 
     Attributes:
         refusal: what is said to who would write; empty where that may be done.
+        n_bytes: size of the file, with its log.
         schema: the version of the file, also where only a copy of it was brought to the present one.
         unpacked: the file of a compressed store, gone once it is closed.
     """
 
     connection: sqlite3.Connection
     refusal: str
+    n_bytes: int = 0
     schema: int = SCHEMA_VERSION
     unpacked: Any = None
 
@@ -82,6 +84,7 @@ def _connected(path: Path | None, name: str, read_only: bool) -> Opened:
         return Opened(sqlite3.connect(":memory:", isolation_level=None), "")
     if path.is_dir():
         raise StoreError(f"{name} is a folder: give the path of a file in it")
+    check_files(path, name)
     if read_only and not path.exists():
         raise StoreError(f"{name} is not there: give the path of a store that measuring made")
     if not path.parent.is_dir():
@@ -97,10 +100,11 @@ def _connected(path: Path | None, name: str, read_only: bool) -> Opened:
             # Without a writer's log beside it, the file is read as it lies.
             mode = "mode=ro" if has_log else "immutable=1"
             refusal = "may not be written: copy it to a folder that you may write"
+    size = sum(part.stat().st_size for part in (path, Path(f"{path}-wal")) if part.exists())
     connection = _at(path, mode)
     if refusal:
         connection.execute("PRAGMA query_only = ON")
-    return Opened(connection, refusal)
+    return Opened(connection, refusal, size)
 
 
 def _at(path: Path, mode: str) -> sqlite3.Connection:
@@ -112,14 +116,12 @@ def _decompressed(path: Path, name: str) -> Opened:
     """A copy that is only read, and gone when the store is closed."""
     unpacked = tempfile.NamedTemporaryFile(suffix=".sqlite")  # noqa: SIM115, closed with the store
     try:
-        with lzma.open(path) as packed:
-            shutil.copyfileobj(packed, unpacked)
-    except (lzma.LZMAError, EOFError) as error:
+        unpack(path, unpacked)
+    except (lzma.LZMAError, EOFError, ValueError) as error:
+        unpacked.close()
         raise StoreError(f"{name} {_explanation(f'malformed, {error}')}") from error
-    unpacked.flush()
-    _check_whole(Path(unpacked.name), name)
     refusal = "is compressed and only read: unpack it by 'xz -dk' and give that file"
-    return Opened(_at(Path(unpacked.name), "immutable=1"), refusal, unpacked=unpacked)
+    return Opened(_at(Path(unpacked.name), "immutable=1"), refusal, unpacked.tell(), unpacked=unpacked)
 
 
 def _check_whole(path: Path, name: str) -> None:
@@ -127,7 +129,7 @@ def _check_whole(path: Path, name: str) -> None:
     with path.open("rb") as file:
         header = file.read(18)
     page_size = int.from_bytes(header[16:18], "big")
-    if header and not header.startswith(b"SQLite format 3\0"):
+    if header and not header.startswith(MAGIC):
         raise StoreError(f"{name} {_explanation('file is not a database')}")
     if page_size > 1 and path.stat().st_size % page_size:
         raise StoreError(f"{name} {_explanation('malformed, its end is missing')}")
@@ -136,13 +138,14 @@ def _check_whole(path: Path, name: str) -> None:
 def _prepare(found: Opened, name: str) -> None:
     """Bring the file to the present schema, one step after the other, or say why it cannot be used."""
     connection = found.connection
-    _distrust(connection)
-    connection.execute("BEGIN")  # one view of a file that another process may just be making
-    found.schema = _version(connection, name)
-    answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])  # 60 ms for 100,000 rows
-    if answer != "ok":
-        raise StoreError(f"{name} {_explanation('malformed, ' + answer.splitlines()[-1])}")
-    connection.execute("COMMIT")
+    distrust(connection)
+    with bounded(connection, found.n_bytes):
+        connection.execute("BEGIN")  # one view of a file that another process may just be making
+        found.schema = _version(connection, name)
+        answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])  # 60 ms for 100,000 rows
+        if answer != "ok":
+            raise StoreError(f"{name} {_explanation('malformed, ' + answer.splitlines()[-1])}")
+        connection.execute("COMMIT")
     if found.schema < SCHEMA_VERSION:
         if found.refusal:
             _take_a_copy(found)
@@ -155,21 +158,13 @@ def _prepare(found: Opened, name: str) -> None:
         connection.execute("PRAGMA synchronous = FULL")
 
 
-def _distrust(connection: sqlite3.Connection) -> None:
-    """A store may come from anywhere, and may be damaged: nothing in it is run, and no byte of it is believed."""
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    # A damaged byte must not hide which row it is in, and not pass for text.
-    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-
-
 def _take_a_copy(found: Opened) -> None:
     """What may not be written is brought to the present schema in a temporary copy, which SQLite deletes."""
     copy = sqlite3.connect("", isolation_level=None)
     found.connection.backup(copy)
     found.connection.close()
     found.connection = copy
-    _distrust(copy)
+    distrust(copy)
 
 
 def _migrate(connection: sqlite3.Connection, name: str) -> None:
@@ -186,7 +181,7 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
     """The file's schema version, zero for an empty file; errors for what is no store of ours."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    is_empty = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
     if owner != APPLICATION_ID and not (is_empty and owner == version == 0):
         raise StoreError(f"{name} is another program's SQLite file: give another path")
     if version > SCHEMA_VERSION:
@@ -221,7 +216,16 @@ def _explanation(text: str) -> str:
         "locked": "is locked by another process for too long: wait for that process or end it",
         "readonly": "may not be written: copy it to a folder that you may write",
         "unable to open": "cannot be opened: check that you may read it and write its folder",
+        "interrupted": DAMAGED,
+        "not authorized": DAMAGED,
+        "too big": f"takes no value of more than {LONGEST_VALUE} bytes: measure with fewer trials",
         "closed": "is closed: open it again",
     }
     unknown = "cannot be used: restore it from a copy, or move it away to begin a new one"
-    return next((remedy for sign, remedy in remedies.items() if sign in text), unknown) + f" ({text})"
+    return next((remedy for sign, remedy in remedies.items() if sign in text), unknown) + f" ({shown(text)})"
+
+
+def shown(value: object) -> str:
+    """As text that can be printed, in one line, and that tells a terminal nothing."""
+    text = " ".join(str(value).encode("utf-8", "replace").decode().splitlines())
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

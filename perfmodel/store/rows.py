@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from operator import index
 from typing import Any, TypeVar
 
@@ -73,6 +74,8 @@ class Failure:
 
 Row = TypeVar("Row", bound=Measurement | Failure)
 
+SHARED = ("device", "protocol", "versions")
+"""Fields that are kept as a document's number."""
 COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in (Measurement, Failure)
 }
@@ -167,27 +170,54 @@ def checksum(kind: type, stored: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps([kind.__name__, *stored]).encode()).hexdigest()[:16]
 
 
+def document(name: str, stored: Any) -> dict[str, Any]:
+    """What many rows share, such as a device's fingerprint; rows of one text share what is made of it.
+
+    Raises:
+        ValueError: it is no text of JSON, or another one.
+    """
+    if not isinstance(stored, str):
+        raise ValueError("not a str")
+    try:
+        return _document(name, stored)
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
+
+
+@lru_cache(maxsize=64)
+def _document(name: str, stored: str) -> dict[str, Any]:
+    found: dict[str, Any] = _mapping(name, stored)
+    if name == "device":
+        _check_device(found)
+    return found
+
+
 def _value(name: str, stored: Any) -> Any:
     expected = int if name == "dropped" else str
     if not isinstance(stored, expected):
         raise ValueError(f"not a {expected.__name__}")
     if isinstance(stored, str):
         stored.encode()  # bytes that are no text come out of SQLite as what can't be encoded
+    if name in SHARED:
+        return document(name, stored)
     if name not in NESTED:
         return stored
-    value = _nested(str(stored), NESTED[name])
-    if name in VALUES and not all(type(each) is VALUES[name] for each in value.values()):
-        raise ValueError(f"not all are of type {VALUES[name].__name__}")
-    if name == "device":
-        _check_device(value)
+    if NESTED[name] is dict:
+        return _mapping(name, str(stored))
+    value = _nested(str(stored), list)
     if name == "trials":
         if not all(type(seconds) in (int, float) for seconds in value):
             raise ValueError("not all are numbers")
         return tuple(map(float, value))
-    if name == "flags":
-        if not all(isinstance(flag, str) for flag in value):
-            raise ValueError("not all are texts")
-        return tuple(value)
+    if not all(isinstance(flag, str) for flag in value):
+        raise ValueError("not all are texts")
+    return tuple(value)
+
+
+def _mapping(name: str, stored: str) -> Any:
+    value = _nested(stored, dict)
+    if name in VALUES and not all(type(each) is VALUES[name] for each in value.values()):
+        raise ValueError(f"not all are of type {VALUES[name].__name__}")
     return value
 
 
@@ -195,6 +225,8 @@ def _nested(text: str, kind: type) -> Any:
     value = json.loads(text)
     if not isinstance(value, kind):
         raise ValueError(f"not a {kind.__name__}")
+    if "\\ud" in text.lower():  # half of a character, which JSON can hold and no file or terminal can
+        json.dumps(value, ensure_ascii=False).encode()
     return value
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 from typing import Any
 
 from perfmodel.store.documents import put_document
-from perfmodel.store.rows import COLUMNS, Measurement, checksum
+from perfmodel.store.rows import COLUMNS, SHARED, Measurement, checksum
 
 APPLICATION_ID = 0x706D6F64  # "pmod": tells a store from other programs' SQLite files
-SHARED = ("device", "protocol", "versions")
-"""Fields that are kept as a document's number."""
+MOST_PARTS = 100
+"""More than any version has; of more, no more are looked at."""
 
 TABLES = (
     "CREATE TABLE document (number INTEGER PRIMARY KEY, text TEXT NOT NULL)",
@@ -81,9 +84,19 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def is_as_made(connection: sqlite3.Connection, version: int) -> bool:
-    """Whether a file has the tables that its version has, and nothing that SQLite would run by itself."""
-    made = connection.execute("SELECT type, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-    found = made.fetchall()
-    if version == SCHEMA_VERSION:
-        return sorted(str(sql) for _, sql in found) == sorted(TABLES)
-    return all(kind in ("table", "index") for kind, _ in found) and bool(found) == bool(version)
+    """Whether a file has what perfmodel makes for its version, and nothing else; whatever a name says that it is."""
+    return _parts(connection) == _made(version)
+
+
+@cache
+def _made(version: int) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for step in MIGRATIONS[:version]:
+            step(connection)
+        return _parts(connection)
+
+
+def _parts(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    """Tables, indices and all else that a schema holds, each with its statement, whatever blanks that has."""
+    found = connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {MOST_PARTS}")
+    return sorted(tuple(" ".join(re.sub(r"([(),])", r" \1 ", str(value)).split()) for value in row) for row in found)

@@ -15,9 +15,8 @@ from typing import Any
 from perfmodel.device import Device
 from perfmodel.errors import DeviceError, StoreError
 from perfmodel.store.documents import document_number, put_document
-from perfmodel.store.opening import explained, opened
-from perfmodel.store.rows import COLUMNS, Failure, Measurement, Row, checksum, decoded, encoded
-from perfmodel.store.schema import SHARED
+from perfmodel.store.opening import explained, opened, shown
+from perfmodel.store.rows import COLUMNS, SHARED, Failure, Measurement, Row, checksum, decoded, document, encoded
 
 KEYS_A_QUERY = 500
 TABLE: dict[type, str] = {Measurement: "measurement", Failure: "failure"}
@@ -175,7 +174,7 @@ class Store:
         for number, text, _ in rows:
             with suppress(ValueError, TypeError, DeviceError):  # what is damaged or too little to go by: see `check`
                 if document_number(text) == number:
-                    device = Device.from_fingerprint(json.loads(text))
+                    device = Device.from_fingerprint(document("device", text))
                     found[device.key] = device
         return list(found.values())
 
@@ -185,15 +184,16 @@ class Store:
         for table, reason in (("measurement", "''"), ("failure", "reason")):
             with explained(self.name):
                 rows = self._connection.execute(
-                    f"SELECT d.text, p.text, kernel, {reason}, count(*) FROM {table} "
-                    f"LEFT JOIN document d ON d.number = {table}.device "
-                    f"LEFT JOIN document p ON p.number = {table}.protocol "
-                    f"GROUP BY 1, 2, 3, 4 ORDER BY min({table}.number)"
+                    f"SELECT device, protocol, kernel, {reason}, count(*) FROM {table} GROUP BY 1, 2, 3, 4 "
+                    "ORDER BY min(number)"
                 ).fetchall()
-            for device, protocol, *others in rows:
+            texts = self._texts({number for row in rows for number in row[:2]})
+            for device, protocol, kernel, why, count in rows:
                 try:
-                    found.append(Group(dict(json.loads(device)), dict(json.loads(protocol)), *others))
-                except (ValueError, TypeError, RecursionError) as error:
+                    of_device = document("device", texts.get(device))
+                    of_protocol = document("protocol", texts.get(protocol))
+                    found.append(Group(of_device, of_protocol, str(kernel), str(why), count))
+                except (ValueError, TypeError) as error:
                     raise StoreError(f"{self.name} has damaged rows: see what 'perfmodel store check' says") from error
         return found
 
@@ -215,7 +215,7 @@ class Store:
         try:
             with explained(self.name):
                 answers = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
-            problems.extend(f"{self.name} is damaged: {_shown(answer)}" for answer in answers if answer != "ok")
+            problems.extend(f"{self.name} is damaged: {shown(answer)}" for answer in answers if answer != "ok")
             kinds: tuple[type[Measurement | Failure], ...] = (Measurement, Failure)
             for kind in kinds:
                 for row in self._all_rows(kind):
@@ -251,14 +251,19 @@ class Store:
         return sum(file.stat().st_size for file in files if file.exists())
 
     @property
+    def refusal(self) -> str:
+        """A sentence that says why nothing can be put into the store, and what to do; empty where it can."""
+        return f"{self.name} {self._opened.refusal}" if self._opened.refusal else ""
+
+    @property
     def _connection(self) -> Any:
         return self._opened.connection
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction; waits for other writers at its beginning, so that it can't be refused in its midst."""
-        if self._opened.refusal:
-            raise StoreError(f"{self.name} {self._opened.refusal}")
+        if self.refusal:
+            raise StoreError(self.refusal)
         with explained(self.name):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -299,7 +304,7 @@ class Store:
                 found[row.key] = encoded(row)
             except ValueError as error:
                 raise StoreError(
-                    f"kernel {_shown(row.kernel)!r} cannot be put into {self.name} ({_shown(error)}): measure it again"
+                    f"kernel {shown(row.kernel)!r} cannot be put into {self.name} ({shown(error)}): measure it again"
                 ) from error
         return found
 
@@ -339,14 +344,33 @@ class Store:
             last = following
 
     def _selected(self, kind: type, clause: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Rows as they are stored, with the texts of their documents, and their checksums at the end."""
-        columns = [f"{name}_.text" if name in SHARED else f"row_.{name}" for name in (*COLUMNS[kind], "checksum")]
-        joins = " ".join(f"LEFT JOIN document {name}_ ON {name}_.number = row_.{name}" for name in SHARED)
-        rows = f"(SELECT * FROM {TABLE[kind]} {clause})"
+        """Rows as they are stored, with the texts of their documents, and their checksums at the end.
+
+        Rows that share a document share its text, so that a long one takes no more memory than it does in the file.
+        """
+        columns = (*COLUMNS[kind], "checksum")
+        places = [columns.index(name) for name in SHARED]
         with explained(self.name):
-            found: list[tuple[Any, ...]] = self._connection.execute(
-                f"SELECT {', '.join(columns)} FROM {rows} row_ {joins}", tuple(values)
+            rows = self._connection.execute(
+                f"SELECT {', '.join(columns)} FROM {TABLE[kind]} {clause}", tuple(values)
             ).fetchall()
+        texts = self._texts({row[place] for row in rows for place in places})
+        return [
+            tuple(texts.get(value) if place in places else value for place, value in enumerate(row)) for row in rows
+        ]
+
+    def _texts(self, numbers: Iterable[Any]) -> dict[Any, Any]:
+        """The documents of these numbers, as far as they are there."""
+        found: dict[Any, Any] = {}
+        wanted = [number for number in numbers if isinstance(number, int)]
+        for start in range(0, len(wanted), KEYS_A_QUERY):
+            part = wanted[start : start + KEYS_A_QUERY]
+            with explained(self.name):
+                found |= dict(
+                    self._connection.execute(
+                        f"SELECT number, text FROM document WHERE number IN ({', '.join('?' * len(part))})", part
+                    ).fetchall()
+                )
         return found
 
     def _decoded(self, kind: type[Row], row: Sequence[Any]) -> Row:
@@ -356,8 +380,8 @@ class Store:
             if checksum(kind, stored) != digest:
                 raise ValueError("its checksum is that of other values")
         except (ValueError, TypeError) as error:
-            what = f"row {_shown(stored[0])} of {self.name}"
-            raise StoreError(f"{what} is damaged ({_shown(error)}): measure it again and put it") from error
+            what = f"row {shown(stored[0])} of {self.name}"
+            raise StoreError(f"{what} is damaged ({shown(error)}): measure it again and put it") from error
         return found
 
 
@@ -367,8 +391,3 @@ def _firsts(rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         found.setdefault(row.key, row)
     return list(found.values())
-
-
-def _shown(value: object) -> str:
-    """As text that can be printed, in one line."""
-    return " ".join(str(value).encode("utf-8", "replace").decode().splitlines())

@@ -116,8 +116,7 @@ def suggest(
         PerfmodelError: if an evaluation kernel is among the others.
     """
     checks, check_times = _checks(kernels, evaluation)
-    if terms < 1:
-        raise FitError(f"a model of {terms} terms is none; let it have at least one")
+    check_terms(terms)
     everything = _table(kernels, times)
     taking_part = _used(everything)
     used = [kernel for kernel, takes_part in zip(kernels, taking_part, strict=True) if takes_part]
@@ -147,6 +146,12 @@ def suggest(
         tuple(groups),
         tuple(_evaluated(calibration, kernel, time) for kernel, time in zip(checks, check_times, strict=True)),
     )
+
+
+def check_terms(terms: int) -> None:
+    """Raises FitError for a number of terms that no model has."""
+    if terms < 1:
+        raise FitError(f"a model of {terms} terms is none; let it have at least one")
 
 
 def _checks(

@@ -10,6 +10,7 @@ import numpy as np
 from perfmodel.report.tables import grid, seconds
 from perfmodel.suggestion import Evaluated, Suggestion
 from perfmodel.suggestion.search import geometric_mean_error
+from perfmodel.summary import of_errors
 
 
 def as_text(suggestion: Suggestion) -> str:
@@ -76,8 +77,12 @@ def _evaluation(rows: Sequence[Evaluated]) -> str:
     ratios = np.array([r.predicted_s / r.measured_s for r in rows if r.predicted_s is not None])
     known = ratios[np.isfinite(ratios)]
     table = grid(["evaluation, never in a fit", "measured", "predicted", "error"], lines)
-    mean = f"geometric mean of {known.size} errors: {_percent(geometric_mean_error(known))}" if known.size else ""
-    return f"{table}\n{mean}".rstrip()
+    errors = of_errors(np.abs(known - 1).tolist())
+    if errors is None:
+        return table
+    mean, largest, within = (_percent(errors[key]) for key in ("mean", "maximum", "within_30_percent"))
+    shown = f"geometric mean of {known.size} errors: {_percent(geometric_mean_error(known))}"
+    return f"{table}\n{shown}, mean {mean}, maximum {largest}; {within} within ±30 %"
 
 
 def _times(row: Evaluated) -> list[str]:

@@ -34,8 +34,8 @@ def test_values_standard_errors_and_percentages(result: FitResult) -> None:
 def test_bounds_and_undetermined_parameters_are_marked(result: FitResult) -> None:
     report = result.report()
 
-    assert re.search(r"p_zero = +0\.0+e\+00 \(at bound\)", report)
-    assert re.search(r"p_none = +0\.0+e\+00 \(no standard error\)", report)
+    assert re.search(r"p_zero = +0\.0+e\+00 \(at its bound, between 0 and \S+\)", report)
+    assert re.search(r"p_none = +0\.0+e\+00 \(undetermined\)", report)
     assert "undetermined p_none: f_absent is zero in every measurement" in report
 
 
@@ -43,7 +43,8 @@ def test_strong_correlations_are_listed_once(result: FitResult) -> None:
     value = result.correlation[0, 1]
 
     assert value < -0.5
-    assert result.report().count("correlation(") == 1
+    listed = re.findall(r"correlation\((\w+), (\w+)\)", result.report())
+    assert len({frozenset(pair) for pair in listed}) == len(listed)
     assert f"correlation(p_madd, p_byte) = {value:+.3f}" in result.report()
 
 

@@ -827,3 +827,24 @@ def test_kernels_build_on_the_device(launch: Launch, cpu: Device) -> None:
     words = [word for option in options for word in (option.split(" ", 1) if option.startswith("-D ") else [option])]
     program = pyopencl.Program(cpu.context(), launch.source).build(words)
     assert launch.kernel in program.kernel_names
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "column"),
+    [
+        ("int i = i + 1;", "i", 9),
+        ("int i = 1, j = j;", "j", 16),
+        ("int i = 3; { int i = i; }", "i", 22),
+        ("for (int i = i; i < 3; i++) ;", "i", 14),
+        ("int x[2] = {1, x[0]};", "x", 16),
+        ("float4 v = (float4)(v.x);", "v", 21),
+    ],
+)
+def test_a_variable_in_its_own_initial_value_has_none_yet(body: str, name: str, column: int) -> None:
+    with pytest.raises(SourceError, match=f"'{name}' is used in its own initial value") as caught:
+        read(f"__kernel void f(void) {{\n{body}\n}}")
+    assert (caught.value.line, caught.value.column) == (2, column)
+
+
+def test_the_size_of_a_variable_is_known_in_its_initial_value() -> None:
+    assert read("__kernel void f(__global int *a) { int i = sizeof(i); int j = i; a[0] = j; }").kernels

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.errors import EmulationError, KernelError, nearest
+from perfmodel.launch_shape import check_shape
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
 from perfmodel.opencl_c.emulation.code import code_of
@@ -186,14 +187,7 @@ def _sizes(
 ) -> tuple[Size3, Size3, int]:
     whole, local = _three(global_size, 1, "global_size"), _three(local_size, 1, "local_size")
     dimensions = 1 if isinstance(global_size, int | np.integer) else len(global_size)
-    for axis in range(3):
-        if whole[axis] < 1 or local[axis] < 1:
-            raise KernelError(f"a grid of {whole} work-items in groups of {local} has none along axis {axis}")
-        if whole[axis] % local[axis]:
-            raise KernelError(
-                f"{whole[axis]} work-items along axis {axis} are no whole number of groups of {local[axis]}; "
-                f"round global_size up to {-(-whole[axis] // local[axis]) * local[axis]}"
-            )
+    check_shape(kernel.name, whole, local)
     if kernel.work_group is not None and local != kernel.work_group:
         raise KernelError(f"kernel '{kernel.name}' requires work-groups of {kernel.work_group}, not {local}")
     return whole, local, dimensions

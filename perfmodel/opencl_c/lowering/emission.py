@@ -12,7 +12,7 @@ from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.storage import aligned
 from perfmodel.opencl_c.types import Type
 
-MOST_BLOCKS = 100_000
+MOST_BLOCKS = 20_000
 """Of one kernel after inlining; more is a source that doubles itself by calls."""
 
 Storage: TypeAlias = low.Register | low.MemoryObject

@@ -10,7 +10,13 @@ from perfmodel.opencl_c.reading.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE
 TOKENS = 100_000
 """More than any kernel's macros make; reached within a second by a macro that doubles itself without end."""
 
+CHARACTERS = 1_000_000
+"""As many as a whole source may have: what macros paste together or make strings of doubles with every macro."""
+
 DEPTH = 60
+CHAIN = 300
+"""Macros that one token may come from, each out of the text of the one before."""
+
 _SPECIAL = frozenset(("__LINE__", "__FILE__", "__COUNTER__", "_Pragma"))
 _REST = "__VA_ARGS__"
 
@@ -79,6 +85,7 @@ class Expander:
     def __init__(self, macros: dict[str, Macro]) -> None:
         self.macros = macros
         self.made = 0
+        self.joined = 0
         self.depth = 0
         self.counter = 0
 
@@ -112,10 +119,12 @@ class Expander:
 
     def call(self, macro: Macro, token: Token, todo: list[Token], done: list[Token]) -> None:
         hidden = token.hidden | {macro.name}
+        if len(hidden) > CHAIN:
+            raise _fault(f"the macro {macro.name} comes out of more than {CHAIN} others, one in another's text", token)
         if macro.parameters is None:
             body = list(macro.body)
             if any(part.text == "##" for part in body):
-                body = _pasted(body)
+                body = self.pasted(body, token)
         else:
             at = len(todo) - 1
             while at >= 0 and todo[at].kind in (SPACE, NEWLINE, LINE):
@@ -183,6 +192,7 @@ class Expander:
             part = parts[at]
             after = parts[at + 1].text if at + 1 < len(parts) else ""
             if part.text == "#" and after in given:
+                self.join(given[after], token)
                 text = "".join(one.text for one in given[after]).replace("\\", "\\\\").replace('"', '\\"')
                 body.append(part._replace(kind=STRING, text=f'"{text}"'))
                 at += 2
@@ -199,26 +209,35 @@ class Expander:
                 body.extend(expanded[part.text])
             at += 1
         self.depth -= 1
-        return _pasted(body) if "##" in texts else body
+        return self.pasted(body, token) if "##" in texts else body
 
+    def pasted(self, body: list[Token], token: Token) -> list[Token]:
+        """With every ``a ## b`` made one token."""
+        made: list[Token] = []
+        at = 0
+        while at < len(body):
+            part = body[at]
+            if part.text == "##" and made and at + 1 < len(body):
+                while made[-1].kind == SPACE and made[-1].text == " " and len(made) > 1:
+                    made.pop()
+                left, right = made.pop(), body[at + 1]
+                self.join([left, right], token)
+                joined = list(tokens_of(left.text + right.text, left.file)) or [left]
+                made.extend(left._replace(kind=new.kind, text=new.text) for new in joined)
+                at += 2
+            else:
+                made.append(part)
+                at += 1
+        return [part for part in made if part.text]
 
-def _pasted(body: list[Token]) -> list[Token]:
-    """With every ``a ## b`` made one token."""
-    made: list[Token] = []
-    at = 0
-    while at < len(body):
-        part = body[at]
-        if part.text == "##" and made and at + 1 < len(body):
-            while made[-1].kind == SPACE and made[-1].text == " " and len(made) > 1:
-                made.pop()
-            left, right = made.pop(), body[at + 1]
-            joined = list(tokens_of(left.text + right.text, left.file)) or [left]
-            made.extend(left._replace(kind=new.kind, text=new.text) for new in joined)
-            at += 2
-        else:
-            made.append(part)
-            at += 1
-    return [part for part in made if part.text]
+    def join(self, parts: list[Token], token: Token) -> None:
+        """Counts the characters of what is about to be made one token."""
+        self.joined += sum(len(part.text) for part in parts)
+        if self.joined > CHARACTERS:
+            raise _fault(
+                f"macros paste more than {CHARACTERS} characters together with # and ##: they multiply one another",
+                token,
+            )
 
 
 def _opened(line: Token) -> list[Token]:

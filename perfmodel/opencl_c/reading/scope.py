@@ -17,6 +17,9 @@ from perfmodel.opencl_c.reading.types import Types
 DEPTH = 150
 """Trees are walked by recursion, here and by those who execute or count them; hand-written kernels reach 20."""
 
+STATEMENTS = 10_000
+"""Of a whole source, each variable counted as another; hand-written kernels reach some hundreds."""
+
 
 @dataclass
 class Scope:
@@ -36,6 +39,8 @@ class Scope:
     calls: dict[str, dict[str, int]] = field(default_factory=dict)
     function: str = ""
     depth: int = 0
+    started: list[sx.Variable] = field(default_factory=list)
+    counted: int = 0
 
     @contextmanager
     def deeper(self, offset: int) -> Iterator[None]:
@@ -48,6 +53,12 @@ class Scope:
         if self.depth > DEPTH:
             reason = f"statements and expressions are nested more than {DEPTH} deep: use variables for their parts"
             raise self.fault(reason, offset)
+
+    def count(self, offset: int) -> None:
+        """One more statement or variable."""
+        self.counted += 1
+        if self.counted > STATEMENTS:
+            raise self.fault(f"the source has more than {STATEMENTS} statements and variables: use loops", offset)
 
     def type(self, item: Item) -> ts.Type:
         return self.types.of_cursor(item.cursor, item.start)
@@ -65,4 +76,13 @@ class Scope:
         found = self.variables.get(ct.key_of(cursor))
         if found is None:
             raise self.fault(f"{self.tree.spelling(cursor)!r} is used, but nothing gives it a value", offset)
+        if found in self.started:
+            raise self.fault(f"{found.name!r} is used in its own initial value, where it has none yet", offset)
         return found
+
+    @contextmanager
+    def starting(self, variable: sx.Variable) -> Iterator[None]:
+        """While the initial value of a variable is read."""
+        self.started.append(variable)
+        yield
+        self.started.pop()

@@ -42,6 +42,7 @@ class Statements:
         """The statements that an item stands for: none of ``;``, several of ``int i, j;``."""
         scope = self.scope
         scope.enter(item.start)
+        scope.count(item.start)
         reader = self.readers.get(item.kind)
         if reader is not None:
             statements = reader(item)
@@ -90,6 +91,7 @@ class Statements:
     def variable(self, item: Item) -> sx.Variable:
         """A variable with its initial value, of a function or of the whole program."""
         scope = self.scope
+        scope.count(item.start)
         library = scope.tree.library
         raw = library.clang_getCursorType(item.cursor)
         name, type_, space = (
@@ -107,9 +109,10 @@ class Statements:
         scope.variables[ct.key_of(item.cursor)] = variable
         initial = library.clang_Cursor_getVarDeclInitializer(item.cursor)
         if ct.key_of_expression(initial):
-            variable.initial = self.initial(
-                type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
-            )
+            with scope.starting(variable):
+                variable.initial = self.initial(
+                    type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
+                )
         elif space == "constant":
             raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
         if space == "constant" and variable.initial is not None:

@@ -54,6 +54,7 @@ def count_opencl(
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
     """
+    _check_length(kernel)
     counter = StaticCounter(
         kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {}, as_compiled
     )
@@ -63,6 +64,23 @@ def count_opencl(
         raise CountingError(
             f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
         ) from error
+
+
+MOST_ACCESSES, MOST_BRANCHES = 4_000, 1_000
+"""That are counted within a minute; hand-written kernels reach a hundred."""
+
+
+def _check_length(kernel: low.LoweredKernel) -> None:
+    branches = sum(isinstance(statement, low.If | low.Loop) for statement in low.statements(kernel.body))
+    for number, most, what in (
+        (branches, MOST_BRANCHES, "loops and branches"),
+        (len(kernel.accesses), MOST_ACCESSES, "accesses to memory"),
+    ):
+        if number > most:
+            raise CountingError(
+                f"kernel {kernel.name!r} has {number} {what} in its source, more than the {most} that are counted; use "
+                "loops, or predict it by kernel.emulated()"
+            )
 
 
 class StaticCounter(Loops):
