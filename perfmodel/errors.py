@@ -104,13 +104,13 @@ class CalibrationError(PerfmodelError):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
-    """A phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
+    """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
     close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def _excerpt(source: str, line: int, column: int, width: int = 96) -> str:
-    """The culprit's line with a caret below it, shortened around the caret."""
+    """Returns the culprit's line with a caret below it, shortened around the caret."""
     lines = source.split("\n")
     text = lines[line - 1] if line <= len(lines) else ""
     start = max(0, column - 1 - width // 2)

@@ -70,7 +70,7 @@ class Campaign:
         self._timer = timer
 
     def plan(self) -> Plan:
-        """What `run` would do, without doing it."""
+        """Returns what `run` would do, without doing it."""
         with self._opened(only_looks=True) as (store, place):
             return Plan([work.share() for work in self._work(store, place, self._retry)])
 
@@ -100,7 +100,8 @@ class Campaign:
 
     @contextmanager
     def _opened(self, only_looks: bool = False) -> Iterator[tuple[Store, Place]]:
-        """A store that the caller opened stays open; a path is opened for this campaign, once its devices are found."""
+        """Yields a store and a place; a store that the caller opened stays open, a path is opened once devices are
+        found."""
         place: Place = ThisMachine()
         if self._scheduler is not None:
             from perfmodel.campaign.cluster import Cluster

@@ -15,11 +15,11 @@ from perfmodel.store import Store
 ALL = "all"
 """Selects every device."""
 GRACE_SECONDS = 2.5
-"""How long a launch that is under way may go on after an interruption."""
+"""A launch that is under way may go on for so many seconds after an interruption."""
 
 
 def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device]:
-    """Those devices that a selector names: all, or with ``*`` in it, all whose keys are of this form.
+    """Returns the devices that a selector names: all, or with ``*`` in it, those whose keys match it.
 
     Raises:
         DeviceError: it names none.

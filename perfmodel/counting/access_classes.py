@@ -33,7 +33,7 @@ CLASSES = ("continuous", "constant", "interval", "identical", "complex")
 
 
 def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, region: Region) -> str:
-    """The class of an access.
+    """Returns the class of an access.
 
     Args:
         index: its place in the array by coordinates, counters and sizes; None where that is not known.
@@ -62,7 +62,7 @@ class _Row:
         self.has_groups = any(extent != 1 for extent in domains.extents("group"))
         self.items = local.keys() | group.keys()
         self.held = group.keys() if self.is_global and self.has_groups else local.keys()
-        """What a window's start may not depend on."""
+        """Names of variables that the start of a window may not depend on."""
 
     def kind(self, index: Pieces) -> str:
         if self.coordinate is None:
@@ -75,7 +75,7 @@ class _Row:
         return cases.pop() or "complex" if len(cases) == 1 else "complex"
 
     def of_case(self, between: Any, condition: str, index: Polynomial, row: str) -> str | None:
-        """The class of one case; None where it holds for no neighbours."""
+        """Returns the class of one case; None where it holds for no neighbours."""
         holds = self.where(condition)
         neighbours = between & holds & self.moved(holds, row, "__to + 1 = __from")
         if neighbours.is_empty():
@@ -95,11 +95,11 @@ class _Row:
         return "complex"
 
     def between(self, row: str) -> Any:
-        """The places that have one that takes part at or before them, and one behind them, in their row."""
+        """Returns the points that have an active work-item at or before them, and one behind them, in their row."""
         return self.moved(self.points, row, "__to >= __from") & self.moved(self.points, row, "__to < __from")
 
     def moved(self, points: Any, row: str, relation: str) -> Any:
-        """Points at other places of their rows."""
+        """Returns the points that stand in a relation to these, at other positions of their rows."""
         names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
         before, behind = (", ".join(new if n == row else n for n in names) for new in ("__from", "__to"))
         sizes = ", ".join(sorted(self.domains.sizes))
@@ -109,7 +109,7 @@ class _Row:
         return found
 
     def are(self, points: Any, step: Polynomial, *values: int | None) -> bool:
-        """Whether a step is one of these numbers at all of the points."""
+        """Returns True if a step is one of these numbers at all of the points."""
         if step.constant is not None:
             return step.constant in values
         text = step.isl()
@@ -117,7 +117,7 @@ class _Row:
         return text is not None and bool((points & self.where(others)).is_empty())
 
     def where(self, condition: str) -> Any:
-        """The points at which a condition holds."""
+        """Returns the points at which a condition holds."""
         space = self.points.space
         names = [space.get_dim_name(isl.dim_type.set, axis) for axis in range(space.dim(isl.dim_type.set))]
         sizes = ", ".join(sorted(self.domains.sizes))
@@ -126,7 +126,7 @@ class _Row:
 
 
 def without_remainders(index: Polynomial, names: Collection[str]) -> Polynomial:
-    """An index without its remainders of what depends on these names: where the window that they move in starts.
+    """Returns an index without its remainders modulo windows: the address at which the window starts.
 
     A multiple of x % n is there as that of x, less n times that of floor(x / n).
     """
@@ -145,7 +145,7 @@ def without_remainders(index: Polynomial, names: Collection[str]) -> Polynomial:
 
 
 def _times(terms: Mapping[Monomial, int], divisor: Polynomial) -> Polynomial | None:
-    """A polynomial as a multiple of another one; None if it is none."""
+    """Returns the factor by which a polynomial is a multiple of another one; None if it is none."""
     by, c = max(divisor.terms.items(), key=lambda term: (sum(power for _, power in term[0]), str(term[0])))
     found = Polynomial({q: n // c for m, n in terms.items() if (q := quotient_of(m, by)) is not None})
     return found if found * divisor == Polynomial(terms) else None

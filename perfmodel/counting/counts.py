@@ -1,4 +1,4 @@
-"""What a kernel does, as plain data: the one form in which every program kind hands its counts to the features."""
+"""Holds what a kernel does, as plain data: the one form in which every kind of program hands its counts to features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUBGROUP_SIZE = 32
-"""Work-items of a sub-group where nothing else is said."""
+"""The number of work-items of a sub-group where nothing else is said."""
 
 
 class CountingWarning(UserWarning):
@@ -28,7 +28,7 @@ Stride = QuasiPolynomial | None
 
 @dataclass(frozen=True)
 class Executions:
-    """How often something is executed, counted in four ways.
+    """Holds how often something is executed, counted in four ways.
 
     Attributes:
         workitem: once for every work-item.
@@ -65,7 +65,7 @@ class OperationCount:
 
 @dataclass(frozen=True)
 class ChainCount:
-    """Operations that wait for each other: those between an instruction's result and its result of a turn before.
+    """Operations that wait for each other: those between an instruction's result and its result of an iteration before.
 
     Attributes:
         operations: of one turn, as (kind, type, number), kinds as in `OperationCount`.
@@ -125,7 +125,7 @@ class AccessCount:
 
 @dataclass(frozen=True)
 class BranchCount:
-    """Decisions of one condition. One that is counted turn by turn of a loop is there once for each turn.
+    """Decisions of one condition; one that is counted iteration by iteration is there once for each.
 
     Attributes:
         kind: ``if`` (also a case), ``choice`` (of ``&&``, ``||`` or ``?:``) or ``loop``.
@@ -168,7 +168,7 @@ class Footprint:
     size: QuasiPolynomial | None
 
     def array_bytes(self, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
-        """Of the whole array, at some sizes; None where its shape does not follow from them."""
+        """Returns the bytes of the whole array, at some sizes; None where its shape does not follow from them."""
         return None if self.size is None else self.size(sizes) * np.dtype(self.dtype).itemsize
 
 
@@ -205,7 +205,8 @@ class KernelCounts:
 
     @cached_property
     def unknown_places(self) -> int:
-        """How many accesses and footprints are not known: where data, or sizes that are no numbers, decide on them."""
+        """The number of accesses and footprints whose addresses are unknown: data, or sizes that are no numbers, decide
+        on them."""
         accesses = sum(
             access.places is None and None in (*access.local_strides.values(), *access.group_strides.values())
             for access in self.accesses

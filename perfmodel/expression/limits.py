@@ -24,7 +24,7 @@ MAX_EXPONENT = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node's children tell about it; `size` counts the nodes with shared terms written out."""
+    """Holds what a node's children tell about it; `size` counts the nodes with shared terms written out."""
 
     position: int
     size: int
