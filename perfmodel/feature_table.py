@@ -105,7 +105,8 @@ def measure(
 
 
 def feature_columns(kernels: Sequence[Kernel], models: Iterable[Model]) -> dict[str, list[float]]:
-    """The input features of all models by column, a number a kernel; each model's of the form that it counts."""
+    """Returns the input features of all models by column, a number a kernel; each model's of the form that it
+    counts."""
     wanted: dict[bool, dict[str, Feature]] = {}
     counted: dict[bool, list[Kernel]] = {}
     for model in models:
@@ -132,7 +133,7 @@ def _models(model: Model | Iterable[Model]) -> list[Model]:
 
 
 def _measured(campaign: Campaign, progress: bool | None, budget_s: float | None) -> DeviceResult:
-    """What became of the kernels on the campaign's only device; a warning for each failure."""
+    """Returns the results of the kernels on the campaign's only device; warns of each failure."""
     (found,) = campaign.run(progress=progress, budget_s=budget_s).devices
     for label, reason in found.failures.items():
         warnings.warn(f"{label} was not measured: {reason}", MeasurementWarning, stacklevel=3)

@@ -45,7 +45,7 @@ def power_log(x: Any, y: Any) -> Any:
 
 @elementwise
 def soft_step(x: Any) -> Any:
-    """Returns (1 + tanh(x)) / 2, also as exact where it is nearly 0, which 1 + tanh is not."""
+    """Returns (1 + tanh(x)) / 2 with full relative precision, also where it is nearly 0."""
     return 1 / (1 + np.exp(-2 * x))
 
 
