@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Program(Protocol):
-    """What a kernel runs, with its sizes still open: a Loopy program or OpenCL C source."""
+    """What a kernel runs, its sizes still open: a Loopy program, OpenCL C source, or another form of one of these."""
 
     @property
     def name(self) -> str: ...
@@ -38,7 +38,7 @@ class Program(Protocol):
         """The arguments on which the counts depend."""
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
-        """What the program does; with executions by sub-groups of so many work-items, if a number is given.
+        """Returns what the program does; with executions by sub-groups of so many work-items, if a number is given.
 
         With `at`, only for these sizes, which may be possible where it is not for all.
         """
@@ -52,7 +52,7 @@ class Program(Protocol):
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
 
     def as_opencl(self) -> OpenCLProgram:
-        """The same as OpenCL C source."""
+        """Returns the same program as OpenCL C source."""
 
 
 class Kernel:
@@ -264,18 +264,19 @@ class Kernel:
         return bound
 
     def launch(self) -> Launch:
-        """What the device is asked to run."""
+        """Returns what the device is asked to run."""
         self.bind({})
         ones = dict.fromkeys(self.program.arguments, 1)
         return self.program.launch({**ones, **self._arguments})
 
     @property
     def counts(self) -> KernelCounts:
-        """What the kernel does, as functions of its sizes."""
+        """What the kernel does, counted as functions of its sizes."""
         return self.counts_for()
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
-        """The same with executions by sub-groups; only for the kernel's own sizes, where there is nothing more general.
+        """Returns the counts with executions by sub-groups; only for the kernel's own sizes, where there is nothing
+        more general.
 
         Raises:
             CountingError: for what data decide, without statistics of them.

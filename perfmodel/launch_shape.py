@@ -1,4 +1,4 @@
-"""Which launches can happen: of whole work-groups, none of them empty or larger than any device takes."""
+"""Checks that a launch can happen: it has whole work-groups, none of them empty or larger than any device takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How well devices are chosen by projection: applications measured on several devices, beside what is projected.
+"""Studies how well devices are chosen by projection: applications measured on several devices, beside what is
+projected.
 
 Times come from the store, or are measured where a device is here. A device of which the store has times takes part
 wherever it is. A CPU with fewer compute units is a device of its own, measured by a process of its own, as its driver
@@ -38,16 +39,16 @@ if TYPE_CHECKING:
 
 OUTPUT = "f_cl_wall_time"
 LONGEST_EMULATION = 20.0
-"""Seconds of a whole launch that is emulated."""
+"""Whole launches are emulated in no more than so many seconds."""
 WORKERS = "CL_CONFIG_CPU_TBB_NUM_WORKERS"
-"""Of Intel's OpenCL driver: how many threads work, the calling one among them."""
+"""An environment variable of Intel's OpenCL driver: the number of threads that work, the calling one among them."""
 FIGURE_6 = ("Reduction", "MatMul (lmem)")
 FIGURE_7 = "MatMul (lmem)"
 
 
 @dataclass(frozen=True)
 class Application:
-    """A kernel of Table II.
+    """A kernel of Table II of Panwar et al.
 
     Attributes:
         tags: that select it. size: the name of its size.
@@ -61,7 +62,7 @@ class Application:
     table: int
 
     def kernel(self, size: int, collection: KernelCollection) -> Kernel:
-        """With counts from emulating the first work-group."""
+        """Returns the kernel at a size, with counts from emulating the first work-group."""
         (found,) = collection.generate_kernels([*self.tags.split(), f"{self.size}:{size}"])
         return found.emulated()
 
@@ -90,7 +91,8 @@ class Case:
 
     @property
     def penalty(self) -> float:
-        """(T(B) - T(A)) / T(A): how much longer the chosen device B takes than the fastest, A (section V-B)."""
+        """The relative time lost by the choice, (T(B) - T(A)) / T(A), of the chosen device B and the fastest, A
+        (section V-B)."""
         best = self.measured[self.fastest]
         return (self.measured[self.chosen] - best) / best
 
@@ -101,7 +103,8 @@ class Case:
 
 
 def relative_error(actual: Sequence[float], projected: Sequence[float]) -> float:
-    """Distance of the vectors of times on several devices, each of unit length, by the largest possible (section V-B).
+    """Returns the distance of the vectors of times on several devices, each of unit length, by the largest possible
+    (section V-B).
 
     0 where all ratios between devices are right; 1 where the vectors are orthogonal.
     """
@@ -111,7 +114,7 @@ def relative_error(actual: Sequence[float], projected: Sequence[float]) -> float
 
 @dataclass(frozen=True)
 class Emulated:
-    """What emulating the whole launch costs beside one work-group, and what it changes (Table III, Figure 4).
+    """Holds what emulating the whole launch costs beside one work-group, and what it changes (Table III, Figure 4).
 
     Attributes:
         is_estimate: whether the whole would take too long, and its time is that of a sample.
@@ -131,7 +134,7 @@ class Emulated:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that came out.
+    """Holds all results of the study.
 
     Attributes:
         devices: fingerprints by name. profiles: where each profile is from.
@@ -149,7 +152,8 @@ class Findings:
         return [c for c in self.cases if c.transfers == transfers and (c.is_table or not only_table)]
 
     def summary(self) -> dict[str, Any]:
-        """How often the fastest device was chosen, what a wrong choice cost, and errors, beside those of no choice."""
+        """Returns how often the fastest device was chosen, what a wrong choice cost, and errors, beside those of no
+        choice."""
         found: dict[str, Any] = {}
         for transfers in (False, True):
             for only_table in (True, False):
@@ -177,7 +181,7 @@ class Findings:
 
 
 def crossover(cases: Iterable[Case], gpu: str, cpu: str, predicted: bool) -> int | None:
-    """The smallest size from which on one device is always faster than the other; None if it never is."""
+    """Returns the smallest size from which on one device is always faster than the other; None if it never is."""
     found: int | None = None
     for case in sorted(cases, key=lambda each: each.size):
         times = case.predicted if predicted else case.measured
@@ -203,14 +207,14 @@ class Study:
                 self.kernels[application.name, size, True] = kernel.with_transfers()
 
     def measured(self, device: Device) -> dict[tuple[str, int, bool], float]:
-        """Seconds on a device, of those cases that it can run and that have a time."""
+        """Returns the seconds on a device of those cases that it can run and that have a time."""
         model = Model(OUTPUT, "p_time")
         table = measure(list(self.kernels.values()), model, device=device, store=self.store, protocol=self.protocol)
         times = zip(self.kernels, table[OUTPUT], strict=True)
         return {key: float(found) for key, found in times if np.isfinite(found)}
 
     def profile(self, device: Device) -> DeviceProfile:
-        """Of a device: one measured here or in the store, or else one that is shipped for it.
+        """Returns a device's profile: one measured here or in the store, or else one that is shipped for it.
 
         What only a driver tells, how registers and local memory limit residency, is the shipped one's elsewhere.
 
@@ -245,7 +249,7 @@ class Study:
         return found
 
     def emulation(self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float) -> list[Emulated]:
-        """One work-group beside the whole launch, of each application at the size of the table."""
+        """Returns one work-group beside the whole launch, of each application at the size of the table."""
         found = []
         for application in self.applications:
             at = [case for case in cases if case.application == application.name and not case.transfers]
@@ -274,7 +278,7 @@ class Study:
         return found
 
     def costs(self, names: Sequence[str]) -> dict[str, tuple[tuple[int, float, float], ...]]:
-        """What emulation costs over the sizes of some applications."""
+        """Returns what emulation costs over the sizes of some applications: size, seconds of one group, of all."""
         return {
             application.name: tuple(
                 (size, *emulation_seconds(self.kernels[application.name, size, False])[:2])
@@ -286,7 +290,8 @@ class Study:
 
 
 def emulation_seconds(kernel: Kernel) -> tuple[float, float, int]:
-    """Of one work-group, with long loops extrapolated; of the whole launch, from a sample of it; and its groups.
+    """Returns the seconds of emulating one work-group, with long loops extrapolated, and the whole launch, from a
+    sample; and its groups.
 
     Groups of a sample run together, as all would.
     """
@@ -368,7 +373,8 @@ def reproduce(
 
 
 def chosen_devices(selectors: str | None, store: Store) -> list[Device]:
-    """Those that are named, separated by commas; or all here, parts of processors, and all of the store."""
+    """Returns the devices that are named, separated by commas; or all here, parts of processors, and all of the
+    store."""
     stored = store.devices()
     if selectors:
         return list(dict.fromkeys(find_device(each, stored) for each in selectors.split(",") if each))

@@ -110,7 +110,7 @@ def _columns(matrix: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
 
 
 def _pressed(columns: Array, others: _Decomposition, residuals: Array, noise: float) -> list[bool]:
-    """Whether each parameter at a bound is there for certain: no noise would let it off.
+    """Returns, for each parameter at a bound, whether it is there for certain: no noise would let it off.
 
     Args:
         columns: Derivatives of the weighted residuals by these parameters.
