@@ -1,4 +1,4 @@
-"""Studies: results that are reproduced by a procedure of their own, rather than by a recipe on one device."""
+"""A study reproduces results by a procedure of its own, rather than as a recipe on one device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Study(ABC):
 
     @abstractmethod
     def reproduce(self, parsed: argparse.Namespace, command: str) -> None:
-        """Does it, with the options of ``perfmodel reproduce``, and prints what came out.
+        """Runs the study with the options of ``perfmodel reproduce``, and prints what came out.
 
         Args:
             command: as it was typed, for the results.
@@ -24,5 +24,5 @@ class Study(ABC):
 
 
 def studies() -> dict[str, Study]:
-    """Every study found, perfmodel's own and those of installed packages, by name."""
+    """Returns every study found, perfmodel's own and those of installed packages, by name."""
     return {entry.name: entry for entry in registry.entries("models", Study)}

@@ -1,4 +1,4 @@
-"""The figures of a recipe's tables, computed from the rows alone."""
+"""Computes the figures of a recipe's tables from the rows alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAND = 0.3
 
 
 def summarize(rows: Sequence[Row], models: Sequence[str], *, ranked: bool = True) -> dict[str, Any]:
-    """Errors of each model on its evaluation rows, and its choices among variants.
+    """Summarizes the errors of each model on its evaluation rows, and its choices among variants.
 
     Args:
         ranked: whether the variants of a kernel compete.
@@ -43,7 +43,7 @@ def _of_model(rows: Sequence[Row], ranked: bool) -> dict[str, Any]:
 
 
 def covered(rows: Sequence[Row]) -> dict[str, float] | None:
-    """The parts of all measured times that lie in the 68 and 90 % intervals; None where there are none."""
+    """Returns the parts of all measured times that lie in the 68 and 90 % intervals; None where there are none."""
     judged = [row for row in rows if row.measured_s and row.interval_68_s and row.interval_90_s]
     if not judged:
         return None
@@ -62,7 +62,7 @@ def _within(measured: float | None, interval: Interval | None) -> bool:
 
 
 def of_errors(every: Sequence[float]) -> dict[str, float] | None:
-    """What is to be said of errors together, as a geometric mean alone flatters; None where none is finite."""
+    """Returns several figures of all errors, as a geometric mean alone flatters; None where none is finite."""
     errors = np.array([error for error in every if np.isfinite(error)])
     if not errors.size:
         return None
@@ -76,5 +76,5 @@ def of_errors(every: Sequence[float]) -> dict[str, float] | None:
 
 
 def geometric_mean(errors: Sequence[float]) -> float:
-    """Of at least one error; see `SMALLEST_ERROR`."""
+    """Returns the geometric mean of at least one error; see `SMALLEST_ERROR`."""
     return float(np.exp(np.mean(np.log(np.maximum(errors, SMALLEST_ERROR)))))

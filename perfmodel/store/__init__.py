@@ -1,4 +1,4 @@
-"""Every measurement ever taken, in one SQLite file that several processes may write at once."""
+"""Keeps every measurement ever taken, in one SQLite file that several processes may write at once."""
 
 from perfmodel.store.exchange import export, import_file, merge, to_frame
 from perfmodel.store.kernel_tuner import import_kernel_tuner
