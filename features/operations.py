@@ -82,7 +82,7 @@ class OperationFeature(CountedFeature):
         )
 
     def weight(self, kind: str, dtype: str, times: int) -> int:
-        """How many of these operations the name selects."""
+        """Returns how many of these operations the name selects."""
         if self.dtype not in (None, dtype):
             return 0
         kinds = {kind: times}

@@ -1,4 +1,4 @@
-"""What accesses that jump about bring from memory: ``f_mem_scattered_global_load_block:32_reach:>8000000``."""
+"""Counts what accesses that jump about bring from memory: ``f_mem_scattered_global_load_block:32_reach:>8000000``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ DENSE = 0.5
 
 
 class ScatteredFeature(CountedFeature):
-    """Bytes of the blocks that work-groups touch by accesses whose places are seen to jump about, as of hashes.
+    """Bytes of the blocks that work-groups touch by accesses whose addresses are seen to jump about, as those of
+    hashes.
 
     Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
     goes to memory. Its reach is what it touches over the launch, at most its array.
@@ -68,7 +69,8 @@ class ScatteredFeature(CountedFeature):
 
 
 def jumps(access: AccessCount) -> bool:
-    """Whether no strides say where a work-item's neighbours, or the next groups, access, but their places are known.
+    """Returns True if no strides say where a work-item's neighbours, or the next groups, access, but addresses are
+    known.
 
     Of what data decide nothing is known: it may be anywhere, or all in one place.
     """

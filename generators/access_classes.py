@@ -23,9 +23,9 @@ ROW = 1024
 """Work-items of a row where the launch has two axes."""
 INTERVAL = 128
 APART = 32
-"""Elements between the constant places, so that each is in a cache line of its own."""
+"""Elements between the constant addresses, so that each is in a cache line of its own."""
 SCATTER = 2654435761
-"""Between the places of a work-item that are spread over a window: an odd number near 2^32 by the golden ratio."""
+"""The distance of a work-item's accesses that are spread over a window: an odd number near 2^32 by the golden ratio."""
 PRIVATE = 16
 """Elements of a work-item's private array, a power of two."""
 
@@ -167,7 +167,7 @@ __kernel void {self.name}({", ".join([*declared, f"__global {kind} *out"])}, con
 
 
 def _spread(k: int) -> int:
-    """How far access number k moves within a window."""
+    """Returns how far access number k moves within a window."""
     return 29 * k
 
 
@@ -206,7 +206,7 @@ def _stores(access: str, m: int, kind: str, lsize: int) -> list[str]:
 
 
 def _places(kernel: Kernel, i: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The same in numpy, of global memory."""
+    """Returns the addresses that work-items access in global memory, in numpy."""
     n, stride, window = kernel.sizes["n"], int(kernel.tags["stride"]), int(kernel.tags["window"])
     scattered = i * (2 * i + 1) % 2**32
     found = {

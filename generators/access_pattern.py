@@ -1,4 +1,4 @@
-"""One global memory access pattern by itself (journal version of the slides, measurement kernels and work removal).
+"""Measures one global memory access pattern by itself (journal version of the slides, measurement kernels).
 
 What an access costs depends on its strides across work-items, work-groups and the turns of a loop, and on how often
 each element is accessed (2018 slides, "Memory access pattern variants"). These are a matrix multiplication's, of its
@@ -36,7 +36,7 @@ def _stride(name: str, summary: str, *values: str, default: str) -> Tag:
 
 
 class AccessPattern(KernelGenerator):
-    """n x n work-items, or n where groups have one row, access arrays at a place that is affine in the loop variables.
+    """n x n work-items, or n where groups have one row, access arrays at an index that is affine in the loop variables.
 
     Without a stride that is a multiple of n, the arrays have one axis. With one they have rows of n elements, which the
     other strides together must not leave. Where groups have one row, nothing moves along axis 1.
@@ -171,7 +171,7 @@ class _Axis:
 
 
 class _Pattern:
-    """The place that the work-items of a variant access.
+    """The array index that the work-items of a variant access.
 
     Attributes:
         sides: of a work-group, without axis 1 where that has one row.
@@ -197,7 +197,7 @@ class _Pattern:
 
     @property
     def item(self) -> str:
-        """The work-item's place in an array of all work-items."""
+        """Returns the work-item's index in an array of all work-items."""
         return ", ".join(f"{side}*g{axis} + l{axis}" for axis, side in reversed(list(enumerate(self.sides))))
 
     @property
@@ -217,7 +217,7 @@ class _Pattern:
 
     @property
     def last(self) -> tuple[str, str]:
-        """The last row and column accessed, of n and m."""
+        """Returns the last row and column accessed, of n and m."""
         rows = _sum((axis.rows, f"({axis.turns} - 1)") for axis in self.axes)
         return rows, _sum((axis.columns, f"({axis.turns} - 1)") for axis in self.axes)
 
@@ -234,12 +234,13 @@ class _Pattern:
         return " and ".join(conditions)
 
     def is_possible(self, sizes: Mapping[str, int]) -> bool:
-        """Not where a row is left, nor where every turn accesses the same, which a compiler would do once."""
+        """Returns False where a row is left, and where every iteration accesses the same, which a compiler would do
+        once."""
         stays = not self.has_rows or self._value(self.last[1], sizes) < sizes["n"]
         return stays and (not self.has_loop or self.axes[-1].rows + self.axes[-1].columns > 0)
 
     def elements(self, sizes: Mapping[str, int]) -> NDArray[np.int64]:
-        """Which elements of the flat array are accessed, by work-item and turn."""
+        """Returns the elements of the flat array that are accessed, by work-item and iteration."""
         counts = [self._value(axis.turns, sizes) for axis in self.axes]
         found = np.zeros(counts, np.int64)
         for place, axis in enumerate(self.axes):
@@ -260,5 +261,5 @@ def _sum(terms: Iterable[tuple[int, str]]) -> str:
 
 
 def _floors(text: str) -> str:
-    """Loopy's whole quotients in isl's terms."""
+    """Returns Loopy's whole quotients in isl's terms."""
     return re.sub(r"n // (\d+)", r"floor(n/\1)", text)

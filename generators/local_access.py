@@ -131,5 +131,5 @@ class LocalAccess(KernelGenerator):
 
 
 def _elements(lsize: int, stride: int) -> int:
-    """Of a local array that holds all accesses, in whole rows of a work-group's elements."""
+    """Returns the elements of a local array that holds all accesses, in whole rows of a work-group's elements."""
     return -(-(stride * (lsize - 1) + WINDOW) // lsize) * lsize

@@ -90,6 +90,6 @@ class Triangular(KernelGenerator):
 
 
 def _height(variant: Mapping[str, str]) -> int:
-    """The rows, or columns, of a that a work-group sums."""
+    """Returns the rows, or columns, of a that a work-group sums."""
     lsize = int(variant["lsize_0"])
     return max(lsize // WIDTH, 1) if variant["access"] == "product" else lsize

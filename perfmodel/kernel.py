@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Program(Protocol):
-    """What a kernel runs, its sizes still open: a Loopy program, OpenCL C source, or another form of one of these."""
+    """A program is what a kernel runs, its sizes still open: Loopy's, OpenCL C source, or another form of one of
+    these."""
 
     @property
     def name(self) -> str: ...
@@ -271,7 +272,7 @@ class Kernel:
 
     @property
     def counts(self) -> KernelCounts:
-        """What the kernel does, counted as functions of its sizes."""
+        """The counts of what the kernel does, as functions of its sizes."""
         return self.counts_for()
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:

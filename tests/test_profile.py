@@ -39,7 +39,7 @@ __kernel void transpose(__global const float *a, __global float *b, const int n)
 
 
 def spmv(rows: int = 40) -> tuple[pm.Kernel, dict[str, Any]]:
-    """Row r has r % 4 entries."""
+    """Returns a sparse matrix-vector product; row r has r % 4 entries."""
     lengths = np.arange(rows) % 4
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     entries = int(starts[-1])

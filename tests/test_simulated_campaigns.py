@@ -44,7 +44,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No measuring process of another test, whose environment it would have."""
+    """Leaves no measuring process of another test, whose environment it would have."""
     monkeypatch.setattr(bench, "_benches", {})
 
 

@@ -230,7 +230,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
 
 
 def exported(path: Path) -> dict[str, Any]:
-    """The one row of a file of lines."""
+    """Returns the one row of a file of lines."""
     with Store() as store:
         store.put(measurement())
         export(store, path, force=True)

@@ -136,7 +136,7 @@ class LaunchRecord:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What counting, emulation and prediction assume of this launch, as sentences."""
+        """The assumptions of counting, emulation and prediction about this launch, as sentences."""
         notes = [self.built.note] if self.built.note else []
         if self.local_size is None:
             notes.append(f"the driver chose the local size; {self.group_size} is taken")

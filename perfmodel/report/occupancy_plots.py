@@ -90,7 +90,7 @@ def plotted(curve: Curve, found: Occupancy) -> bytes:
 
 
 def _annotate(axis: Any, curve: Curve, found: Occupancy) -> None:
-    """Below the mark among points, above it on a line that falls to the right."""
+    """Annotates the mark, below it among points, above it on a line that falls to the right."""
     is_right = curve.here > curve.values[-1] * 0.6
     above = 8 if curve.name != "block" else -18
     axis.annotate(

@@ -16,7 +16,7 @@ from perfmodel.report.tables import short_labels
 BANDS = (0.1, 0.3)
 PANELS_A_LINE, PANEL_INCHES = 3, 4.6
 LETTERS_AN_INCH = 13
-"""So many columns has the legend."""
+"""An inch of the legend has room for so many letters."""
 COLOURS, MARKS = 10, "sDv^o"
 FEWEST = 100
 """A histogram needs so many kernels of a label."""

@@ -17,7 +17,7 @@ overhead + smooth_max(work, (p_c**2 - 1e-3)*f_z, p_edge) + saturating(f_n, p_a, 
 
 
 def bomb(levels: int) -> str:
-    """A model of 2**levels uses of one feature in a few lines."""
+    """Returns a model of 2**levels uses of one feature in a few lines."""
     lines = ["t0 = p_x*f_y", *(f"t{level + 1} = t{level} + t{level}" for level in range(levels))]
     return "\n".join([*lines, f"t{levels}"])
 

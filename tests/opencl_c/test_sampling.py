@@ -1,4 +1,4 @@
-"""Where scattered accesses go, against numpy over all work-items."""
+"""Compares the addresses of scattered accesses with numpy over all work-items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel(index: str) -> pm.Kernel:
 
 
 def places(index: str) -> np.ndarray:
-    """Bytes, by x and y, computed with 32-bit unsigned numbers."""
+    """Returns addresses in bytes, by x and y, computed with 32-bit unsigned numbers."""
     x, y = np.meshgrid(np.arange(SIDE, dtype=np.uint32), np.arange(SIDE, dtype=np.uint32), indexing="ij")
     with np.errstate(over="ignore"):
         found = eval(index.replace("u", ""), {"x": x, "y": y})
