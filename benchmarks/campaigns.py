@@ -80,7 +80,7 @@ def cluster(workers: int, folder: Path, seconds: float) -> Iterator[tuple[str, l
 
 
 class Instant:
-    """A place whose devices take no time at all, so that only the campaign's own process is seen."""
+    """An executor whose devices take no time at all, so that only the campaign's own process is seen."""
 
     name = "nowhere"
 

@@ -69,7 +69,7 @@ class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
-    index that is not affine, they are taken from the places of the first work-items, if these are known; else each
+    index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
     recorded.
     """

@@ -1,8 +1,8 @@
 """Measures one global memory access pattern by itself (journal version of the slides, measurement kernels).
 
-What an access costs depends on its strides across work-items, work-groups and the turns of a loop, and on how often
-each element is accessed (2018 slides, "Memory access pattern variants"). These are a matrix multiplication's, of its
-left and right matrix, first with tiles in local memory and then without:
+What an access costs depends on its strides across work-items, work-groups and the iterations of a loop, and on how
+often each element is accessed (2018 slides, "Memory access pattern variants"). These are a matrix multiplication's, of
+its left and right matrix, first with tiles in local memory and then without:
 
     lstride_0:1 lstride_1:n gstride_0:0    gstride_1:tile loopstride:tile_0
     lstride_0:1 lstride_1:n gstride_0:tile gstride_1:0    loopstride:tile_1
@@ -45,13 +45,15 @@ class AccessPattern(KernelGenerator):
     name = "access_pattern"
     summary = "one global memory access pattern, of any strides"
     source = "2018 slides, Memory access pattern variants; their journal version, measurement kernels"
-    limits = "m:1 with a loop and more turns without one, strides that leave a row of n, loops that stay in place"
+    limits = (
+        "m:1 with a loop and more iterations without one, strides that leave a row of n, loops that stay at one element"
+    )
     tags = (
         DTYPE,
         choice(
             "direction", "loads (summed, the sum stored), stores, or a load and a store each", "load", "store", "copy"
         ),
-        number("arrays", "arrays that are accessed, all at the same place", 1, 2, 4),
+        number("arrays", "arrays that are accessed, all at the same index", 1, 2, 4),
         _stride(
             "lstride_0",
             "elements from one work-item to the next along axis 0; n as in n x n work-items",
@@ -68,13 +70,13 @@ class AccessPattern(KernelGenerator):
         _stride("gstride_1", "the same along axis 1", "0", "1", "16", "256", "n", "16n", "tile", default="tile"),
         _stride(
             "loopstride",
-            "elements from one turn of the loop to the next; 0 is no loop, tile_0 and tile_1 the tile along an axis",
+            "elements from one iteration of the loop to the next; 0 is no loop, tile_0, tile_1 the tile along an axis",
             *("0", "1", "16", "256", "n", "16n", "tile_0", "tile_1"),
             default="0",
         ),
         *work_group(16, 16),
         size("n", "work-items along each axis", 2048, 4096, 8192),
-        size("m", "turns of the loop; 1 is for no loop", 1, 16, 64),
+        size("m", "iterations of the loop; 1 is for no loop", 1, 16, 64),
     )
     checks = tuple(
         (*(f"{name}:{value}" for name, value in zip(STRIDE_TAGS, strides.split(), strict=True)), *others)
@@ -126,7 +128,7 @@ class AccessPattern(KernelGenerator):
             [*arrays, lp.ValueArg("n, m" if pattern.has_loop else "n", np.int32)],
             name=self.name,
             assumptions=pattern.assumptions,
-            # Work-items may share a place; what they store there is the same for all.
+            # Work-items may share an element; what they store there is the same for all.
             silenced_warnings=["write_race(step*)"],
             lang_version=(2018, 2),
         )

@@ -16,7 +16,7 @@ from perfmodel.tags import DTYPE, choice, size, work_group
 
 # Coordinates of a tile.
 DEPTH = 16
-# Places in a or b, and their shape.
+# Indices in a or b, and their shape.
 LAYOUTS = {"points": ("{point}, e", "n, d"), "coordinates": ("e, {point}", "d, n")}
 
 

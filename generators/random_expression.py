@@ -3,7 +3,7 @@
 A kernel computes one expression of float for each element (x, y) of a matrix, and stores it. It reads the matrix; a
 table ``xxx`` of 128 numbers, looked up by the last 7 bits of an index; and x and y themselves, as numbers. All of this,
 and the form of the text, is as the slides print it. There x is the first index of a matrix stored by rows. Their model
-takes ``matrix[x][y]`` for continuous, so neighbouring work-items are those of neighbouring y: x is a work-item's place
+takes ``matrix[x][y]`` for continuous, so neighbouring work-items are those of neighbouring y: x is a work-item's id
 along axis 1, y that along axis 0. ``xxx[x & 0x7F]`` is then one address for all of a row of work-items, and
 ``xxx[y & 0x7F]`` a window that all re-read.
 

@@ -14,7 +14,7 @@ from perfmodel.kernel import Kernel
 from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.tags import DTYPE, choice, number, size
 
-# By access, the place of the result, and the term k of its sum.
+# By access, the index of the result, and the term k of its sum.
 ACCESSES = {"rows": ("i", "a[i, k]"), "columns": ("i", "a[k, i]"), "product": ("i, j", "a[i, k] * b[k, j]")}
 # Work-items of a work-group along axis 0 for access:product.
 WIDTH = 16

@@ -13,7 +13,7 @@ from perfmodel.kernel import Kernel
 from perfmodel.kernel_generator import KernelGenerator
 from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
 
-# Place of equation e of system i, and the arrays' shape.
+# Index of equation e of system i, and the arrays' shape.
 LAYOUTS = {"interleaved": ("{e}, i", "m, n"), "contiguous": ("i, {e}", "n, m")}
 
 
@@ -26,7 +26,7 @@ class Tridiagonal(KernelGenerator):
 
     name = "tridiagonal"
     summary = "batch of tridiagonal systems by Thomas's algorithm, a work-item to a system"
-    source = "for unified-plus: loops of which every turn waits for a division of the one before"
+    source = "for unified-plus: loops of which every iteration waits for a division of the one before"
     tags = (
         DTYPE,
         choice("layout", "arrays with systems (interleaved) or equations (contiguous) as the faster index", *LAYOUTS),

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        print(f"perfmodel: {error.strerror or error}; free the place or write elsewhere", file=sys.stderr)
+        print(f"perfmodel: {error.strerror or error}; free some space or write elsewhere", file=sys.stderr)
         return 2
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):

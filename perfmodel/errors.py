@@ -68,7 +68,7 @@ class SourceError(KernelError):
 
     Attributes:
         file, line, column: of the culprit in the user's source, 1-based.
-        reason: the message without the place.
+        reason: the message without file, line and column.
     """
 
     def __init__(self, reason: str, file: str = "", line: int = 0, column: int = 0) -> None:

@@ -49,7 +49,7 @@ def measure(
         protocol: how often a kernel runs and what its time is: a name of `PROTOCOLS`, or your own.
         progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
         budget_s: no further kernel is measured once measuring took so many seconds; at least one is, unless this is 0.
-            The kernels' families then take turns, so that what is reached is a part of each. What the store holds
+            The kernels' families then alternate, so that what is reached is a part of each. What the store holds
             costs nothing: calling again goes on.
         limits: time and memory that one measurement may take; each runs in a process of its own, which is replaced
             when it breaks them or crashes.

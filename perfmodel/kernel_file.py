@@ -1,4 +1,4 @@
-"""Loads kernels that a user's own Python file defines: ``path.py:name`` stands for tags."""
+"""Loads kernels that a user's own Python file defines: ``path.py:name`` instead of tags."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
 def included(text: str, folders: Sequence[Path], file: str = "") -> str:
     """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
 
-    ``#line`` keeps places as they are in the files.
+    ``#line`` keeps the lines' numbers as they are in the files.
 
     Raises:
         KernelError: for files that include each other without end.

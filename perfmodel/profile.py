@@ -49,7 +49,7 @@ def emulate(
         groups: ``first``; ``sample``: first, middle, last, and others by `seed`; ``all``; or the ids of groups.
         machine: what is recorded depends on a device's sub-groups, transactions and banks.
         checks: whether to look for races, uninitialised local memory and divergent barriers.
-        extrapolate: whether turns of long uniform loops may be counted without being run; results are then unknown.
+        extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.
         steps: blocks of statements that may be executed before an endless loop is assumed.
 
     Raises:
@@ -205,7 +205,7 @@ class Profile:
         return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
 
     def as_json(self) -> str:
-        """Returns the profile as one JSON document."""
+        """Returns the emulation profile as one JSON document."""
         tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
         document = {
             "perfmodel": perfmodel.__version__,
@@ -235,7 +235,7 @@ class Profile:
             f"sub-groups of {machine.subgroup_size}, transactions of {machine.transaction_bytes} bytes, "
             f"{machine.banks} banks of {machine.bank_bytes} bytes",
         ]
-        lines += [f"not all turns were run of the loop {loop}" for loop in self.emulation.extrapolated]
+        lines += [f"not all iterations were run of the loop {loop}" for loop in self.emulation.extrapolated]
         for name in _TABLES:
             table = getattr(self, name)
             if emulated == 1:

@@ -23,7 +23,7 @@ class Candidate(Generic[C]):
     Attributes:
         seconds: as predicted; NaN where nothing is.
         std_s: standard deviation of the prediction; NaN where `predict` gives none.
-        place: of the prediction among all, from 1; predictions that are equal share it.
+        place: the prediction's rank among all, from 1; predictions that are equal share it.
         unpredicted: why nothing is predicted; empty where something is.
         pruned: why it is not to be measured; empty where it is.
     """

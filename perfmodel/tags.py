@@ -34,7 +34,7 @@ class Tag:
         values: all values that ``name:*`` selects.
         is_open: whether a filter may ask for positive whole numbers beyond `values`.
         is_size: whether the tag is a size of the kernel, rather than a variant of its code.
-        pattern: regular expression of what else may be asked for where the tag is open, `others` in words.
+        pattern: a regular expression of what else may be asked for where the tag is open, `others` in words.
         step, cases: of the series of powers of two that a size is measured at, see `SizeSeries`.
     """
 

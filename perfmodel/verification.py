@@ -77,7 +77,7 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
     array's start is not seen.
 
     Raises:
-        KernelError: for the first array that differs, with the place; and as `run_launch`.
+        KernelError: for the first array that differs, with the index; and as `run_launch`.
         TagError: if the generator fails to give inputs or a reference.
     """
     launch = kernel.launch()

@@ -1,4 +1,4 @@
-"""`perfmodel count`, and kernels from a user's own Python file in the place of tags."""
+"""`perfmodel count`, and kernels from a user's own Python file instead of tags."""
 
 from __future__ import annotations
 

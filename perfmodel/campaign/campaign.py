@@ -80,7 +80,7 @@ class Campaign:
         Args:
             progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
             budget_s: no further kernel is measured once measuring took so many seconds; at least one is, unless this
-                is 0. The kernels' families then take turns, so that what is reached is a part of each.
+                is 0. The kernels' families then alternate, so that what is reached is a part of each.
 
         Raises:
             MeasurementError: the budget is negative.
@@ -100,7 +100,7 @@ class Campaign:
 
     @contextmanager
     def _opened(self, only_looks: bool = False) -> Iterator[tuple[Store, Place]]:
-        """Yields a store and a place; a store that the caller opened stays open, a path is opened once devices are
+        """Yields a store and an executor; a store that the caller opened stays open, a path is opened once devices are
         found."""
         place: Place = ThisMachine()
         if self._scheduler is not None:

@@ -48,7 +48,7 @@ def resources() -> dict[str, float]:
 
 
 class Cluster:
-    """A `Place`: the workers of a Dask scheduler.
+    """Measures batches by the workers of a Dask scheduler.
 
     Args:
         scheduler: its address, `LOCAL`, or a `distributed.Client`, which stays open.

@@ -1,4 +1,4 @@
-"""A place measures batches: this machine does, or the workers of a cluster."""
+"""Measures batches somewhere, as an executor: on this machine, or by the workers of a cluster."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ WAKE_SECONDS = 0.5
 
 
 class Run:
-    """One run of a campaign over the work of its devices, on a place."""
+    """One run of a campaign over the work of its devices, by an executor."""
 
     def __init__(
         self,

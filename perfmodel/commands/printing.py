@@ -46,4 +46,4 @@ def _plain(value: Any) -> Any:
     """A numpy number or array as JSON has it."""
     if hasattr(value, "tolist"):
         return finite(value.tolist())
-    raise TypeError(f"{type(value).__name__} has no place in a document")
+    raise TypeError(f"{type(value).__name__} cannot be part of a JSON document")

@@ -1,11 +1,11 @@
 """Classes of memory accesses by what neighbouring work-items touch at one time (Pöppl & Herz, "memory accesses").
 
-Compared are the work-items of one row: those that differ only in their place along the first axis of the work-group
+Compared are the work-items of one row: those that differ only in their id along the first axis of the work-group
 that has more than one, the axis that sub-groups are filled along. All loop counters and coordinates along other axes
-stand still, so that the class says nothing of how an access moves on from turn to turn. Distances are in what is
-accessed at once: a vector is one element. Work-items between two that take part are taken to take part too.
+stand still, so that the class says nothing of how an access moves on from iteration to iteration. Distances are in what
+is accessed at once: a vector is one element. Work-items between two that take part are taken to take part too.
 
-- ``constant``: all of a row have one address, or only one of it takes part. Rows, groups and turns may differ.
+- ``constant``: all of a row have one address, or only one of it takes part. Rows, groups and iterations may differ.
 - ``interval``: a window that is re-read. In global memory, a row's addresses move, but are the same in every
   work-group; or they are a remainder (``x & 127``, ``x % n``) of something that moves, in a window whose start does not
   depend on the work-group. A remainder counts unless it is seen to leave its value as it is. Without one, the row has
@@ -36,7 +36,7 @@ def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, 
     """Returns the class of an access.
 
     Args:
-        index: its place in the array by coordinates, counters and sizes; None where that is not known.
+        index: its index into the array by coordinates, counters and sizes; None where that is not known.
         unit: by how much the index grows from one element to the next.
         space: ``global`` or ``local``; private memory has no classes, and gets an empty one.
         region: where it is made.
@@ -47,7 +47,7 @@ def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, 
         return "complex"
     try:
         return _Row(unit, space, domains, region).kind(index)
-    except isl.Error:  # a loop whose turns are a statistic has no coordinate
+    except isl.Error:  # a loop whose iterations are a statistic has no coordinate
         return "complex"
 
 

@@ -68,9 +68,9 @@ class ChainCount:
     """Operations that wait for each other: those between an instruction's result and its result of an iteration before.
 
     Attributes:
-        operations: of one turn, as (kind, type, number), kinds as in `OperationCount`.
-        turns: one after the other. Loops that give the result a place of its own, as those over several accumulators,
-            are left out: their turns don't wait for each other.
+        operations: of one iteration, as (kind, type, number), kinds as in `OperationCount`.
+        turns: iterations, one after the other. Loops that give the result an element of its own, as those over several
+            accumulators, are left out: their iterations don't wait for each other.
         loops: the sequential loops around the instruction, the outermost first.
     """
 
@@ -90,14 +90,14 @@ class AccessCount:
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
         body: those of these loops that are not unrolled.
-        rounds: executions with those in all turns of unrolled loops counted once, as they don't wait for each other.
+        rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
-        pattern: one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory, which is nobody else's.
-        places: for some groups, where their first work-items are, in bytes from the least of them; given where the
-            strides along the local axes are not constant, and these places are known.
-        reach: about how many bytes the access touches over the launch, where that was found out from such places.
+        pattern: its class, one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory.
+        places: for some groups, the addresses of their first work-items, in bytes from the least; given where the
+            strides along the local axes are not constant, and these addresses are known.
+        reach: about how many bytes the access touches over the launch, where that was found out from such addresses.
         fresh: the part of what a group touches that groups just before have not touched, likewise.
     """
 
@@ -129,8 +129,8 @@ class BranchCount:
 
     Attributes:
         kind: ``if`` (also a case), ``choice`` (of ``&&``, ``||`` or ``?:``) or ``loop``.
-        text: of OpenCL C the place in the source, of a Loopy program the predicate.
-        met: how often it is decided; of a loop, how often it is asked whether there is another turn; None
+        text: of OpenCL C the line and column in the source, of a Loopy program the predicate.
+        met: how often it is decided; of a loop, how often it is asked whether there is another iteration; None
             where that is too hard to count, as then the other numbers.
         taken: how often the condition held; None where data decide, and no statistics say how often.
         divergence: ``none`` where the work-items of a sub-group go the same way (of a work-group, if sub-groups are

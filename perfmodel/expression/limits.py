@@ -61,7 +61,7 @@ class Ledger:
                 f"the model has more than {MAX_NODES} operations, numbers and names: shorten it", self.source, position
             )
         if facts.size > MAX_EXPANDED:
-            message = f"written out, with terms in place of their names, the model has more than {MAX_EXPANDED} parts"
+            message = f"written out, with terms instead of their names, the model has more than {MAX_EXPANDED} parts"
             raise ModelStringError(f"{message}: use terms fewer times", self.source, position)
         self.facts[node] = facts
         return node

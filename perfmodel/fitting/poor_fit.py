@@ -37,7 +37,7 @@ def poor_fit(problem: Problem, predicted: Array, freedom: int) -> list[str]:
     if np.median(errors[judged]) > HOPELESS:
         found.append(
             f"the model does not explain the measurements: half of the {count} fitted values are off by a factor of"
-            f" {_factor(float(np.median(errors[judged])))} or more; check that times are in seconds, and what form the"
+            f" {_factor(float(np.median(errors[judged])))} or more; check that times are in seconds, and what terms the"
             " model has"
         )
     elif far.size:

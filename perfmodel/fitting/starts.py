@@ -36,9 +36,9 @@ def starting_points(problem: Problem, given: Mapping[str, float]) -> list[Values
     """Returns starting values of the free parameters, most promising first.
 
     Shape parameters are tried at several magnitudes around their natural scale. For each combination the costs come
-    from the linear surrogate (sums in the place of maxima), once by least squares and once as the largest that no
+    from the linear surrogate (sums instead of maxima), once by least squares and once as the largest that no
     measurement contradicts, which is right where each branch dominates somewhere. The combinations that predict best
-    are kept, and the best is perturbed. Values in `given` take the place of estimates.
+    are kept, and the best is perturbed. Values in `given` replace estimates.
 
     Raises:
         FitError: The model has no finite value at any starting point.

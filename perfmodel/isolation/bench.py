@@ -66,7 +66,7 @@ class Batch:
         done: in order; tasks that time did not reach are not among them.
         around_s: the slower of the reference's times before and after.
         best_s: the reference's best time there.
-        place: the machine.
+        place: the machine's name.
         versions: of the packages that took part.
         stopped: why nothing more can be measured there; empty if all is well.
     """

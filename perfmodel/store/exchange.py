@@ -63,7 +63,7 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
     content, sizes, device and protocol, and derived columns are passed over.
 
     Raises:
-        StoreError: for the first row that is wrong, with its place; nothing is written then.
+        StoreError: for the first row that is wrong, with its number; nothing is written then.
     """
     source = Path(path)
     measurements: list[Measurement] = []
@@ -86,7 +86,7 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
 def merge(target: Store, source: Store | str | os.PathLike[str]) -> Counts:
     """Adds the rows of one store to another; of two measurements with one key, the target's stays.
 
-    A measurement takes the place of a failure. The source is not written to; its damaged rows are left out, with a
+    A measurement replaces a failure. The source is not written to; its damaged rows are left out, with a
     `StoreWarning`.
 
     Raises:

@@ -181,8 +181,8 @@ def form_of(path: Path) -> Form:
     """
     if path.suffix not in FORMS:
         raise StoreError(
-            f"{path} ends in {path.suffix!r}, which is no form of tables{nearest(path.suffix, FORMS)}: give a name in "
-            f"{', '.join(FORMS)}"
+            f"{path} ends in {path.suffix!r}, which is no kind of table file{nearest(path.suffix, FORMS)}: give a name "
+            f"in {', '.join(FORMS)}"
         )
     return FORMS[path.suffix]
 

@@ -40,7 +40,7 @@ FAILURES = {
 }
 """Marks of a failure in a cache (the first four) or in a results file."""
 NO_TIME_MS = 1e20
-"""Early versions wrote this in the place of a time where there was none."""
+"""Early versions wrote this instead of a time where there was none."""
 PARAMETERS_OF_RUNNING = ("time", "times", "timestamp", "__error__")
 
 Configuration = dict[str, Any]
@@ -254,7 +254,7 @@ def _of_cache(document: Mapping[str, Any], written: str) -> _Tuning:
         if not isinstance(entry, dict) or not set(names) <= entry.keys():
             raise ValueError(f"entry {key!r} has not a value for each of {', '.join(names)}")
         configuration = {name: _scalar(entry[name], key) for name in names}
-        # Once, a failure stood in the place of the time.
+        # Once, a failure stood instead of the time.
         marks = [v for k, v in entry.items() if k not in names and isinstance(v, str) and v in FAILURES]
         time = entry.get("time")
         if not marks and isinstance(time, int | float) and time >= NO_TIME_MS:

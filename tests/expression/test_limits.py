@@ -26,7 +26,7 @@ REFUSED = {
     "length": ("p_x + " + "1" * 20_000, "longer than 20000 characters"),
     "name": ("p_x*f_" + "a" * 500, "longer than 500 characters"),
     "chain": ("p_x" + "+1" * 2_500, "more than 5000 operations, numbers and names"),
-    "sharing": (bomb(40), "written out, with terms in place of their names, the model has more than 100000 parts"),
+    "sharing": (bomb(40), "written out, with terms instead of their names, the model has more than 100000 parts"),
     "brackets": ("(" * 65 + "p_x" + ")" * 65, "nested more than 64 levels deep"),
     "open brackets": ("(" * 20_000, "nested more than 64 levels deep"),
     "signs": ("-" * 65 + "p_x", "nested more than 64 levels deep"),

@@ -52,7 +52,7 @@ FEATURES = (
 SAME_KIND = {"fmax": "max", "fmin": "min"}
 """Loopy's special functions that OpenCL C has a cheaper kind for."""
 OVERLAPPING = {"access_pattern": {"race"}, "local_access": {"race"}}
-"""Families whose patterns let several work-items store the same value in one place."""
+"""Families whose patterns let several work-items store the same value in one element."""
 FOLDED = frozenset({"throughput"})
 """Families whose products by 0 and 1 Loopy's code generator leaves out: there, a multiply that feeds an add is an add
 too."""
@@ -66,7 +66,7 @@ OTHERWISE = {
     # What neighbours have in common by a quotient, as in a[i / 2], is seen in the source only.
     "resample": ("_carried", "transactions"),
     "local_access": ("_carried",),
-    # Loopy takes a variable that is set anew in each turn for one that is carried over.
+    # Loopy takes a variable that is set anew in each iteration for one that is carried over.
     "matvec": ("_carried",),
     # Loopy fills the gaps between three coordinates beyond the array's end.
     "nbody": ("workgroup_block:32",),

@@ -532,7 +532,7 @@ def test_constants_of_the_language() -> None:
     assert values[8:] == [1.5707963705062866, 65504]
 
 
-# --- places
+# --- source locations
 
 
 def test_places_are_those_of_the_users_file() -> None:

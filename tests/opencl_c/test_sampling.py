@@ -56,7 +56,7 @@ def test_reach_is_about_what_the_launch_touches(index: str) -> None:
     touched = len(np.unique(places(index) // 32)) * 32
     (access,) = [a for a in made.counts.accesses if a.direction == "load" and a.space == "global"]
     assert access.reach is not None
-    assert touched / 1.5 < access.reach < touched * 1.5  # some places are more likely than others
+    assert touched / 1.5 < access.reach < touched * 1.5  # some addresses are more likely than others
     beyond = float(pm.feature(f"f_mem_scattered_global_load_block:32_reach:>{2 * touched}").eval(made))
     assert beyond == 0
 

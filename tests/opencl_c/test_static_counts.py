@@ -36,7 +36,7 @@ BY_VALUE = frozenset({"by_value-by_value"})
 OTHER_BYTES = {
     # What may be in either of two arrays is in none of the static footprints.
     "pointers-pointers": ("footprint",),
-    # A row of a clamped place: the last column counts as the one before the next row's first.
+    # A row of a clamped index: the last column counts as the one before the next row's first.
     "convolution-convolution": ("footprint",),
     # An atomic is a load too, but the emulation's footprints have it as a store only.
     "atomics-atomics": ("footprint",),
