@@ -1,7 +1,7 @@
 """Every error that perfmodel raises on purpose.
 
 Each message is one sentence that names the culprit and the remedy; the command line prints it and exits with
-status 2. Anything that is not a `PerfmodelError` is a defect of perfmodel.
+status 2. docs/glossary.md has the words of messages. Anything that is not a `PerfmodelError` is a defect of perfmodel.
 """
 
 from __future__ import annotations
