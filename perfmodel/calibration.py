@@ -99,7 +99,7 @@ class Calibration:
         self, kernel: Kernel, /, *, return_std: Literal[True], **sizes: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def predict(self, kernel: Kernel, /, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
-        """Predicted seconds at arrays of sizes.
+        """Predicts seconds at arrays of sizes.
 
         Args:
             sizes: numbers or arrays that broadcast against each other; the kernel's own sizes where left out.
@@ -150,7 +150,7 @@ class Calibration:
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
-        """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
+        """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
         return prediction.rank(self, as_kernels(kernels), sizes)
 
     @cached_property
@@ -215,7 +215,7 @@ class Calibration:
 
     @classmethod
     def shipped(cls, model: str, device: str) -> Calibration:
-        """A calibration that comes with perfmodel.
+        """Returns a calibration that comes with perfmodel.
 
         >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
 
@@ -245,7 +245,7 @@ class Calibration:
         return chosen[0]
 
     def to_ship(self) -> Calibration:
-        """The same without the measurements that it was fitted to, which predictions don't need."""
+        """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
         report = f"fitted to {len(self.rows) - len(self.left_out)} measurements, which are not in this file"
         return replace(self, rows=(), report=report)
 
@@ -266,7 +266,7 @@ class Calibration:
         return tuple(row for row in self.rows if row.predicted_s is None)
 
     def parameter_lines(self) -> list[str]:
-        """Each parameter with its value, standard error and unit, as text."""
+        """Returns each parameter with its value, standard error and unit, as text."""
         width = max(map(len, self.parameters))
         lines = []
         for name, value in self.parameters.items():
@@ -278,20 +278,20 @@ class Calibration:
         return lines
 
     def to_frame(self) -> pd.DataFrame:
-        """The kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
+        """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
 
     def parameter_frame(self) -> pd.DataFrame:
-        """The parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
+        """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
         import pandas as pd
 
         columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
         return pd.DataFrame(columns, index=list(self.parameters))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
+        """Plots measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
 
         Raises:
             CalibrationError: the calibration is one that comes along, without its measurements.
@@ -323,7 +323,7 @@ SAVED = (
 
 
 def calibration_called(name: str) -> Calibration:
-    """A calibration's file, or one that comes with perfmodel, as ``MODEL@DEVICE``.
+    """Loads a calibration by its file, or by ``MODEL@DEVICE`` for one that comes with perfmodel.
 
     Raises:
         CalibrationError: if there is none, or more than one.
@@ -362,7 +362,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
+    """Returns the saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
     parameters = {str(name): _number(value) for name, value in content["parameters"].items()}
     stderr = {name: _number(content["stderr"][name]) for name in parameters}
     rows = [[_number(entry) for entry in row] for row in content["covariance"]]
@@ -402,7 +402,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _described(value: Any) -> dict[str, Any]:
-    """A dict, whose names are texts."""
+    """Returns a device's description: a dict whose name, key and kind are texts; raises TypeError for anything else."""
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is no object")
     for name in ("name", "key", "kind"):
@@ -430,7 +430,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """The same as JSON can hold it, which has no NaN: what is unknown is null."""
+    """Returns a value as JSON can hold it, which has no NaN: what is unknown is null."""
     if isinstance(value, np.ndarray | list | tuple):
         return [_plain(entry) for entry in value]
     if isinstance(value, np.floating):

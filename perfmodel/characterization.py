@@ -1,4 +1,4 @@
-"""Measuring a device profile: microbenchmarks of the catalogue at several occupancies (Panwar et al., section IV-B)."""
+"""Measures a device profile: microbenchmarks of the catalogue at several occupancies (Panwar et al., section IV-B)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MARGIN = 1.02
 
 
 class CharacterizationWarning(UserWarning):
-    """A profile that other programs may have spoilt."""
+    """Warns of a device profile that other programs may have spoilt."""
 
 
 @dataclass(frozen=True)

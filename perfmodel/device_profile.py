@@ -58,7 +58,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class DeviceProfile:
-    """A device as projections see it.
+    """The capabilities of a device, as projections need them.
 
     Attributes:
         key: of the OpenCL device that was measured; empty where none was.
@@ -118,7 +118,8 @@ class DeviceProfile:
         return _Strings(self).model()
 
     def calibration(self) -> Calibration:
-        """The projection as a calibration, which predicts and explains as any other; its model may be replaced."""
+        """Returns the projection as a calibration, which predicts and explains as any other; its model may be
+        replaced."""
         return self._calibration
 
     @cached_property
@@ -141,7 +142,7 @@ class DeviceProfile:
         )
 
     def parameters(self) -> dict[str, float]:
-        """The parameters of `model_string`: seconds for each operation, transaction, byte, launch and so on."""
+        """Returns the parameters of `model_string`: seconds for each operation, transaction, byte, launch and so on."""
         found = {f"p_{name}": 1 / rate for name, rate in self.instructions.items()}
         for direction, curves in (("read", self.global_read), ("write", self.global_write)):
             for word, curve in curves.items():
@@ -198,7 +199,7 @@ class DeviceProfile:
 
     @classmethod
     def shipped(cls, name: str) -> DeviceProfile:
-        """A profile that comes with perfmodel, by its name in any case; see `names`.
+        """Returns a profile that comes with perfmodel, by its name in any case; see `names`.
 
         Raises:
             DeviceError: if there is none.
@@ -213,7 +214,7 @@ class DeviceProfile:
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The profiles that come with perfmodel."""
+        """Returns the profiles that come with perfmodel."""
         return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
     def __hash__(self) -> int:

@@ -47,7 +47,7 @@ class EvaluatedKernel:
 
     @property
     def error(self) -> float | None:
-        """|predicted - measured| / measured, None where either is missing."""
+        """The relative error, |predicted - measured| / measured; None where either is missing."""
         if not self.measured_s or self.predicted_s is None:
             return None
         return abs(self.predicted_s - self.measured_s) / self.measured_s
@@ -108,7 +108,7 @@ class Evaluation:
         return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+        """Returns the evaluation as values that JSON can hold."""
         over_all = self.over_all
         return {
             "device": self.device.get("key"),

@@ -170,7 +170,8 @@ class Explanation:
         return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold: seconds and numbers; None for what is not known or not finite."""
+        """Returns the explanation as values that JSON can hold: seconds and numbers; None for what is not known or not
+        finite."""
         found: dict[str, Any] = finite(asdict(self))
         for growth, each in zip(found["growth"], self.growth, strict=True):
             growth["exponent"] = finite(each.exponent)
@@ -178,13 +179,13 @@ class Explanation:
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """The costs as a DataFrame: columns ``cost``, ``seconds``, ``share``."""
+        """Returns the costs as a DataFrame: columns ``cost``, ``seconds``, ``share``."""
         import pandas as pd
 
         return pd.DataFrame({"cost": [c.name for c in self.costs]} | _columns(self.costs, "seconds", "share"))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Bars of what each cost adds to the time, on matplotlib axes, new ones if none are given."""
+        """Plots bars of what each cost adds to the time, on matplotlib axes, new ones if none are given."""
         from perfmodel.report.notebook_plots import costs
 
         return costs(self, ax)
@@ -325,7 +326,7 @@ class Comparison:
         return self.second.seconds / self.first.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+        """Returns the comparison as values that JSON can hold."""
         return {
             "first": self.first.as_dict(),
             "second": self.second.as_dict(),
@@ -342,7 +343,7 @@ class Comparison:
         return pd.DataFrame(names | _columns(self.differences, "first_s", "second_s", "seconds"))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Two stacked bars, on matplotlib axes, new ones if none are given."""
+        """Plots two stacked bars, on matplotlib axes, new ones if none are given."""
         from perfmodel.report.notebook_plots import comparison
 
         return comparison(self, ax)

@@ -125,7 +125,7 @@ class Kernel:
         tags: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> Kernel:
-        """A kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
+        """Returns a kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
 
         >>> Kernel.from_opencl("blur.cl", "blur", ("n", "n"), (16, 16), {"image": "n*n", "out": "n*n"}, n=1024)
 
@@ -152,13 +152,13 @@ class Kernel:
         return cls(program, tags, None, **arguments)
 
     def as_opencl(self) -> Kernel:
-        """The same kernel as OpenCL C source: of a Loopy program, the code that Loopy generates."""
+        """Returns the same kernel as OpenCL C source: of a Loopy program, the code that Loopy generates."""
         program = self.program.as_opencl()
         bound = {name: value for name, value in self._arguments.items() if name in program.arguments}
         return Kernel(program, self.tags, None, **bound)
 
     def observe(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
-        """The same kernel with statistics of what data decide in it, from emulating some of its work-groups.
+        """Returns the same kernel with statistics of what data decide in it, from emulating some of its work-groups.
 
         So a kernel whose loops and branches depend on data can be counted, and predicted, without saying how.
 
@@ -177,7 +177,7 @@ class Kernel:
     def emulated(
         self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0
     ) -> Kernel:
-        """The same kernel, counted by emulating some of its work-groups, which stand for all of them.
+        """Returns the same kernel, counted by emulating some of its work-groups, which stand for all of them.
 
         So one whose work data decide, or that is not affine, has the features that projections need: operations,
         accesses and their transactions, barriers, footprints of work-groups. Those that emulation can't give, such as
@@ -197,7 +197,7 @@ class Kernel:
         return Kernel(program, self.tags, None, **plain.bound)
 
     def as_compiled(self) -> Kernel:
-        """The same kernel, counted as an optimizing compiler leaves it.
+        """Returns the same kernel, counted as an optimizing compiler leaves it.
 
         What is computed or loaded twice counts once, what loops do not change counts before them, and index arithmetic
         has features: ``f_op_int32_mul_index``. It is still launched and stored as the kernel that it is. Models with
@@ -208,7 +208,7 @@ class Kernel:
         return Kernel(compiled(self.program), self.tags, None, **self._arguments)
 
     def with_transfers(self) -> Kernel:
-        """The same kernel, with the copies of its inputs to the device and of its outputs from it in its time.
+        """Returns the same kernel, with the copies of its inputs to the device and of its outputs from it in its time.
 
         Measured, it takes longer by these copies; counted, it has the features ``f_transfer_bytes_to`` and the like.
         """
@@ -235,11 +235,11 @@ class Kernel:
         return dict(self._arguments)
 
     def at(self, /, **arguments: float) -> Kernel:
-        """The same kernel with these sizes or arguments instead."""
+        """Returns the same kernel with these sizes or arguments instead."""
         return Kernel(self.program, self.tags, None, **{**self._arguments, **arguments})
 
     def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """All sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
+        """Returns all sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
 
         Raises:
             KernelError: for sizes that are missing, unknown, outside what the kernel assumes, or those of no launch.
@@ -316,7 +316,7 @@ class Kernel:
 
 
 def as_kernel(given: Any, /) -> Kernel:
-    """A kernel as it is, and a Loopy program or another `Program` as a kernel of no sizes of its own.
+    """Returns a kernel as it is; makes one, without sizes of its own, of a Loopy program or another `Program`.
 
     Raises:
         KernelError: for anything else.
@@ -331,7 +331,7 @@ def as_kernel(given: Any, /) -> Kernel:
 
 
 def as_kernels(given: Any, /) -> list[Kernel]:
-    """One kernel or several, each as `as_kernel` takes it."""
+    """Returns kernels as a list, of one or of several, each as `as_kernel` takes it."""
     return [as_kernel(each) for each in given] if isinstance(given, Iterable) else [as_kernel(given)]
 
 

@@ -50,7 +50,7 @@ class Tag:
     others: str = "other whole numbers"
 
     def select(self, asked: str | None) -> tuple[str, ...]:
-        """The values that a filter's ``a,b``, ``first..last`` or ``*`` selects.
+        """Returns the values that a filter's ``a,b``, ``first..last`` or ``*`` selects.
 
         Raises:
             TagError: for a value that the tag does not have.

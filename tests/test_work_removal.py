@@ -32,7 +32,8 @@ def global_accesses(kernel: pm.Kernel) -> dict[str, AccessCount]:
 
 
 def assert_equal(one: AccessCount, other: AccessCount) -> None:
-    """The longest work-item's counts by their values, since they may be written in several ways."""
+    """Asserts equal accesses; the longest work-item's counts by their values, since they may be written in several
+    ways."""
     sizes: dict[str, Any] = {"n": np.arange(1, 200), "m": 8}
     for part in ("executions", "rounds"):
         first, second = (

@@ -48,7 +48,7 @@ class Plan:
         return sum(share.missing for share in self.shares)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+        """Returns the plan as values that JSON can hold."""
         return {"devices": [asdict(share) | {"device": share.device.key} for share in self.shares]}
 
     def __str__(self) -> str:
@@ -83,13 +83,13 @@ def kernels(count: int) -> str:
 
 
 def memory(n_bytes: int) -> str:
-    """Bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
+    """Returns bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
     unit = max(0, min(4, (n_bytes.bit_length() - 1) // 10))
     return f"{n_bytes / 1024**unit:.3g} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say it: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    """Returns seconds as people say them: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 99.5:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

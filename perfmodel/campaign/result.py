@@ -91,7 +91,7 @@ class CampaignResult:
         return not any(each.unmeasured for each in self.devices)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+        """Returns the result as values that JSON can hold."""
         return {
             "seconds": self.seconds,
             "complete": self.is_complete,
@@ -131,7 +131,8 @@ def _lines(of: DeviceResult) -> list[str]:
 
 
 def grouped(failures: Mapping[str, str]) -> dict[str, list[str]]:
-    """Kernels by reason; reasons that differ in names and numbers only are one. The most frequent comes first."""
+    """Groups kernels by reason; reasons that differ in names and numbers only are one. The most frequent comes
+    first."""
     groups: dict[str, tuple[str, list[str]]] = {}
     for label, reason in failures.items():
         form = re.sub(r"\d+", "", re.sub(r"'[^']*'", "", reason.splitlines()[0]))

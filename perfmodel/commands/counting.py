@@ -1,4 +1,4 @@
-"""The commands ``count`` and ``emulate``: what kernels do."""
+"""The commands ``count`` and ``emulate`` say what kernels do."""
 
 from __future__ import annotations
 

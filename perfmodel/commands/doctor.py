@@ -1,4 +1,4 @@
-"""``perfmodel doctor``: whether the times of devices can be trusted."""
+"""The command ``doctor`` says whether the times of devices can be trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``evaluate``: predictions of a calibration beside measured times."""
+"""The command ``evaluate`` prints predictions of a calibration beside measured times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands ``calibrate`` and ``suggest``: a model fitted to measurements, or found for them."""
+"""The commands ``calibrate`` and ``suggest`` fit a model to measurements, or find one for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands ``devices``, ``features`` and ``kernels``: what there is."""
+"""The commands ``devices``, ``features`` and ``kernels`` list what there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands ``measure`` and ``worker``: campaigns, and the Dask workers that take part in them."""
+"""The commands ``measure`` and ``worker`` run campaigns, and the Dask workers that take part in them."""
 
 from __future__ import annotations
 

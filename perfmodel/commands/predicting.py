@@ -1,4 +1,4 @@
-"""The commands ``predict``, ``explain`` and ``rank``: kernels under a calibration, without any device."""
+"""The commands ``predict``, ``explain`` and ``rank`` look at kernels under a calibration, without any device."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def only_document(parsed: argparse.Namespace) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy number or array as JSON has it."""
+    """Returns a numpy number or array as JSON has it."""
     if hasattr(value, "tolist"):
         return finite(value.tolist())
     raise TypeError(f"{type(value).__name__} cannot be part of a JSON document")

@@ -1,4 +1,4 @@
-"""The commands ``project`` and ``characterize``: devices ranked for a kernel, and a device's profile measured."""
+"""The commands ``project`` and ``characterize`` rank devices for a kernel, and measure a device's profile."""
 
 from __future__ import annotations
 

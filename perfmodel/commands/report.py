@@ -1,4 +1,4 @@
-"""``perfmodel report``: calibrations as one HTML page that works offline."""
+"""The command ``report`` writes calibrations as one HTML page that works offline."""
 
 from __future__ import annotations
 

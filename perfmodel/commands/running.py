@@ -1,4 +1,4 @@
-"""The command ``run``: a program that uses pyopencl, with its launches recorded."""
+"""The command ``run`` runs a program that uses pyopencl, and records its launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command ``store``: what a store holds, into files and out of them, whether it is sound."""
+"""The command ``store`` shows what a store holds, moves rows into files and out of them, and checks whether it is
+sound."""
 
 from __future__ import annotations
 

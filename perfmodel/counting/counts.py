@@ -19,7 +19,7 @@ SUBGROUP_SIZE = 32
 
 
 class CountingWarning(UserWarning):
-    """Counts that are bounds, because the installed isl library cannot count."""
+    """Warns of counts that are bounds, because the installed isl library cannot count."""
 
 
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.

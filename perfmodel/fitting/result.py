@@ -15,7 +15,7 @@ _NOTABLE_CORRELATION = 0.5
 
 
 class FitWarning(UserWarning):
-    """Parameters that the measurements do not fix; their values in the result are one choice among many."""
+    """Warns of parameters that the measurements do not fix; their values in the result are one choice among many."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class FitResult:
 
     @property
     def relative_errors(self) -> Array:
-        """(predicted - measured) / measured, shape (N,)."""
+        """The errors (predicted - measured) / measured, shape (N,)."""
         return (self.predicted - self.measured) / self.measured
 
     @property

@@ -133,8 +133,8 @@ class Patches:
         return clone
 
     def _counting(self, original: property) -> property:
-        """Wraps the number of arguments, which pyopencl asks of each kernel that it takes from a program, to see it
-        appear."""
+        """Wraps a property that pyopencl asks of each kernel which it takes from a program, so that the kernel is
+        noticed."""
 
         def count(kernel: Any) -> int:
             number: int = original.__get__(kernel)

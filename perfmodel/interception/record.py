@@ -30,7 +30,7 @@ WRITTEN = "the kernel only writes it"
 
 
 class InterceptionWarning(UserWarning):
-    """A launch of which less is known than was asked for."""
+    """Warns of a launch of which less is known than was asked for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

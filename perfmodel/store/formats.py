@@ -41,7 +41,7 @@ class Form(ABC):
         """
 
     def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
-        """The rows with the given columns and ``failure``; others are passed over.
+        """Yields the rows with the given columns and ``failure``; others are passed over.
 
         Raises:
             StoreError: in one sentence.

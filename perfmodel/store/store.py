@@ -1,4 +1,4 @@
-"""The store itself: rows by key, each on disk when `put` returns."""
+"""Keeps a store's rows by key, each on disk when `put` returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE: dict[type, str] = {Measurement: "measurement", Failure: "failure"}
 
 
 class StoreWarning(UserWarning):
-    """Rows of a store that are damaged and were left out; measured again and put, they are sound."""
+    """Warns of damaged rows of a store that were left out; measured again and put, they are sound."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last process to do so leaves a single file that can be copied or committed."""
+        """Closes the file; the last process to do so leaves a single file that can be copied or committed."""
         with explained(self.name):
             self._opened.close()
 
@@ -128,11 +128,11 @@ class Store:
             return [str(row[0]) for row in rows]
 
     def put(self, measurement: Measurement) -> None:
-        """Write one measurement; one of the same key is replaced where it is, so that nothing is there twice."""
+        """Writes one measurement; one of the same key is replaced where it is, so that nothing is there twice."""
         self.put_many([measurement])
 
     def put_many(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> None:
-        """Write all of them or, where one can't be written, none.
+        """Writes all rows or, where one can't be written, none.
 
         A measurement replaces a measurement or failure of its key; a failure replaces only a failure.
         """
@@ -141,7 +141,7 @@ class Store:
             self._write(measured, failed)
 
     def add(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> Counts:
-        """Write those whose keys are not there, all or none; of two rows with one key, the first is written.
+        """Writes the rows whose keys are not there, all or none; of two rows with one key, the first is written.
 
         A measurement replaces a failure, and a damaged row does not count as one that is there.
         """
@@ -230,7 +230,7 @@ class Store:
         return problems
 
     def vacuum(self) -> tuple[int, int]:
-        """Write the file anew, without gaps and without documents that no row has any more.
+        """Writes the file anew, without gaps and without documents that no row has any more.
 
         Returns:
             Bytes of the file before and after.
