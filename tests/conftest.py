@@ -19,9 +19,9 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import perfmodel as pm
-from perfmodel.campaign import work
 from perfmodel.device import Device, find_device
-from perfmodel.isolation.child import as_timing
+from perfmodel.measuring.campaign import work
+from perfmodel.measuring.isolation.child import as_timing
 
 TIMED = frozenset(
     f"test_{name}"
@@ -48,7 +48,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def unflagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time is doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
-    monkeypatch.setattr("perfmodel.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=()))
+    monkeypatch.setattr(
+        "perfmodel.measuring.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=())
+    )
     monkeypatch.setattr(work, "is_disturbed", lambda seconds, best: False)
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.attribution import REST, attribute
 from perfmodel.expression import parse
+from perfmodel.modelling.attribution import REST, attribute
 
 PARAMETERS = {"p_a": 2.0, "p_b": 1.0, "p_c": 0.5, "p_n": 8.0, "p_e": 50.0, "p_rate": 4.0}
 FEATURES = {"f_x": 10.0, "f_y": 3.0}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.baselines import RandomForest, Roofline, fit_baselines
-from perfmodel.predictor import Predictor
+from perfmodel.modelling.baselines import RandomForest, Roofline, fit_baselines
+from perfmodel.modelling.predictor import Predictor
 
 
 def elementwise(instruction: str, name: str) -> pm.Kernel:

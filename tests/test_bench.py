@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from perfmodel.device import Device
-from perfmodel.isolation import bench as benches
-from perfmodel.isolation.bench import ATTEMPTS, FAILURES_IN_A_ROW, KILLED_ATTEMPTS, Bench, Task
-from perfmodel.isolation.locks import FOLDER_VARIABLE, held
-from perfmodel.isolation.process import Asked, Limits, ProcessEndedError
-from perfmodel.isolation.reference import NAME
-from perfmodel.measurement import Launch, Protocol, Timing
+from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.isolation import bench as benches
+from perfmodel.measuring.isolation.bench import ATTEMPTS, FAILURES_IN_A_ROW, KILLED_ATTEMPTS, Bench, Task
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE, held
+from perfmodel.measuring.isolation.process import Asked, Limits, ProcessEndedError
+from perfmodel.measuring.isolation.reference import NAME
+from perfmodel.measuring.protocol import Protocol, Timing
 from tests.simulated_kernels import kernel
 from tests.simulated_timers import BROKEN_VARIABLE, expected
 

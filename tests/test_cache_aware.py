@@ -9,7 +9,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.models import cache_aware
-from perfmodel.recipe import recipe
+from perfmodel.recipes.recipe import recipe
 
 SQ_MOD = """
 kernel void sq_mod(global float *matrix, global float *res, unsigned int m, unsigned int n) {

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CalibrationError, FeatureError, FitError, KernelError
-from perfmodel.fitting import FitWarning
-from perfmodel.prediction import PredictionWarning
+from perfmodel.basics.errors import CalibrationError, FeatureError, FitError, KernelError
+from perfmodel.modelling.fitting import FitWarning
+from perfmodel.modelling.prediction import PredictionWarning
 from tests.conftest import SimulatedTime
 
 TRUTH = {"p_launch": 6e-6, "p_load": 2e-13, "p_madd": 6e-14, "p_lmem": 1.2e-13}

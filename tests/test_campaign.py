@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import NOT_HERE, STOPPED
+from perfmodel.basics.errors import DeviceError, MeasurementError
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError, MeasurementError
-from perfmodel.feature_table import MeasurementWarning
-from perfmodel.measurement import PROTOCOLS, Protocol
-from perfmodel.store import measurement_key
+from perfmodel.measuring.campaign import NOT_HERE, STOPPED
+from perfmodel.measuring.protocol import PROTOCOLS, Protocol
+from perfmodel.measuring.store import measurement_key
+from perfmodel.modelling.feature_table import MeasurementWarning
 
 SHORT = Protocol("short", trials=4, dropped=1, statistic="min")
 MADDS = "p_madd * f_op_float32_madd"

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.choosing import probability_fastest
-from perfmodel.cli import main
-from perfmodel.device_choice import DeviceLike
-from perfmodel.device_profile import DeviceProfile
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
+from perfmodel.cli.command_line import main
+from perfmodel.modelling.choosing import probability_fastest
+from perfmodel.projection.device_choice import DeviceLike
+from perfmodel.projection.device_profile import DeviceProfile
 from tests.test_device_profile import GPU, kernel
 
 ROOT = Path(__file__).parent.parent

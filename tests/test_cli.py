@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import main
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.cli.command_line import main
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 MADDS = "p_madd * f_op_float32_madd"
 QUICK = ["--device", "cpu", "--protocol", "quick"]
@@ -171,7 +171,7 @@ class TinyRecipe(Recipe):
 def test_reproduce_writes_tables_and_goes_on_from_its_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("perfmodel.recipe.recipes", lambda: {"tiny": TinyRecipe()})
+    monkeypatch.setattr("perfmodel.recipes.recipe.recipes", lambda: {"tiny": TinyRecipe()})
     monkeypatch.chdir(tmp_path)
     store = ["--store", str(tmp_path / "times.sqlite")]
     assert main(["reproduce", "tinny", *QUICK]) == 2
@@ -205,7 +205,7 @@ def one_document(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_what_measures_prints_one_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("perfmodel.recipe.recipes", lambda: {"tiny": TinyRecipe()})
+    monkeypatch.setattr("perfmodel.recipes.recipe.recipes", lambda: {"tiny": TinyRecipe()})
     monkeypatch.chdir(tmp_path)
     store = ["--store", "times.sqlite", "--json"]
     assert main(["measure", "matmul_sq", "n:64,128", "--devices", "cpu", "--protocol", "quick", *store]) == 0
@@ -298,8 +298,8 @@ def test_a_missing_command_shows_the_usage() -> None:
 def test_help_needs_neither_numpy_nor_a_driver(arguments: list[str], tmp_path: Path) -> None:
     """Imports that cost are made when needed: `import perfmodel` and help load none of the big packages."""
     program = (
-        "import sys, perfmodel.cli\n"
-        "try:\n    perfmodel.cli.main(sys.argv[1:])\nfinally:\n"
+        "import sys, perfmodel.cli.command_line\n"
+        "try:\n    perfmodel.cli.command_line.main(sys.argv[1:])\nfinally:\n"
         "    big = {'numpy', 'scipy', 'sympy', 'pandas', 'loopy', 'pyopencl', 'lmfit', 'matplotlib', 'rich'}\n"
         "    print('loaded:', sorted(big & set(sys.modules)))\n"
     )

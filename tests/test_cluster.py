@@ -18,12 +18,12 @@ from distributed import Client, LocalCluster
 
 import perfmodel as pm
 from benchmarks.campaigns import cluster, killed_workers
-from perfmodel.campaign import UNMEASURED, Campaign
-from perfmodel.campaign.cluster import Cluster, resource, resources
-from perfmodel.cli import main
+from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError, PerfmodelError
-from perfmodel.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.campaign import UNMEASURED, Campaign
+from perfmodel.measuring.campaign.cluster import Cluster, resource, resources
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernels
 from tests.simulated_timers import BROKEN_VARIABLE, expected
@@ -96,7 +96,7 @@ def listening() -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "ucx://127.0.0.1:9", "ws://127.0.0.1:9"])
 def test_a_scheduler_without_tls_gets_a_warning(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfmodel.campaign.cluster.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("perfmodel.measuring.campaign.cluster.CONNECT_SECONDS", 0.1)
     words = f"whoever reaches {address} can run any code .* give a tls://"
     with pytest.warns(UserWarning, match=words) as warned, pytest.raises(PerfmodelError):
         Cluster(address)
@@ -116,7 +116,7 @@ def test_a_worker_of_a_scheduler_without_tls_gets_a_warning(
 def test_a_worker_whose_driver_fails_is_let_go_and_the_campaign_goes_on(
     cpu: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perfmodel.campaign.run.LOST_SECONDS", 1.0)
+    monkeypatch.setattr("perfmodel.measuring.campaign.run.LOST_SECONDS", 1.0)
     monkeypatch.setenv(BROKEN_VARIABLE, str(tmp_path / "broken"))
     with pm.Store() as store, cluster(1, tmp_path, 0.0) as (address, _):
         with Client(address, set_as_default=False) as client:
@@ -143,7 +143,7 @@ def test_a_cluster_without_devices_says_how_to_get_some(bare: Client) -> None:
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfmodel.campaign.cluster.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("perfmodel.measuring.campaign.cluster.CONNECT_SECONDS", 0.5)
     with pytest.raises(PerfmodelError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'.*`dask scheduler`"):
         Campaign(kernels(1), scheduler="tcp://127.0.0.1:9").plan()
 
@@ -155,7 +155,7 @@ def test_without_distributed_a_sentence_names_the_extra(monkeypatch: pytest.Monk
 
 
 def test_a_worker_has_the_options_of_dasks() -> None:
-    command = [sys.executable, "-m", "perfmodel.cli", "worker", "tcp://127.0.0.1:9", "--no-such-option"]
+    command = [sys.executable, "-m", "perfmodel", "worker", "tcp://127.0.0.1:9", "--no-such-option"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "No such option" in ended.stderr

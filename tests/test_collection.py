@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel import registry
-from perfmodel.auto_size import sizes_for
-from perfmodel.cli import main
+from perfmodel.basics import registry
+from perfmodel.basics.errors import KernelError, PerfmodelError, TagError
+from perfmodel.cli.command_line import main
+from perfmodel.collection.auto_size import sizes_for
+from perfmodel.collection.tags import Tag, choice, number, size, work_group
+from perfmodel.collection.verification import small_kernels, verify, verify_family
 from perfmodel.device import Device
-from perfmodel.errors import KernelError, PerfmodelError, TagError
-from perfmodel.measurement import PROTOCOLS, launch_overhead, time_launch
-from perfmodel.tags import Tag, choice, number, size, work_group
-from perfmodel.verification import small_kernels, verify, verify_family
+from perfmodel.measuring.protocol import PROTOCOLS, launch_overhead, time_launch
 
 
 def selected(collection: pm.KernelCollection, *tags: str) -> list[tuple[str, str, int]]:
@@ -397,7 +397,7 @@ class Overwriting(Doubled):
     """Its kernel writes an array that it declares as read only."""
 
     def program(self, variant: Mapping[str, str]) -> Any:
-        from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
+        from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
         return OpenCLProgram(
             """
@@ -430,7 +430,7 @@ def test_every_listed_value_is_checked(family: str, collection: pm.KernelCollect
 
 USERS = """
 import perfmodel as pm
-from perfmodel.tags import size
+from perfmodel.collection.tags import size
 
 
 class VectorMean(pm.KernelGenerator):

@@ -18,9 +18,10 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import command_parser, main
-from perfmodel.json_values import finite
-from perfmodel.report.terminal import fitted
+from perfmodel.basics.json_values import finite
+from perfmodel.basics.terminal import fitted
+from perfmodel.cli.command_line import command_parser, main
+from perfmodel.recipes.study import StudyOptions
 
 H200 = "unified-plus@nvidia-h200"
 
@@ -172,16 +173,16 @@ class Inquiry:
 
     name = "inquiry"
 
-    def reproduce(self, parsed: argparse.Namespace, command: str) -> None:
-        Path(parsed.out).mkdir()
-        (Path(parsed.out) / "results.json").write_text(json.dumps({"summary": {"device": parsed.device}}))
+    def reproduce(self, options: StudyOptions) -> None:
+        options.out.mkdir()
+        (options.out / "results.json").write_text(json.dumps({"summary": {"device": options.devices}}))
         print("written")
 
 
 def test_a_study_prints_one_document_and_is_of_all_devices_whatever_the_project_file_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("perfmodel.study.studies", lambda: {"inquiry": Inquiry()})
+    monkeypatch.setattr("perfmodel.recipes.study.studies", lambda: {"inquiry": Inquiry()})
     monkeypatch.chdir(tmp_path)
     Path("perfmodel.toml").write_text('[defaults]\ndevice = "gpu"\n')
     assert printed(["reproduce", "inquiry"], capsys) == {
@@ -254,7 +255,7 @@ def test_an_interruption_is_status_130(monkeypatch: pytest.MonkeyPatch, capsys: 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("perfmodel.vocabulary.families", interrupt)
+    monkeypatch.setattr("perfmodel.vocabulary.named_features.families", interrupt)
     assert main(["features"]) == 130
     assert capsys.readouterr().err == "perfmodel: interrupted\n"
 
@@ -265,7 +266,7 @@ def test_a_defect_is_a_sentence_and_a_traceback_only_if_asked_for(
     def fail() -> None:
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr("perfmodel.vocabulary.families", fail)
+    monkeypatch.setattr("perfmodel.vocabulary.named_features.families", fail)
     monkeypatch.delenv("PERFMODEL_TRACEBACK", raising=False)
     assert main(["features"]) == 2
     assert "a defect of perfmodel (ZeroDivisionError: of ours)" in capsys.readouterr().err

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel import completion
-from perfmodel.cli import main
-from perfmodel.measurement import PROTOCOLS
-from perfmodel.recipe import recipes
-from perfmodel.study import studies
+from perfmodel.cli import completion
+from perfmodel.cli.command_line import main
+from perfmodel.measuring.protocol import PROTOCOLS
+from perfmodel.recipes.recipe import recipes
+from perfmodel.recipes.study import studies
 
 BASH = shutil.which("bash") or ""
 OFFER = """
@@ -76,7 +76,7 @@ def test_names_are_those_of_the_catalogues() -> None:
 
 def test_names_are_found_without_importing_what_is_heavy() -> None:
     program = (
-        "import sys; from perfmodel import completion as c\n"
+        "import sys; from perfmodel.cli import completion as c\n"
         "c.tags(''), c.recipes(), c.calibrations(''), c.devices(), c.protocols()\n"
         "print(sorted({'numpy', 'loopy', 'pyopencl', 'pandas'} & set(sys.modules)))"
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 from perfmodel.report.count_table import as_text, count_tables
 from tests.conftest import SimulatedTime
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.collection.verification import small_kernels
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.verification import small_kernels
 from tests.counting_kernels import counted, make, tagged
 
 

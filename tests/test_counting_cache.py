@@ -17,7 +17,7 @@ import perfmodel as pm
 from perfmodel.counting import cache
 from perfmodel.counting.cache import cached_counts, loopy_key
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.counting.loopy_counts import count_loopy
+from perfmodel.counting.loopy.counts import count_loopy
 from tests.counting_kernels import make
 
 

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel import vocabulary
 from perfmodel.counting import evaluation
 from perfmodel.counting.counts import (
     AccessCount,
@@ -30,6 +29,7 @@ from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiPolynomial, Term, holds
 from perfmodel.counting.serialization import from_data, to_data
 from perfmodel.generators.matmul import SquareMatmul
+from perfmodel.vocabulary import named_features as vocabulary
 from tests.counting_kernels import make
 
 drawn = settings(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CountingError, FeatureError
+from perfmodel.basics.errors import CountingError, FeatureError
 from tests.counting_kernels import counted, make, tagged
 
 

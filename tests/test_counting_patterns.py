@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import CountingWarning
-from perfmodel.errors import CountingError, FeatureError
-from perfmodel.stride_fraction import StrideFraction
+from perfmodel.vocabulary.stride_fraction import StrideFraction
 from tests.counting_kernels import counted, make, tagged
 
 CATEGORIES = ["0", "1", "{1/2}", "{2/2}", "{1/3}", "{2/3}", "{3/3}", "{1/4}", "{2/4}", "{3/4}", "{4/4}"]

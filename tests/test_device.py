@@ -20,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perfmodel
+from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device, devices, driver_faults, find_device
 from perfmodel.device import device as device_module
 from perfmodel.device.session import PROGRAMS, SPARE_BYTES
-from perfmodel.errors import DeviceError
 
 ROOT = Path(perfmodel.__file__).parents[1]
 
@@ -49,7 +49,7 @@ PRINT_KEYS = "from perfmodel.device import devices; print(*[d.key for d in devic
 PRINT_FAULTS = "from perfmodel.device import driver_faults; print(*map(str, driver_faults()), sep='\\n')"
 PRINT_ERROR = """
 from perfmodel.device import find_device
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
 try:
     find_device()
 except DeviceError as error:

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.characterization import _Microbenchmarks
-from perfmodel.cli import main
+from perfmodel.basics.errors import DeviceError
+from perfmodel.cli.command_line import main
 from perfmodel.device import find_device
-from perfmodel.device_profile import DeviceProfile, Transfer
-from perfmodel.errors import DeviceError
-from perfmodel.store import Store
+from perfmodel.measuring.store import Store
+from perfmodel.projection.characterization import _Microbenchmarks
+from perfmodel.projection.device_profile import DeviceProfile, Transfer
 
 GPU = DeviceProfile(
     name="hand",

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.cli import main
+from perfmodel.basics.errors import MeasurementError
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.doctor import Diagnosis, Finding, Quantity, Severity, examine
-from perfmodel.doctor.clock_step import clock_step
-from perfmodel.doctor.gpu_state import GpuState
-from perfmodel.doctor.machine_load import MachineLoad
-from perfmodel.errors import MeasurementError
-from perfmodel.measurement import Launch, Protocol, ScalarArgument, Timing
+from perfmodel.kernels.launch import Launch, ScalarArgument
+from perfmodel.measuring.doctor import Diagnosis, Finding, Quantity, Severity, examine
+from perfmodel.measuring.doctor.clock_step import clock_step
+from perfmodel.measuring.doctor.gpu_state import GpuState
+from perfmodel.measuring.doctor.machine_load import MachineLoad
+from perfmodel.measuring.protocol import Protocol, Timing
 from perfmodel.report.diagnosis_table import WIDTH, as_text
 
 DEVICE = Device(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
+from perfmodel.basics.errors import FeatureError, KernelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError, KernelError
 from perfmodel.opencl_c.emulation import Machine
 
 FEATURES = (
@@ -121,7 +121,7 @@ def test_a_scatter_has_the_transactions_of_its_places() -> None:
 
 
 def test_each_machine_is_emulated_once(monkeypatch: pytest.MonkeyPatch, collection: pm.KernelCollection) -> None:
-    from perfmodel import profile
+    from perfmodel.kernels import emulation as profile
 
     machines: list[Machine | None] = []
     original = profile.emulate
@@ -200,7 +200,7 @@ def test_sizes_have_to_be_numbers(collection: pm.KernelCollection) -> None:
     with pytest.raises(KernelError, match="numbers"):
         open_.counts_for()
     values = pm.Model("f_cl_wall_time", "p_a * f_op_float32_add").features
-    from perfmodel.vocabulary import evaluate_all
+    from perfmodel.vocabulary.named_features import evaluate_all
 
     found = evaluate_all(values, kernel.emulated(), kernel.bind({"n": [1024, 4096]}))["f_op_float32_add"]
     static = evaluate_all(values, kernel, kernel.bind({"n": [1024, 4096]}))["f_op_float32_add"]

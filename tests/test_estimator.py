@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import FitError, ModelStringError
+from perfmodel.basics.errors import FitError, ModelStringError
 
 pytest.importorskip("sklearn")
 
@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from perfmodel.estimator import ModelRegressor
+from perfmodel.modelling.estimator import ModelRegressor
 
 MADD, LOAD, LAUNCH = "f_op_float32_madd", "f_mem_access_global_float32_load", "f_sync_kernel_launch"
 LINEAR = f"p_launch * {LAUNCH} + p_madd * {MADD} + p_load * {LOAD}"

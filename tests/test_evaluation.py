@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import main
+from perfmodel.basics.errors import DeviceError, FeatureError, PerfmodelError
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError, FeatureError, PerfmodelError
-from perfmodel.evaluation import FITTED, evaluate
-from perfmodel.measurement import PROTOCOLS
-from perfmodel.store import Measurement, measurement_key
+from perfmodel.measuring.protocol import PROTOCOLS
+from perfmodel.measuring.store import Measurement, measurement_key
+from perfmodel.modelling.evaluation import FITTED, evaluate
 
 MADDS = "p_madd * f_op_float32_madd"
 RATE = 1e-11

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 WORDS = {

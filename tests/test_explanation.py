@@ -14,8 +14,8 @@ import pytest
 mpl.use("Agg")
 
 import perfmodel as pm
-from perfmodel.errors import CalibrationError, KernelError
-from perfmodel.explanation import Comparison, Explanation
+from perfmodel.basics.errors import CalibrationError, KernelError
+from perfmodel.modelling.explanation import Comparison, Explanation
 from tests.conftest import SimulatedTime
 
 MADD, BYTES, LAUNCH = "f_op_float32_madd", "f_mem_access_global_float32", "f_sync_kernel_launch"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, Limits
 from perfmodel.device import Device
-from perfmodel.feature_table import MeasurementWarning
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.measurement import Protocol
+from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.modelling.feature_table import MeasurementWarning
 from tests.simulated_kernels import kernel
 
 SHORT = Protocol("short", trials=4, dropped=1, statistic="min")

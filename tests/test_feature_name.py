@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.errors import FeatureError, ModelStringError
-from perfmodel.feature_name import Word, parse_axes, parse_condition, parse_name
+from perfmodel.basics.errors import FeatureError, ModelStringError
+from perfmodel.vocabulary.feature_name import Word, parse_axes, parse_condition, parse_name
 
 
 def words(name: str) -> list[tuple[str, str | None]]:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import FitError
-from perfmodel.estimator import ModelRegressor
-from perfmodel.fitting import FitWarning
+from perfmodel.basics.errors import FitError
+from perfmodel.modelling.estimator import ModelRegressor
+from perfmodel.modelling.fitting import FitWarning
 from tests.conftest import SimulatedTime
 
 LOADS = "f_mem_access_global_float32_load"

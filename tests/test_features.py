@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
-from perfmodel.vocabulary import CountedFeature, families
+from perfmodel.vocabulary.named_features import CountedFeature, families
 from tests.counting_kernels import make
 from tests.counting_oracle import Site, tally_of
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import perfmodel as pm
+from perfmodel.collection.verification import verify_family
 from perfmodel.device import Device
 from perfmodel.models.unified import LARGE, SMALL, evaluation_kernels, measurement_classes
-from perfmodel.verification import verify_family
 
 
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])

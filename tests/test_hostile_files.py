@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
-from perfmodel import json_values
-from perfmodel.device_profile import DeviceProfile
-from perfmodel.errors import CalibrationError, DeviceError, PerfmodelError, StoreError
+from perfmodel.basics import json_values
+from perfmodel.basics.errors import CalibrationError, DeviceError, PerfmodelError, StoreError
+from perfmodel.measuring.store import Store, import_file
+from perfmodel.measuring.store.rows import COLUMNS, Measurement
+from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.report.reported import reported
-from perfmodel.store import Store, import_file
-from perfmodel.store.rows import COLUMNS, Measurement
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "demo-nvidia-h200-e38dd1"
 Damage = Callable[[dict[str, Any]], object]

@@ -19,12 +19,12 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.calibration import calibration_called
+from perfmodel.basics.errors import CalibrationError, CountingError, KernelError, SourceError
 from perfmodel.device import Device
 from perfmodel.device.drivers import opencl
-from perfmodel.errors import CalibrationError, CountingError, KernelError, SourceError
 from perfmodel.interception import InterceptionWarning, LaunchLog
 from perfmodel.interception.script import split
+from perfmodel.modelling.calibration import calibration_called
 
 cl: Any = None
 pytestmark = [
@@ -598,7 +598,7 @@ def test_a_scalar_of_an_unlucky_name(bench: Bench) -> None:
 
 
 def test_measuring_within_a_block(bench: Bench, cpu: Device, some: LaunchLog) -> None:
-    from perfmodel.measurement import PROTOCOLS, time_launch
+    from perfmodel.measuring.protocol import PROTOCOLS, time_launch
 
     with pm.intercept() as log:
         timing = time_launch(some[0].kernel.launch(), cpu, PROTOCOLS["quick"])

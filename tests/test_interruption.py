@@ -14,15 +14,15 @@ import psutil
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, Limits
-from perfmodel.campaign.cluster import Cluster
 from perfmodel.device import Device
-from perfmodel.isolation import bench as benches
-from perfmodel.isolation import interruption
-from perfmodel.isolation.bench import bench_of, isolated_timer
-from perfmodel.isolation.interruption import noticed
-from perfmodel.isolation.locks import FOLDER_VARIABLE, held
-from perfmodel.measurement import Protocol
+from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign.cluster import Cluster
+from perfmodel.measuring.isolation import bench as benches
+from perfmodel.measuring.isolation import interruption
+from perfmodel.measuring.isolation.bench import bench_of, isolated_timer
+from perfmodel.measuring.isolation.interruption import noticed
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE, held
+from perfmodel.measuring.protocol import Protocol
 from tests.simulated_campaign import PROTOCOL
 from tests.simulated_kernels import kernel, kernels
 from tests.simulated_timers import HANGING_VARIABLE, SECONDS_VARIABLE
@@ -251,7 +251,7 @@ def test_a_timer_by_itself(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_nothing_is_waited_for_twice(cpu: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second Ctrl-C ends what the first one waits for, and leaves no process behind."""
-    monkeypatch.setattr("perfmodel.campaign.this_machine.GRACE_SECONDS", 600.0)
+    monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.GRACE_SECONDS", 600.0)
     with pm.Store() as store:
         campaign(store, cpu, *kernels(3)).run(progress=False)
         again = threading.Timer(1.0, press)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CalibrationError, PerfmodelError
+from perfmodel.basics.errors import CalibrationError, PerfmodelError
 from perfmodel.expression import parse
-from perfmodel.fitting import fit
-from perfmodel.intervals import HeldOutErrors, held_out_errors, left_out_errors, sensitivities
+from perfmodel.modelling.fitting import fit
+from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors, sensitivities
 from tests.conftest import SimulatedTime
 
 Columns = dict[str, np.ndarray]

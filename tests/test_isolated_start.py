@@ -12,11 +12,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 import perfmodel
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device, devices
-from perfmodel.isolation import start
-from perfmodel.isolation.process import Limits, MeasuringProcess
-from perfmodel.measurement import Protocol
+from perfmodel.measuring.isolation import start
+from perfmodel.measuring.isolation.process import Limits, MeasuringProcess
+from perfmodel.measuring.protocol import Protocol
 from tests.simulated_kernels import kernel
 
 ROOT = Path(perfmodel.__file__).resolve().parents[1]
@@ -108,11 +108,11 @@ def test_a_checkout_that_is_not_installed_measures_with_itself(where: Callable[[
     code = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from perfmodel.isolation import start
+from perfmodel.measuring.isolation import start
 import subprocess
 subprocess.run(start.command("there"), env=start.environment(), check=True)
 """
-    (checkout / "there.py").write_text("import perfmodel.isolation.child as child; print(child.__file__)")
+    (checkout / "there.py").write_text("import perfmodel.measuring.isolation.child as child; print(child.__file__)")
     command = [sys.executable, "-c", code, str(checkout)]
     said = subprocess.run(command, cwd=where(checkout), capture_output=True, text=True, check=True).stdout
     assert Path(said.strip()) == checkout / "perfmodel" / "isolation" / "child.py"
@@ -123,5 +123,5 @@ def test_a_working_folder_that_is_gone_is_no_hindrance(tmp_path: Path, monkeypat
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    command = start.command("perfmodel.isolation.locks")
+    command = start.command("perfmodel.measuring.isolation.locks")
     assert subprocess.run(command, env=start.environment(), cwd="/", check=False).returncode == 0

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pymbolic import var
 
 import perfmodel as pm
-from perfmodel.errors import KernelError
-from perfmodel.measurement import ArrayArgument, Launch, ScalarArgument
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
 
 
 def scale(name: str = "scale", assumptions: str = "n >= 1 and n mod 4 = 0", offset: int = 0, **options: Any) -> Any:

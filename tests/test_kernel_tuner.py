@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.cli import main
+from perfmodel.basics.errors import KernelError, StoreError
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.errors import KernelError, StoreError
-from perfmodel.measurement import PROTOCOLS, Protocol
-from perfmodel.store import Counts, Measurement, Store, import_kernel_tuner, measurement_key
+from perfmodel.measuring.protocol import PROTOCOLS, Protocol
+from perfmodel.measuring.store import Counts, Measurement, Store, measurement_key
+from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 
 FILES = Path(__file__).parent / "kernel_tuner"
 CACHE, RESULTS, SOURCE = FILES / "cache.json", FILES / "results.json", FILES / "scale.cl"
@@ -266,7 +267,7 @@ def test_a_parameter_that_is_not_tuned_is_named(tmp_path: Path, capsys: pytest.C
 def test_a_value_is_one_word_to_the_compiler(value: str, tmp_path: Path) -> None:
     import argparse
 
-    from perfmodel.tuned_source import tuned_kernel
+    from perfmodel.cli.tuned_source import tuned_kernel
 
     parsed = argparse.Namespace(
         global_size="n", local_size="16", assume="", arg=[], option=[], statistic=[], include=[], kernel=None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
 from perfmodel.report.count_table import count_tables
 
 TILED = "__kernel void tiled(__global float *a, const int n) { a[get_global_id(1) * n + get_global_id(0)] = 1.0f; }"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.isolation import bench
-from perfmodel.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.isolation import bench
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
 
 TROUBLE = str(Path(pm.__file__).parents[1] / "examples" / "troublesome_kernels.py")
 Ran = tuple[int, str, str]

@@ -13,16 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfmodel import measurement
+from perfmodel.basics.errors import KernelError, MeasurementError
 from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import BufferPool
-from perfmodel.errors import KernelError, MeasurementError
-from perfmodel.measurement import (
+from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
+from perfmodel.measuring import protocol as measurement
+from perfmodel.measuring.protocol import (
     PROTOCOLS,
-    ArrayArgument,
-    Launch,
     Protocol,
-    ScalarArgument,
     Timing,
     check_launch,
     launch_overhead,

@@ -15,11 +15,12 @@ import psutil
 import pytest
 
 import perfmodel
+from perfmodel.basics.errors import DeviceError, KernelError, MeasurementError
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError, KernelError, MeasurementError
-from perfmodel.isolation.child import as_launch, as_message
-from perfmodel.isolation.process import Limits, MeasuringProcess, ProcessEndedError
-from perfmodel.measurement import ArrayArgument, Launch, LocalArgument, Protocol, ScalarArgument
+from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.measuring.isolation.child import as_launch, as_message
+from perfmodel.measuring.isolation.process import Limits, MeasuringProcess, ProcessEndedError
+from perfmodel.measuring.protocol import Protocol
 from tests.simulated_kernels import kernel
 from tests.simulated_timers import expected
 
@@ -120,9 +121,9 @@ def test_a_hanging_process_ends_after_its_parent(
     code = """
 import threading
 from perfmodel.device import find_device
-from perfmodel.isolation.process import Limits, MeasuringProcess
+from perfmodel.measuring.isolation.process import Limits, MeasuringProcess
 from tests.simulated_kernels import kernel
-from perfmodel.measurement import PROTOCOLS
+from perfmodel.measuring.protocol import PROTOCOLS
 started = []
 def start():
     started.append(MeasuringProcess(find_device("cpu"), "tests.simulated_timers:steady"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import FeatureError, ModelStringError
-from perfmodel.units import parameter_units
+from perfmodel.basics.errors import FeatureError, ModelStringError
+from perfmodel.modelling.units import parameter_units
 
 SLIDES = "p_madd * f_op_float32_madd + p_mem * f_mem_access_global_float32_load_lstrides:{0:1;1:16}_ratio:<2"
 

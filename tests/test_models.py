@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import perfmodel as pm
-from perfmodel.kernel import Kernel
-from perfmodel.recipe import Recipe, TagFilter, recipe
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.recipes.recipe import Recipe, TagFilter, recipe
 
 PERFLEX = [f"perflex-{computation}{plus}" for computation in ("matmul", "dg", "fd") for plus in ("", "-plus")]
 # Seconds of the kernel that tells a device that wants small sizes.

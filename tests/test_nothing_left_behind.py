@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 
 MADD, TAGS = "p_madd * f_op_float32_madd", ["matmul_sq", "n:64"]
 NO_DEVICE, NO_TAG = ["--device", "abacus"], ["matmul_sq", "colour:blue"]

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.residency import Limits, limits_of
-from perfmodel.vocabulary import evaluate
+from perfmodel.device.occupancy import Limits, limits_of
+from perfmodel.vocabulary.named_features import evaluate
 
 NVIDIA = ["5.0", "5.2", "5.3", "6.0", "6.1", "6.2", "7.0", "7.2", "7.5"]
 NVIDIA += ["8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.1", "10.3", "12.0"]

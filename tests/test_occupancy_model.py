@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel import recipe
 from perfmodel.device import find_device
 from perfmodel.models import occupancy as kumar
-from perfmodel.recipe import CALIBRATION, EVALUATION
-from perfmodel.vocabulary import evaluate_all
+from perfmodel.recipes import recipe
+from perfmodel.recipes.recipe import CALIBRATION, EVALUATION
+from perfmodel.vocabulary.named_features import evaluate_all
 
 
 class Row(NamedTuple):
@@ -199,7 +199,7 @@ def test_no_kernel_is_in_both_sets(collection: pm.KernelCollection, is_small: bo
 
 
 @pytest.mark.timed
-@pytest.mark.filterwarnings("ignore::perfmodel.fitting.FitWarning")
+@pytest.mark.filterwarnings("ignore::perfmodel.modelling.fitting.FitWarning")
 def test_the_recipe_runs_here(monkeypatch: pytest.MonkeyPatch, unflagged: None) -> None:
     """With few and small kernels: what is measured does not matter, the way through does."""
     few = {"matvec": (256,), "dot_product": (25600,), "vector_add": (25600,), "matrix_add": (160,)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 
 SOURCE = """\
 #define T 8

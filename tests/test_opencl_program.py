@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.device import Device
-from perfmodel.errors import CountingError, KernelError
-from perfmodel.measurement import PROTOCOLS, ArrayArgument, LocalArgument, ScalarArgument, run_launch, time_launch
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
-from perfmodel.vocabulary import evaluate
+from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
+from perfmodel.vocabulary.named_features import evaluate
 
 # Each group adds up its part of a's rows in local memory.
 ROW_SUMS = """

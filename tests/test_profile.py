@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CountingError, EmulationError, KernelError
+from perfmodel.basics.errors import CountingError, EmulationError, KernelError
 from perfmodel.opencl_c.emulation import Machine
 
 SPMV = """

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel import project_file
-from perfmodel.cli import main
-from perfmodel.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli import project_file
+from perfmodel.cli.command_line import main
 
 DRY = ["measure", "matmul_sq", "n:64", "--dry-run", "--json"]
 

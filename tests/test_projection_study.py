@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from argparse import Namespace
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -15,27 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.characterization import _Microbenchmarks
-from perfmodel.cli import main
+from perfmodel.basics.errors import DeviceError
+from perfmodel.cli.command_line import main
 from perfmodel.device import Device, find_device
-from perfmodel.errors import DeviceError
-from perfmodel.measurement import PROTOCOLS
-from perfmodel.models.projection import APPLICATIONS, PUBLISHED
-from perfmodel.projection_study import (
+from perfmodel.measuring.protocol import PROTOCOLS
+from perfmodel.measuring.store import Measurement, Store, measurement_key
+from perfmodel.models.projection import APPLICATIONS, PUBLISHED, chosen_devices, reproduce
+from perfmodel.projection.case import Case, crossover, relative_error
+from perfmodel.projection.characterization import _Microbenchmarks
+from perfmodel.projection.study import (
     Application,
-    Case,
+    DeviceStudy,
     Emulated,
     Findings,
-    Study,
-    chosen_devices,
-    crossover,
     emulation_seconds,
-    relative_error,
-    reproduce,
 )
+from perfmodel.recipes.study import StudyOptions, studies
 from perfmodel.report.projection_tables import text, write
-from perfmodel.store import Measurement, Store, measurement_key
-from perfmodel.study import studies
 from tests.test_device_profile import GPU
 
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=5)
@@ -143,7 +138,7 @@ def test_cases_come_from_times_and_profiles() -> None:
     applications = [Application("Reduction", "reduction dtype:float32 lsize_0:64", "n", (1024, 4096), 4096)]
     profiles = {"a": GPU, "b": replace(GPU, compute_units=2)}
     with Store() as store:
-        study = Study(applications, store, "quick")
+        study = DeviceStudy(applications, store, "quick")
         times = {
             name: {key: float(profile.calibration().predict(kernel)) for key, kernel in study.kernels.items()}
             for name, profile in profiles.items()
@@ -197,15 +192,13 @@ def test_devices_that_only_a_store_knows_take_part(tmp_path: Path, capsys: pytes
             device = replace(here, key=key, name=key, kind=kind, compute_units=4, sub_group_size=32)
             kernels = [
                 *_Microbenchmarks(device).kernels.values(),
-                *Study(applications, store, "quick").kernels.values(),
+                *DeviceStudy(applications, store, "quick").kernels.values(),
             ]
             for kernel in kernels:
                 put(store, kernel, device, float(profile.calibration().predict(kernel)))
     names = "far-gpu-000000,far-cpu-000000"
-    parsed = Namespace(
-        devices=names, device=None, store=str(path), out=str(tmp_path / "out"), protocol=None, measure_only=False
-    )
-    reproduce(applications, PUBLISHED, parsed, "the command")
+    options = StudyOptions(tmp_path / "out", str(path), names, "quick", measure_only=False, command="the command")
+    reproduce(applications, PUBLISHED, options)
     shown = capsys.readouterr().out
     assert "known from the store only" in shown
     assert "faster than far-cpu-000000" in shown

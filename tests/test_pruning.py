@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.errors import CountingError, FeatureError, KernelError, PerfmodelError
-from perfmodel.kernel_tuner import PredictedFirst, configured_kernel
-from perfmodel.prediction import PredictionWarning
+from perfmodel.basics.errors import CountingError, FeatureError, KernelError, PerfmodelError
+from perfmodel.modelling.prediction import PredictionWarning
+from perfmodel.tuning.kernel_tuner import PredictedFirst, configured_kernel
 
 SOURCE = Path(__file__).parents[1] / "examples" / "convolution.cl"
 
@@ -54,7 +54,7 @@ def is_time(value: Any) -> bool:
 
 
 @given(st.lists(seconds, max_size=25), limits)
-@pytest.mark.filterwarnings("ignore::perfmodel.prediction.PredictionWarning")
+@pytest.mark.filterwarnings("ignore::perfmodel.modelling.prediction.PredictionWarning")
 def test_what_is_kept(times: list[Any], limit: dict[str, Any]) -> None:
     """Against the definition: stable order, the limits, nothing lost, and never nothing."""
     pruned = pm.prune(range(len(times)), predictions(times), **limit)
@@ -73,7 +73,7 @@ def test_what_is_kept(times: list[Any], limit: dict[str, Any]) -> None:
 
 
 @given(st.lists(seconds, min_size=1, max_size=25), limits)
-@pytest.mark.filterwarnings("ignore::perfmodel.prediction.PredictionWarning")
+@pytest.mark.filterwarnings("ignore::perfmodel.modelling.prediction.PredictionWarning")
 def test_every_candidate_says_what_is_known_of_it(times: list[Any], limit: dict[str, Any]) -> None:
     pruned = pm.prune(range(len(times)), predictions(times), **limit)
     for candidate in pruned.kept:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import perfmodel as pm
+from perfmodel.basics.errors import TagError
+from perfmodel.collection.verification import TOLERANCES, small_kernels
 from perfmodel.device import Device
-from perfmodel.errors import TagError
 from perfmodel.generators.random_expression import RandomExpression, bounded
-from perfmodel.measurement import run_launch
-from perfmodel.verification import TOLERANCES, small_kernels
+from perfmodel.measuring.protocol import run_launch
 
 SETS = ("realistic", "unrestricted")
 # Computed once, on CPython 3.11: of the kernels' sources of seeds 1 to 200, one after the other.

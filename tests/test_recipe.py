@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel import recipe, report, vocabulary
-from perfmodel.campaign import NOT_REACHED
+from perfmodel import report
+from perfmodel.basics.errors import FitError, MeasurementError, PerfmodelError
 from perfmodel.device import Device
-from perfmodel.errors import FitError, MeasurementError, PerfmodelError
-from perfmodel.feature_table import MeasurementWarning, measure
-from perfmodel.kernel import Kernel
-from perfmodel.recipe import EVALUATION, Outcome, Recipe, Row, TagFilter
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.campaign import NOT_REACHED
+from perfmodel.modelling.feature_table import MeasurementWarning, measure
+from perfmodel.recipes import recipe
+from perfmodel.recipes.recipe import EVALUATION, Outcome, Recipe, Row, TagFilter
+from perfmodel.vocabulary import named_features as vocabulary
 from tests.conftest import SimulatedTime
 
 
@@ -450,7 +452,7 @@ def test_the_demonstration_holds_out_sizes_beyond_twice_the_fit(cpu: Device) -> 
 
 def test_the_demonstration_runs_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The main job on the CPU device; its accuracy is a figure for benchmarks and docs, its direction is not."""
-    from perfmodel.cli import main
+    from perfmodel.cli.command_line import main
 
     assert main(["demo", "--device", "cpu", "--protocol", "quick", "--out", str(tmp_path)]) == 0
     first = json.loads((tmp_path / "results.json").read_text())

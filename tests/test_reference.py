@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.campaign import work
 from perfmodel.device import Device
-from perfmodel.isolation import bench
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.isolation.process import Asked, Limits
-from perfmodel.isolation.reference import NAME, Reference, is_disturbed
-from perfmodel.measurement import Launch, Protocol, Timing, time_launch
+from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.campaign import work
+from perfmodel.measuring.isolation import bench
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.isolation.process import Asked, Limits
+from perfmodel.measuring.isolation.reference import NAME, Reference, is_disturbed
+from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
 TRUE_SECONDS = 1e-3
 MADDS = pm.Model("f_cl_wall_time", "p_madd * f_op_float32_madd")
@@ -34,7 +35,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Callabl
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "locks"))
     monkeypatch.setattr(bench, "FRESH_SECONDS", 0.0)
     monkeypatch.setattr(work, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr("perfmodel.campaign.run.BATCH_SECONDS", 0.0)
+    monkeypatch.setattr("perfmodel.measuring.campaign.run.BATCH_SECONDS", 0.0)
 
     def install(load: Callable[[int], float]) -> list[str]:
         ran: list[str] = []
@@ -85,7 +86,7 @@ def test_all_since_the_last_good_reference_is_measured_again(
 ) -> None:
     """All four kernels are one batch, and the load comes with the last of them: nobody knows when it came."""
     ran = slowed(lambda count: 2.0 if count == 4 else 1.0)
-    monkeypatch.setattr("perfmodel.campaign.run.BATCH_SECONDS", 1e6)
+    monkeypatch.setattr("perfmodel.measuring.campaign.run.BATCH_SECONDS", 1e6)
     table = pm.measure(kernels, MADDS, device=cpu)
     assert ran.count("matmul_sq") > 4
     assert set(table["f_cl_wall_time"]) == {TRUE_SECONDS}

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.calibration import CalibrationRow
-from perfmodel.cli import main
-from perfmodel.errors import PerfmodelError
-from perfmodel.outcome import CALIBRATION
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.command_line import main
+from perfmodel.modelling.calibration import CalibrationRow
+from perfmodel.modelling.rows import CALIBRATION
 from perfmodel.report import chart_data
 from perfmodel.report.ceilings import ceilings
 from perfmodel.report.device_comparison import comparisons

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import KernelError
 from perfmodel.device import Device
 from perfmodel.device.session import VERBOSE, Session
-from perfmodel.errors import KernelError
+from perfmodel.kernels.resources import RESERVED, Resources, compiled, estimate, resources
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once
 from perfmodel.report.count_table import as_text, count_tables
-from perfmodel.resources import RESERVED, Resources, compiled, estimate, resources
 
 SUM = """__kernel void total(__global const float *a, __global float *o, __local float *part, int n) {
     __local float fixed[32];

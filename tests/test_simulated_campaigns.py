@@ -17,17 +17,17 @@ import pytest
 
 import perfmodel as pm
 from benchmarks.campaigns import Instant
-from perfmodel.campaign import LOST, STOPPED, Campaign, CampaignResult, DeviceResult
-from perfmodel.campaign.plan import duration, memory
-from perfmodel.campaign.result import Result, grouped
-from perfmodel.campaign.run import Run
-from perfmodel.campaign.work import DeviceWork
+from perfmodel.basics.errors import DeviceError, MeasurementError, PerfmodelError, StoreError
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError, MeasurementError, PerfmodelError, StoreError
-from perfmodel.isolation import bench
-from perfmodel.isolation.bench import FAILURES_IN_A_ROW, Batch
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.isolation.process import Limits
+from perfmodel.measuring.campaign import LOST, STOPPED, Campaign, CampaignResult, DeviceResult
+from perfmodel.measuring.campaign.plan import duration, memory
+from perfmodel.measuring.campaign.result import Result, grouped
+from perfmodel.measuring.campaign.run import Run
+from perfmodel.measuring.campaign.work import DeviceWork
+from perfmodel.measuring.isolation import bench
+from perfmodel.measuring.isolation.bench import FAILURES_IN_A_ROW, Batch
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.isolation.process import Limits
 from tests.kill_campaigns import kill_campaigns
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernel, kernels
@@ -267,7 +267,7 @@ def test_batches_that_do_not_come_back_are_lost_and_no_failure(cpu: Device, monk
     def lost(*arguments: object) -> Batch:
         raise KilledWorker("batch", "tcp://far:1", 3)
 
-    monkeypatch.setattr("perfmodel.campaign.this_machine.measure_batch", lost)
+    monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.measure_batch", lost)
     with pm.Store() as store:
         result = Campaign(kernels(3), [cpu], protocol=PROTOCOL, store=store, timer=STEADY).run(progress=False)
         assert [each.flags for each in result.devices[0].results] == [(LOST,)] * 3
@@ -276,7 +276,7 @@ def test_batches_that_do_not_come_back_are_lost_and_no_failure(cpu: Device, monk
 
 
 def test_a_place_without_room_is_asked_now_and_then(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfmodel.campaign.run.LOST_SECONDS", 1.0)
+    monkeypatch.setattr("perfmodel.measuring.campaign.run.LOST_SECONDS", 1.0)
     asked: list[Device] = []
 
     class Full(Instant):
@@ -321,7 +321,7 @@ def test_a_hanging_kernel_can_be_interrupted(
         eventually((tmp_path / "hangs").exists)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("perfmodel.campaign.this_machine.GRACE_SECONDS", grace_s)
+    monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.GRACE_SECONDS", grace_s)
     mixed = [*kernels(3), kernel("hang"), *kernels(40, "later")]
     with pm.Store() as store:
         chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=Limits(limit_s))

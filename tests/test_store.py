@@ -25,9 +25,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel
-from perfmodel.errors import StoreError
-from perfmodel.measurement import PROTOCOLS, Timing
-from perfmodel.store import Counts, Failure, Measurement, Store, measurement_key
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.protocol import PROTOCOLS, Timing
+from perfmodel.measuring.store import Counts, Failure, Measurement, Store, measurement_key
 
 ROOT = Path(perfmodel.__file__).parents[1]
 DEVICE = {"key": "h200-abcdef", "driver": "1.0", "name": "H200", "compute_units": 132}
@@ -575,8 +575,8 @@ def as_somebody(code: str, *arguments: object) -> str:
 READ_THEN_WRITE = """
 import os, sys
 from dataclasses import replace
-from perfmodel.errors import StoreError
-from perfmodel.store import Store
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.store import Store
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -616,8 +616,8 @@ def test_a_new_store_in_a_folder_that_may_not_be_written(readable: Path) -> None
 FILL_THE_DISK = """
 import resource, sys
 from dataclasses import replace
-from perfmodel.errors import StoreError
-from perfmodel.store import Store
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.store import Store
 with Store(sys.argv[1]) as store:
     row = next(iter(store))
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

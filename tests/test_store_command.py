@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.cli import main
-from perfmodel.store import Store
+from perfmodel.cli.command_line import main
+from perfmodel.measuring.store import Store
 from tests.test_store_exchange import failure, measurement
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.errors import StoreError
-from perfmodel.store import Failure, Measurement, Store, StoreWarning
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.store import Failure, Measurement, Store, StoreWarning
 
 DEVICE = {"key": "h200-abcdef", "driver": "1.0", "name": "H200", "compute_units": 132}
 PROTOCOL = {"name": "unified", "trials": 30, "dropped": 4, "statistic": "min", "budget_s": None, "min_trials": 1}
@@ -238,7 +238,7 @@ def test_a_damaged_document_is_mended_by_one_row_that_shares_it(path: Path) -> N
 def test_what_is_sound_is_merged_out_of_a_damaged_store(path: Path, tmp_path: Path) -> None:
     damage(path, lambda content: content.replace(b"[9.0, 0.0020119,", b"[9.0, 0.0020118,"))
     before = path.read_bytes()
-    from perfmodel.store import merge
+    from perfmodel.measuring.store import merge
 
     with Store(tmp_path / "new.sqlite") as store:
         with pytest.warns(StoreWarning, match="is damaged"):

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel
-from perfmodel.errors import StoreError
-from perfmodel.store import (
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.store import (
     Counts,
     Failure,
     Measurement,
@@ -197,8 +197,8 @@ def test_unknown_endings_and_folders_that_are_not_there(tmp_path: Path) -> None:
 
 EXPORT_TO_A_FULL_DISK = """
 import resource, sys
-from perfmodel.errors import StoreError
-from perfmodel.store import Store, export
+from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.store import Store, export
 with Store(sys.argv[1], read_only=True) as store:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     try:

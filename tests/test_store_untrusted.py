@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.cli import command_parser
-from perfmodel.errors import PerfmodelError, StoreError
-from perfmodel.files import other_than_file
-from perfmodel.store import Store, import_file, import_kernel_tuner, untrusted
-from perfmodel.store.untrusted import JOURNAL_MAGIC, LONGEST_VALUE, bounded
+from perfmodel.basics.errors import PerfmodelError, StoreError
+from perfmodel.basics.files import other_than_file
+from perfmodel.cli.command_line import command_parser
+from perfmodel.measuring.store import Store, import_file, untrusted
+from perfmodel.measuring.store.untrusted import JOURNAL_MAGIC, LONGEST_VALUE, bounded
+from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 from tests.test_store import measurement, of_schema_1
 
 REFUSED = r"is damaged: restore it from a copy"
@@ -317,7 +318,7 @@ def test_no_more_is_unpacked_than_a_store_holds(
         finally:
             written.append(into.tell())  # type: ignore[attr-defined]
 
-    monkeypatch.setattr("perfmodel.store.opening.unpack", watched)
+    monkeypatch.setattr("perfmodel.measuring.store.opening.unpack", watched)
     with pytest.raises(StoreError, match=words):
         Store(path)
     assert sum(written) < 2**20

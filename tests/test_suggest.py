@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel import vocabulary
-from perfmodel.calibration import Calibration
-from perfmodel.cli import main
-from perfmodel.errors import FitError, PerfmodelError
+from perfmodel.basics.errors import FitError, PerfmodelError
+from perfmodel.cli.command_line import main
 from perfmodel.expression import parse
-from perfmodel.suggestion import Suggestion, suggest
-from perfmodel.suggestion.candidates import columns, distinct, offered
-from perfmodel.suggestion.forms import parameter_name, resource, strings
-from perfmodel.suggestion.report import as_file, as_text
-from perfmodel.suggestion.search import MEMORY, ON_CHIP, OVERHEAD, Search, folds, typical_error
-from perfmodel.vocabulary import FeatureFamily
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.suggestion import Suggestion, suggest
+from perfmodel.modelling.suggestion.candidates import columns, distinct, offered
+from perfmodel.modelling.suggestion.forms import parameter_name, resource, strings
+from perfmodel.modelling.suggestion.report import as_file, as_text
+from perfmodel.modelling.suggestion.search import MEMORY, ON_CHIP, OVERHEAD, Search, folds, typical_error
+from perfmodel.vocabulary import named_features as vocabulary
+from perfmodel.vocabulary.named_features import FeatureFamily
 from tests.conftest import SimulatedTime
 
 FILTERS = (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import perfmodel as pm
 from perfmodel.device import Device
-from perfmodel.measurement import run_launch
+from perfmodel.measuring.protocol import run_launch
 
 
 def product(a: int, b: int) -> int:

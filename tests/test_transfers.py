@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import FeatureError
+from perfmodel.basics.errors import FeatureError
 
 NAMES = ("f_transfer_bytes_to", "f_transfer_bytes_from", "f_transfers_to", "f_transfers_from")
 

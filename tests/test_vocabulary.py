@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel import vocabulary
-from perfmodel.errors import FeatureError, KernelError, ModelStringError
+from perfmodel.basics.errors import FeatureError, KernelError, ModelStringError
+from perfmodel.vocabulary import named_features as vocabulary
 
 
 def kernel() -> pm.Kernel:
@@ -137,7 +137,7 @@ def test_a_custom_feature_without_sizes_says_so() -> None:
 # --- families of installed packages, each in a process of its own, as families are found once
 
 FAMILY = """
-from perfmodel.vocabulary import FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import FeatureFamily, unknown_word
 
 class Cells:
     def __init__(self, factor):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import FitError, KernelError, ModelStringError
-from perfmodel.estimator import ModelRegressor
+from perfmodel.basics.errors import FitError, KernelError, ModelStringError
+from perfmodel.modelling.estimator import ModelRegressor
 
 NAMES = (
     *("first", "second", "tags", "source", "name", "args", "self", "cls", "kernels", "confidence", "level"),

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import KernelError, TagError
 from perfmodel.counting.counts import AccessCount
 from perfmodel.device import Device
-from perfmodel.errors import KernelError, TagError
-from perfmodel.measurement import run_launch
-from perfmodel.work_removal import WorkRemovalWarning
+from perfmodel.kernels.work_removal import WorkRemovalWarning
+from perfmodel.measuring.protocol import run_launch
 from tests.counting_kernels import make, tagged
 from tests.counting_oracle import Site, tally_of
 

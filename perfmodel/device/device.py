@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device.drivers import driver_faults, opencl, platforms
-from perfmodel.errors import DeviceError, nearest
 
 if TYPE_CHECKING:
     from perfmodel.device.session import Session

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from perfmodel.basics.errors import DeviceError, KernelError
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.drivers import opencl
-from perfmodel.errors import DeviceError, KernelError
 
 if TYPE_CHECKING:
     from perfmodel.device.device import Device

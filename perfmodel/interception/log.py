@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import pandas as pd
 
-    from perfmodel.calibration import Calibration
     from perfmodel.interception.record import LaunchRecord
+    from perfmodel.modelling.calibration import Calibration
 
 
 @dataclass

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
 from perfmodel.interception.given import SETTERS, UNSET, Given, GivenBuffer

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
 from perfmodel.interception.record import WRITTEN, InterceptionWarning, LaunchArgument, LaunchRecord
 from perfmodel.opencl_c.types import Pointer, Type, Void
 
 if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 
 def kernel_of(record: LaunchRecord, statistics: Mapping[str, float]) -> Kernel:
     """See `LaunchRecord.kernel_with`."""
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
 
     extents: dict[str, int | str] = {}
     scalars: dict[str, float] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import Contents, is_read
 from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenLocal, GivenNull, GivenOther, GivenSvm
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from perfmodel.calibration import Calibration
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 GROUP = 256

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from perfmodel.expression import parse
-from perfmodel.fitting import FitResult, fit
+from perfmodel.modelling.fitting import FitResult, fit
 
 Row = tuple[float, ...]
 

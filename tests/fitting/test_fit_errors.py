@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfmodel.errors import FitError
+from perfmodel.basics.errors import FitError
 from perfmodel.expression import parse
-from perfmodel.fitting import fit, nonlinear
+from perfmodel.modelling.fitting import fit, nonlinear
 
 X = np.arange(1.0, 6.0)
 LABELS = [f"matmul n={size}" for size in (128, 256, 512, 1024, 2048)]

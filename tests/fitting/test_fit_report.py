@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perfmodel.expression import parse
-from perfmodel.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.fitting import FitResult, FitWarning, fit
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.errors import FitError
+from perfmodel.basics.errors import FitError
 from perfmodel.expression import parse
-from perfmodel.fitting import FitResult, FitWarning, Undetermined, fit
+from perfmodel.modelling.fitting import FitResult, FitWarning, Undetermined, fit
 
 X = np.arange(1.0, 11.0)
 NOISE = 1 + 0.01 * np.random.default_rng(0).standard_normal(10)

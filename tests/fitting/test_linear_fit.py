@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from perfmodel.expression import parse
-from perfmodel.fitting import FitResult, fit
+from perfmodel.modelling.fitting import FitResult, fit
 
 Columns = dict[str, NDArray[np.float64]]
 

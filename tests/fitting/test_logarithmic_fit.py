@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from perfmodel.errors import FitError
+from perfmodel.basics.errors import FitError
 from perfmodel.expression import parse
-from perfmodel.fitting import fit
+from perfmodel.modelling.fitting import fit
 
 Floats = NDArray[np.float64]
 COST = 3e-12

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perfmodel.expression import parse
-from perfmodel.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.fitting import FitResult, FitWarning, fit
 
 MODEL = parse("p_a * f_x + p_b * f_y + p_c * f_z")
 TRUTH = 5e-10

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, parse
-from perfmodel.fitting import FitResult, FitWarning, fit
-from perfmodel.fitting.nonlinear import Coordinates
-from perfmodel.fitting.problem import Bounds, pose
+from perfmodel.modelling.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.fitting.nonlinear import Coordinates
+from perfmodel.modelling.fitting.problem import Bounds, pose
 
 Columns = dict[str, NDArray[np.float64]]
 

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from perfmodel.errors import FitError
+from perfmodel.basics.errors import FitError
 from perfmodel.expression import parse
-from perfmodel.fitting import FitWarning, fit
+from perfmodel.modelling.fitting import FitWarning, fit
 
 RANDOM = np.random.default_rng(5)
 X = 10 ** RANDOM.uniform(4, 8, 20)

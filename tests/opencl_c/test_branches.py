@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import BranchCount, KernelCounts
-from perfmodel.errors import CountingError, FeatureError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from tests.opencl_c.kernel_files import Launch, launches

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
-from perfmodel.measurement import Launch as DeviceLaunch
+from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import Launch as DeviceLaunch
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Zeros, emulate
 from tests.opencl_c.kernel_files import Launch, launches

@@ -10,6 +10,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
@@ -18,7 +19,6 @@ from perfmodel.counting.symbolic import (
     name,
     plain,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.carried import carried_operations

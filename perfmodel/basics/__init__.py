@@ -1,0 +1,1 @@
+"""What every room uses: errors, JSON values, the registry, provenance, numbers and tables as text, statistics."""

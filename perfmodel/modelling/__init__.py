@@ -1,0 +1,1 @@
+"""Models: fitted, and used to predict, explain, rank, evaluate and suggest."""

@@ -1,0 +1,1 @@
+"""Which configurations are worth measuring, and adapters of tuners."""
