@@ -25,9 +25,10 @@ test: install ## the whole test suite: on two cores what counts, then by itself 
 	$(BIN)/python -m pytest -n 2 -m "not timed"
 	$(BIN)/python -m pytest -m timed
 
-check: install ## formatting, lint and types
+check: install ## formatting, lint, the order of packages, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 bench: install ## benchmarks of parsing, evaluation, fitting, the store and campaigns

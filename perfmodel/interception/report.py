@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import grid, seconds
-from perfmodel.interception.log import Launches, predicted
+from perfmodel.interception.launches import Launches, predicted
 
 if TYPE_CHECKING:
     from perfmodel.modelling.calibration import Calibration
