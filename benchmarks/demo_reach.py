@@ -20,8 +20,9 @@ from perfmodel.basics.errors import FitError
 from perfmodel.basics.statistics import of_errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.matmul_demo import BOTH, NO_FETCH, PREFETCH, MatmulDemo, is_whole
-from perfmodel.recipes.recipe import CALIBRATION, EVALUATION, kernels_of
+from perfmodel.recipes.running import kernels_of
 from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")

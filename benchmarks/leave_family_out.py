@@ -20,7 +20,9 @@ from perfmodel.basics.statistics import of_errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import Device
 from perfmodel.modelling.intervals import LEVELS, LeftOutErrors, coverage, left_out_errors
-from perfmodel.recipes.recipe import CALIBRATION, kernels_of, recipe
+from perfmodel.modelling.rows import CALIBRATION
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
 from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")

@@ -19,7 +19,8 @@ import numpy as np
 import perfmodel as pm
 from perfmodel.basics.statistics import geometric_mean, of_errors
 from perfmodel.basics.tables import grid
-from perfmodel.recipes.recipe import kernels_of, recipe
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
 from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")

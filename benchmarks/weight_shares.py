@@ -16,7 +16,9 @@ import numpy as np
 import perfmodel as pm
 from perfmodel.basics.tables import grid, percent, sizes_text
 from perfmodel.device import Device
-from perfmodel.recipes.recipe import CALIBRATION, EVALUATION, kernels_of, recipe
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
 from perfmodel.vocabulary.named_features import evaluate_all
 
 warnings.simplefilter("ignore")

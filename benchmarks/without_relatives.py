@@ -19,8 +19,9 @@ import perfmodel as pm
 from perfmodel.basics.statistics import of_errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import Device
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.unified_plus import UnifiedPlus
-from perfmodel.recipes.recipe import CALIBRATION, EVALUATION, kernels_of
+from perfmodel.recipes.running import kernels_of
 from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")

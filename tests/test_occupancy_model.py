@@ -14,9 +14,10 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.device import find_device
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models import occupancy as kumar
-from perfmodel.recipes import recipe
-from perfmodel.recipes.recipe import CALIBRATION, EVALUATION
+from perfmodel.recipes import running
+from perfmodel.recipes.recipe import recipe
 from perfmodel.vocabulary.named_features import evaluate_all
 
 
@@ -177,7 +178,7 @@ def test_hits_are_charged_by_the_level_that_has_them() -> None:
 
 @pytest.mark.parametrize("is_small", [False, True])
 def test_no_kernel_is_in_both_sets(collection: pm.KernelCollection, is_small: bool) -> None:
-    chosen = recipe.recipe("occupancy")
+    chosen = recipe("occupancy")
 
     def seconds(tags: object) -> float:
         return 1.0 if is_small else 1e-6
@@ -211,9 +212,9 @@ def test_the_recipe_runs_here(monkeypatch: pytest.MonkeyPatch, unflagged: None) 
     monkeypatch.setattr(kumar, "VARIED", {False: varied, True: varied})
     monkeypatch.setattr(kumar, "HELD", {False: "1,8", True: "4"})
     with pm.Store() as store:
-        outcome = recipe.run(recipe.recipe("occupancy"), device="cpu", store=store, protocol="quick")
+        outcome = running.run(recipe("occupancy"), device="cpu", store=store, protocol="quick")
     assert {row.role for row in outcome.rows} == {CALIBRATION, EVALUATION}
-    assert set(outcome.summary) >= set(recipe.recipe("occupancy").models)
+    assert set(outcome.summary) >= set(recipe("occupancy").models)
     assert all(row.predicted_s and row.predicted_s > 0 for row in outcome.rows if row.role == EVALUATION)
     used = {name: [row for row in c.rows if row.predicted_s] for name, c in outcome.calibrations.items()}
     assert len(used["one-run"]) <= 5 < len(used["several-runs"]) < len(used["varied"])

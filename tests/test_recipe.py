@@ -20,8 +20,11 @@ from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.campaign import NOT_REACHED
 from perfmodel.modelling.feature_table import MeasurementWarning, measure
-from perfmodel.recipes import recipe
-from perfmodel.recipes.recipe import EVALUATION, Outcome, Recipe, Row, TagFilter
+from perfmodel.modelling.rows import EVALUATION, Row
+from perfmodel.modelling.summary import summarize
+from perfmodel.recipes import running
+from perfmodel.recipes.outcome import Outcome
+from perfmodel.recipes.recipe import Recipe, TagFilter, recipe
 from perfmodel.vocabulary import named_features as vocabulary
 from tests.conftest import SimulatedTime
 
@@ -48,13 +51,13 @@ class TinyRecipe(Recipe):
 @pytest.fixture(scope="module")
 def outcome(cpu: Device) -> Outcome:
     with pm.Store() as store:
-        return recipe.run(TinyRecipe(), device=cpu, store=store, command="perfmodel tiny")
+        return running.run(TinyRecipe(), device=cpu, store=store, command="perfmodel tiny")
 
 
 def test_every_summary_figure_follows_from_the_rows(outcome: Outcome, tmp_path: Path) -> None:
     report.write(outcome, tmp_path)
     saved = json.loads((tmp_path / "results.json").read_text())
-    assert saved["summary"] == json.loads(json.dumps(recipe.summarize(outcome.rows, list(TinyRecipe.models))))
+    assert saved["summary"] == json.loads(json.dumps(summarize(outcome.rows, list(TinyRecipe.models))))
     for model in TinyRecipe.models:
         rows = [r for r in saved["rows"] if r["model"] == model and r["role"] == "evaluation"]
         assert len(rows) == 4
@@ -114,12 +117,12 @@ def test_a_recipe_cannot_judge_itself_on_what_it_was_fitted_to(cpu: Device) -> N
         evaluation = (["matmul_sq", "n:96,128"],)
 
     with pm.Store() as store, pytest.raises(PerfmodelError, match=r"would judge itself on .*n=128"):
-        recipe.run(Cheating(), device=cpu, store=store)
+        running.run(Cheating(), device=cpu, store=store)
 
 
 def test_unknown_recipes_are_named() -> None:
     with pytest.raises(PerfmodelError, match=r"no recipe 'dem'; did you mean 'demo'\?"):
-        recipe.recipe("dem")
+        recipe("dem")
 
 
 def test_the_folder_must_be_writable(outcome: Outcome, tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def simulated_seconds() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def simulated() -> Outcome:
     with pm.Store() as store:
-        return recipe.run(Simulated(), store=store, command="perfmodel simulated")
+        return running.run(Simulated(), store=store, command="perfmodel simulated")
 
 
 def test_duplicates_are_measured_and_fitted_once(simulated: Outcome) -> None:
@@ -243,7 +246,7 @@ def test_the_table_has_published_errors_ours_and_the_baselines(simulated: Outcom
         assert shown in text
     saved = json.loads((tmp_path / "results.json").read_text())
     assert saved["published"] == Simulated.published
-    assert saved["summary"] == json.loads(json.dumps(recipe.summarize(simulated.rows, simulated.models)))
+    assert saved["summary"] == json.loads(json.dumps(summarize(simulated.rows, simulated.models)))
     page = (tmp_path / "report.html").read_text()
     for shown in ("[Older GPU]", "transposition", "random-forest", "named rightly", "distinct global bytes"):
         assert shown in page
@@ -262,7 +265,7 @@ def test_kernels_too_large_for_the_device_are_noted_and_the_rest_goes_on(cpu: De
         evaluation = (["matmul_sq", "n:96"], ["vector_add", f"lsize_0:{2 * cpu.max_work_group_size}", "n:auto"])
 
     with pm.Store() as store:
-        outcome = recipe.run(TooLarge(), device=cpu, store=store)
+        outcome = running.run(TooLarge(), device=cpu, store=store)
     assert len(outcome.evaluation("one-term")) == 1
     assert re.search(r"note: the kernels of vector_add .* were left out: .*work-item", report.text(outcome))
 
@@ -270,7 +273,7 @@ def test_kernels_too_large_for_the_device_are_noted_and_the_rest_goes_on(cpu: De
         evaluation = (TooLarge.evaluation[1],)
 
     with pm.Store() as store, pytest.raises(PerfmodelError, match="'tiny' has no evaluation kernels for this device"):
-        recipe.run(AllTooLarge(), device=cpu, store=store)
+        running.run(AllTooLarge(), device=cpu, store=store)
 
 
 def test_unranked_recipes_have_no_contests() -> None:
@@ -280,7 +283,7 @@ def test_unranked_recipes_have_no_contests() -> None:
         published: ClassVar = {}
 
     with pm.Store() as store:
-        outcome = recipe.run(Unranked(), store=store)
+        outcome = running.run(Unranked(), store=store)
     assert outcome.models == ["madds", "whole"]
     assert outcome.summary["whole"]["fastest"] == []
     assert "fastest" not in report.text(outcome)
@@ -289,7 +292,7 @@ def test_unranked_recipes_have_no_contests() -> None:
 def test_a_missing_scikit_learn_is_told_and_nothing_else_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     with pm.Store() as store:
-        outcome = recipe.run(Simulated(), store=store)
+        outcome = running.run(Simulated(), store=store)
     assert outcome.models == ["madds", "whole", "roofline"]
     assert "pip install perfmodel[baselines]" in report.text(outcome)
 
@@ -299,7 +302,7 @@ def test_a_model_cannot_take_a_baselines_name() -> None:
         models: ClassVar = {"roofline": "p_l * f_sync_kernel_launch"}
 
     with pm.Store() as store, pytest.raises(PerfmodelError, match=r"'simulated' has a model called 'roofline'"):
-        recipe.run(Clashing(), store=store)
+        running.run(Clashing(), store=store)
 
 
 def row(variant: str, n: int, measured: float | None, predicted: float | None, **changes: Any) -> Row:
@@ -319,7 +322,7 @@ def test_rankings_against_values_computed_by_hand() -> None:
         # Another kernel at the same size does not compete.
         row("a", 1, 0.1, 0.1, kernel="other"),
     ]
-    found = recipe.summarize(rows, ["m"])["m"]
+    found = summarize(rows, ["m"])["m"]
     assert [c["predicted"] for c in found["fastest"]] == ["a", "b", None]
     assert [c["measured"] for c in found["fastest"]] == ["a", "c", "a"]
     assert [c["right"] for c in found["fastest"]] == [True, False, False]
@@ -338,13 +341,13 @@ def test_rankings_against_values_computed_by_hand() -> None:
 def test_sizes_that_are_ranked_rightly_among_each_other_are_no_rank_correlation() -> None:
     """Each size in the wrong order, and larger sizes longer: pooled, this was a correlation of 0.9."""
     times = [(n, 10.0**n * (1 + v / 10), 10.0**n * (1.2 - v / 10), "abc"[v]) for n in range(4) for v in range(3)]
-    found = recipe.summarize([row(name, n, measured, predicted) for n, measured, predicted, name in times], ["m"])
+    found = summarize([row(name, n, measured, predicted) for n, measured, predicted, name in times], ["m"])
     assert found["m"]["ranking"]["rank_correlation"] == {"median": -1, "mean": -1, "sizes": 4}
 
 
 def test_errors_over_all_labels_against_values_computed_by_hand() -> None:
     rows = [row("a", 1, 1.0, 1.0), row("a", 2, 1.0, 1.01), row("b", 1, 2.0, 3.0), row("b", 2, None, 1.0)]
-    found = recipe.summarize(rows, ["m"], ranked=False)["m"]
+    found = summarize(rows, ["m"], ranked=False)["m"]
     assert found["over_all"] == {
         "geometric_mean": pytest.approx((1e-6 * 0.01 * 0.5) ** (1 / 3)),
         "mean": pytest.approx(0.17),
@@ -355,9 +358,9 @@ def test_errors_over_all_labels_against_values_computed_by_hand() -> None:
     assert found["errors"]["a"]["geometric_mean"] == pytest.approx(1e-4)
     assert found["errors"]["b"]["count"] == 1
     assert found["ranking"] is None
-    constant = recipe.summarize([row("a", 1, 1.0, 1.0), row("b", 1, 2.0, 1.0)], ["m"])["m"]
+    constant = summarize([row("a", 1, 1.0, 1.0), row("b", 1, 2.0, 1.0)], ["m"])["m"]
     assert constant["ranking"]["rank_correlation"] is None
-    assert recipe.summarize([row("a", 1, None, 1.0)], ["m"])["m"]["over_all"] is None
+    assert summarize([row("a", 1, None, 1.0)], ["m"])["m"]["over_all"] is None
 
 
 def test_predicting_is_timed_against_measuring(outcome: Outcome, tmp_path: Path) -> None:
@@ -409,10 +412,10 @@ def test_kernels_that_a_budget_does_not_reach_enter_neither_fit_nor_table(cpu: D
     with pm.Store() as store:
         # The one kernel that sizes are chosen by is too little for the model of two terms.
         with pytest.raises(FitError, match=r"7 of 8 kernels were left out, as the budget of 0 s"):
-            recipe.run(chosen, device=cpu, store=store, budget_s=0)
+            running.run(chosen, device=cpu, store=store, budget_s=0)
         while len(store) < 6:
             measure(kernels, model, device=cpu, store=store, protocol="quick", budget_s=1e-9)
-        outcome = recipe.run(chosen, device=cpu, store=store, budget_s=0)
+        outcome = running.run(chosen, device=cpu, store=store, budget_s=0)
     rows = [r for r in outcome.rows if r.model == "one-term"]
     assert len(rows) == 6
     assert all(r.measured_s for r in rows)
@@ -425,21 +428,21 @@ def test_kernels_that_a_budget_does_not_reach_enter_neither_fit_nor_table(cpu: D
 def test_kernels_that_a_store_lacks_and_can_not_take_are_left_out_with_the_remedy(cpu: Device, tmp_path: Path) -> None:
     plain, packed = tmp_path / "times.sqlite", tmp_path / "times.sqlite.xz"
     with pm.Store(plain) as store:
-        recipe.run(TinyRecipe(), device=cpu, store=store)
+        running.run(TinyRecipe(), device=cpu, store=store)
         rows = list(store)
     some = tmp_path / "some.sqlite"
     with pm.Store(some) as store:
         store.put_many(rows[:-1])
     packed.write_bytes(lzma.compress(some.read_bytes()))
     with pm.Store(packed) as store, pytest.warns(MeasurementWarning):
-        outcome = recipe.run(TinyRecipe(), device=cpu, store=store)
+        outcome = running.run(TinyRecipe(), device=cpu, store=store)
     (note,) = outcome.notes
     assert note.startswith(f"1 of 8 kernels were left out, as the store has no times of them on {cpu.key}, and store ")
     assert note.endswith("times.sqlite.xz is compressed and only read: unpack it by 'xz -dk' and give that file")
 
 
 def test_the_demonstration_holds_out_sizes_beyond_twice_the_fit(cpu: Device) -> None:
-    chosen = recipe.recipe("demo")
+    chosen = recipe("demo")
     for slow_or_fast in (lambda _: 1e-3, lambda _: 1e-5):
         sizes = []
         for filters in (chosen.measurement_tags(slow_or_fast), chosen.evaluation_tags(slow_or_fast)):

@@ -80,7 +80,7 @@ def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any
     from perfmodel.device import find_device
     from perfmodel.measuring.campaign.campaign import check_budget, protocol_called
     from perfmodel.measuring.store import Store, looked_into
-    from perfmodel.recipes import recipe
+    from perfmodel.recipes import running
 
     folder = Path(parsed.out or f"{chosen.name}-out")
     parsed.store = parsed.store or str(folder / "perfmodel.sqlite")
@@ -93,7 +93,7 @@ def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any
         print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
         if not device.is_here:
             print(f"it is not on this machine; all times are those of {parsed.store}")
-        outcome = recipe.run(
+        outcome = running.run(
             chosen,
             device=device,
             store=store,
