@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,11 +24,23 @@ from perfmodel.device import Device, find_device
 from perfmodel.measuring.campaign import work
 from perfmodel.measuring.isolation.child import as_timing
 
+TESTS = Path(__file__).parent
 TIMED = frozenset(
-    f"test_{name}"
+    TESTS / f"{name}.py"
     for name in (
-        *("calibration", "campaign", "cli", "device", "docs", "interception", "measurement", "package", "recipe"),
-        *("reference", "store", "suggest", "work_removal"),
+        "cli/test_cli",
+        "device/test_device",
+        "interception/test_interception",
+        "kernels/test_work_removal",
+        "measuring/test_campaign",
+        "measuring/test_protocol",
+        "measuring/test_reference",
+        "measuring/test_store",
+        "modelling/test_calibration",
+        "modelling/test_suggest",
+        "recipes/test_recipe",
+        "test_docs",
+        "test_package",
     )
 )
 """Modules whose tests measure."""
@@ -35,7 +48,7 @@ TIMED = frozenset(
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in TIMED and item.path.parent.name == "tests":
+        if item.path in TIMED:
             item.add_marker("timed")
 
 

@@ -277,8 +277,8 @@ def contents() -> str:
 
 
 def test_content_is_the_same_in_every_process() -> None:
-    script = "from tests.test_kernel import contents\nprint(contents())"
-    root = Path(__file__).resolve().parents[1]
+    script = "from tests.kernels.test_kernel import contents\nprint(contents())"
+    root = Path(__file__).resolve().parents[2]
     here = contents()
     for seed in ("6", "9"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LOOPY_NO_CACHE": "1"}

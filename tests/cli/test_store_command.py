@@ -9,7 +9,7 @@ import pytest
 
 from perfmodel.cli.command_line import main
 from perfmodel.measuring.store import Store
-from tests.test_store_exchange import failure, measurement
+from tests.measuring.test_store_exchange import failure, measurement
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from perfmodel.measuring.store.rows import COLUMNS, Measurement
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.report.reported import reported
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results" / "demo-nvidia-h200-e38dd1"
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "demo-nvidia-h200-e38dd1"
 Damage = Callable[[dict[str, Any]], object]
 
 DAMAGES: dict[str, Damage] = {

@@ -31,7 +31,7 @@ from perfmodel.projection.study import (
 )
 from perfmodel.recipes.study import StudyOptions, studies
 from perfmodel.report.projection_tables import text, write
-from tests.test_device_profile import GPU
+from tests.projection.test_device_profile import GPU
 
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=5)
 

@@ -19,9 +19,9 @@ from perfmodel.cli.command_line import main
 from perfmodel.modelling.choosing import probability_fastest
 from perfmodel.projection.device_choice import DeviceLike
 from perfmodel.projection.device_profile import DeviceProfile
-from tests.test_device_profile import GPU, kernel
+from tests.projection.test_device_profile import GPU, kernel
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FAST = replace(GPU, name="fast", global_read={4: ((1.0, 80e9),)}, global_write={4: ((1.0, 20e9),)})
 
 

@@ -26,7 +26,7 @@ from perfmodel.generators.matmul import SquareMatmul
 from tests import counting_oracle as oracle
 from tests.counting_kernels import counted, make, tagged
 
-# A long run, with other examples each time: PERFMODEL_EXAMPLES=1000 pytest tests/test_counting.py
+# A long run, with other examples each time: PERFMODEL_EXAMPLES=1000 pytest tests/counting/test_counting.py
 EXAMPLES = int(os.environ.get("PERFMODEL_EXAMPLES", "0"))
 WIDTH = 4  # of a sub-group: smaller than most work-groups here, so that some are partly active
 generated = settings(

@@ -20,7 +20,7 @@ from perfmodel.basics.errors import CountingError, FeatureError, KernelError, Pe
 from perfmodel.modelling.prediction import PredictionWarning
 from perfmodel.tuning.kernel_tuner import PredictedFirst, configured_kernel
 
-SOURCE = Path(__file__).parents[1] / "examples" / "convolution.cl"
+SOURCE = Path(__file__).parents[2] / "examples" / "convolution.cl"
 
 seconds = st.one_of(
     st.floats(1e-9, 1e3),

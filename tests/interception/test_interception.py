@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::Warning:loopy.*"),
 ]
 
-PROGRAM = Path(__file__).parent.parent / "docs" / "pyopencl_program.py"
+PROGRAM = Path(__file__).parents[2] / "docs" / "pyopencl_program.py"
 SCALE = """
 __kernel void scale(__global float *a, const float factor, const int n)
 {

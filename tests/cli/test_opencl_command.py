@@ -98,7 +98,7 @@ def test_generators_are_emulated_too(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_file_is_predicted(source: str, capsys: pytest.CaptureFixture[str]) -> None:
-    calibration = str(next((Path(__file__).parent.parent / "models").glob("unified-plus@nvidia*.json")))
+    calibration = str(next((Path(__file__).parents[2] / "models").glob("unified-plus@nvidia*.json")))
     assert main(["predict", calibration, source, *BOUND, "--statistic", "if_10=0.25"]) == 0
     assert "us" in capsys.readouterr().out
 

@@ -188,7 +188,7 @@ for number in range(30):
 
 
 def test_processes_do_not_disturb_each_other(folder: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     environment.pop("PERFMODEL_NO_CACHE", None)
     command = [sys.executable, "-W", "ignore", "-c", RACE, str(folder)]
     racing = [
@@ -216,7 +216,7 @@ print(cache.cached_counts(known, {}, 32, lambda: sys.exit("not found")).operatio
     space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
     several = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")
     assert computes(several)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     environment.pop("PERFMODEL_NO_CACHE", None)
     command = [sys.executable, "-W", "ignore", "-c", script, str(folder)]
     for seed in "1234":  # Loopy orders sizes by their hashes

@@ -128,7 +128,7 @@ def simulated(kernels: list[pm.Kernel]) -> list[Instructions]:
         input=pickle.dumps([kernel.launch() for kernel in kernels]),
         capture_output=True,
         check=False,
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
         # oclgrind brings its driver along itself; pyopencl's cache does not know of it.
         env={**{k: v for k, v in os.environ.items() if k != "OCL_ICD_VENDORS"}, "PYOPENCL_NO_CACHE": "1"},
     )

@@ -27,7 +27,7 @@ from perfmodel.report.reported import ReportedModel, reported
 from perfmodel.report.sample import Sample, generated_again, sample
 from tests.browser import Page, browser, chromium
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 H200, EPYC = RESULTS / "demo-nvidia-h200-e38dd1", RESULTS / "demo-amd-epyc-eb6565"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 SCREENSHOTS = "PERFMODEL_SCREENSHOTS"

@@ -290,6 +290,6 @@ def test_a_store_without_the_times_is_told(tmp_path: Path, capsys: pytest.Captur
 def test_the_file_has_the_documented_fields(tmp_path: Path) -> None:
     GPU.save(tmp_path / "p.json")
     content = json.loads((tmp_path / "p.json").read_text())
-    documented = (Path(__file__).parent.parent / "docs" / "projection.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs" / "projection.md").read_text()
     for name in content:
         assert f"`{name}`" in documented, name
