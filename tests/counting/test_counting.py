@@ -191,7 +191,7 @@ def nests(draw: st.DrawFn) -> Nest:
     return Nest(inner, tuple(statements), orders, tuple(splits), draw(st.booleans()))
 
 
-@settings(generated, max_examples=EXAMPLES or 500)
+@settings(generated, max_examples=EXAMPLES or 50)
 @given(nests(), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=2))
 def test_counts_of_generated_nests_equal_enumeration(nest: Nest, sizes: list[tuple[int, int]]) -> None:
     kernel = pm.Kernel(nest.program())

@@ -104,8 +104,19 @@ def test_values_of_any_type_are_summed_up(dtype: str, cpu: Device) -> None:
     arrays = {"a": {"shape": "n", "dtype": np.dtype(dtype)}, "out": {"shape": "n", "dtype": np.dtype(dtype)}}
     program = make("{[i]: 0 <= i < n}", "out[i] = a[i] + a[n - 1 - i]", arrays, assumptions="n >= 1")
     kernel = pm.Kernel(lp.split_iname(program, "i", 16, outer_tag="g.0", inner_tag="l.0"), n=20)
+    is_signed = np.dtype(dtype).kind != "u"
     for kept in pm.isolate_accesses(kernel):
-        run_launch(kept.launch(), cpu, {"a": np.ones(20, dtype)} if "load" in kept.tags["kept"] else {})
+        if "store" in kept.tags["kept"]:
+            assert run_launch(kept.launch(), cpu, {})["out"].tolist() == [1] * 20
+        else:
+            assert loaded_sums(kept, cpu, {"a": np.full(20, -1 if is_signed else 1, dtype)}) == [-1] * 20 * is_signed
+
+
+def loaded_sums(kept: pm.Kernel, cpu: Device, arrays: dict[str, np.ndarray]) -> list[float]:
+    """Returns what work-items stored of the sums of their loads: those that are negative."""
+    (result,) = [array for array in kept.launch().arrays() if array.is_output]
+    sums = run_launch(kept.launch(), cpu, arrays)[result.name].ravel()
+    return list(sums[sums != 0].tolist())
 
 
 def test_one_kernel_for_each_distinct_pattern(collection: pm.KernelCollection) -> None:
@@ -278,5 +289,8 @@ def test_arguments_that_loopy_adds_or_keeps_apart(cpu: Device) -> None:
         lang_version=(2018, 2),
     )
     for kept in pm.isolate_accesses(pm.Kernel(program, n=16)):
-        arrays = {array.name: np.ones(16, np.float32) for array in kept.launch().arrays() if not array.is_output}
-        run_launch(kept.launch(), cpu, arrays)
+        arrays = {array.name: np.full(16, -1, np.float32) for array in kept.launch().arrays() if not array.is_output}
+        if "store" in kept.tags["kept"]:
+            assert run_launch(kept.launch(), cpu, arrays)["o"].tolist() == [1] * 16
+        else:
+            assert loaded_sums(kept, cpu, arrays) == [-16]  # of the only work-item
