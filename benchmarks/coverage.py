@@ -1,4 +1,4 @@
-"""How many measured times lie in their 68 and 90 % intervals, by model and device, from the committed results.
+"""Counts how many measured times lie in their 68 and 90 % intervals, by model and device, from committed results.
 
     python -m benchmarks.coverage
 

@@ -1,4 +1,4 @@
-"""One recipe's errors over several devices, as the last column of the unified model's Table 1 has them.
+"""Prints one recipe's errors over several devices, as the last column of the unified model's Table 1 has them.
 
     python -m benchmarks.cross_device unified docs/results/unified-*/results.json.gz
 

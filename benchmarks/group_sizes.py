@@ -1,4 +1,4 @@
-"""How the unified model's test kernels depend on the size of their work-groups (2016, section 5).
+"""Shows how times of the unified model's test kernels depend on the size of their work-groups (2016, section 5).
 
     python -m benchmarks.group_sizes --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
@@ -110,7 +110,8 @@ def _errors(errors: Sequence[float]) -> list[str]:
 
 
 def _slower(cases: Sequence[Case], items: int) -> float:
-    """By how much, over the sizes; per n squared or cubed, as sizes are moved to multiples of a work-group.
+    """Returns the part by which groups of this size are slower than the best, a mean over sizes, per n squared or
+    cubed, as sizes are moved to multiples of a work-group.
 
     Times of sizes that differ a little are compared at the same size by the power law between neighbouring sizes.
     """

@@ -1,4 +1,4 @@
-"""How well a calibration predicts kernels that were written by hand in OpenCL C, beside those of the generators.
+"""Judges how well a calibration predicts kernels written by hand in OpenCL C, beside those of the generators.
 
     python -m benchmarks.handwritten unified-plus --device h200 --store handwritten.sqlite
 
@@ -26,7 +26,7 @@ warnings.simplefilter("ignore")
 
 @dataclass(frozen=True)
 class Form:
-    """One of the two forms of a kernel at one size; `why` says why there is no error."""
+    """One of the two forms of a kernel at one size; `why` is the reason if there is no error."""
 
     measured: float
     predicted: float
@@ -110,7 +110,7 @@ def _times(pairs: Sequence[Pair]) -> str:
 
 
 def _families(pairs: Sequence[Pair]) -> str:
-    """Errors by family and over the families, of what has both errors."""
+    """Returns errors by family and over the families, of what has both errors."""
     complete = [pair for pair in pairs if pair.written.has_error and pair.generated.has_error]
     if not complete:
         return "no kernel has both errors"

@@ -1,4 +1,4 @@
-"""How well a recipe's models predict each family of their measurement set from a fit to all the others.
+"""Judges how well a recipe's models predict each family of their measurement set from a fit to all the others.
 
     python -m benchmarks.leave_family_out unified-plus --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz

@@ -1,4 +1,4 @@
-"""How well a recipe's shipped model predicts kernels from their OpenCL C, beside the same kernels as Loopy programs.
+"""Judges how well a shipped model predicts kernels from their OpenCL C, beside the same kernels as Loopy programs.
 
     python -m benchmarks.opencl_c_forms unified-plus --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz

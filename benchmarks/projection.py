@@ -1,4 +1,4 @@
-"""What deciding among ten devices costs, for each application of Panwar et al., Table II.
+"""Times the decision among ten devices, for each application of Panwar et al., Table II.
 
     python -m benchmarks.projection
 

@@ -1,4 +1,4 @@
-"""Fits timed: the analytic Jacobian against lmfit's finite differences on the same scaled problem."""
+"""Times fits: the analytic Jacobian against lmfit's finite differences on the same scaled problem."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def measurements(model: ModelString, count: int) -> tuple[dict[str, NDArray[np.f
 
 
 def local_fit(problem: Problem, *, analytic: bool) -> float:
-    """One local fit from a point off the solution, in the scaled coordinates that `fit` uses; the sum of squares."""
+    """Runs one local fit from a point off the solution, in the scaled coordinates that `fit` uses; returns the sum of
+    squares."""
     import lmfit
 
     names = problem.free

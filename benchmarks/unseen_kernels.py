@@ -1,4 +1,4 @@
-"""How well a calibration predicts kernels of families that no recipe knows.
+"""Judges how well a calibration predicts kernels of families that no recipe knows.
 
     python -m benchmarks.unseen_kernels third CALIBRATION.json --device gpu --store unseen.sqlite
 

@@ -1,4 +1,4 @@
-"""What each weight of a linear recipe contributes to its predictions of one test kernel, and how sure that is.
+"""Prints what each weight of a linear recipe contributes to its predictions of one test kernel, and how surely.
 
     python -m benchmarks.weight_shares unified convolution --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz

@@ -1,4 +1,4 @@
-"""How unified-plus predicts the test kernels if families near them are left out of its measurement set as well.
+"""Predicts the test kernels by unified-plus without the families of its measurement set that are near them.
 
     python -m benchmarks.without_relatives --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz

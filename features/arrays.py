@@ -28,7 +28,8 @@ class ArraysFeature(CountedFeature):
 
 
 def array_bytes(feature: str, footprint: Footprint, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Of a whole array. Raises FeatureError, with the feature's name, where its shape is not known."""
+    """Returns the bytes of a whole array. Raises FeatureError, with the feature's name, where its shape is not
+    known."""
     found = footprint.array_bytes(sizes)
     if found is None:
         raise FeatureError(

@@ -18,7 +18,7 @@ KINDS = ("if", "choice", "loop")
 
 
 class BranchFeature(CountedFeature):
-    """How often branches are decided, by work-items unless the name asks for another granularity."""
+    """The number of decisions of branches, by work-items unless the name asks for another granularity."""
 
     unit = "branch"
 
@@ -41,7 +41,7 @@ class BranchFeature(CountedFeature):
 
 
 class DivergentFeature(BranchFeature):
-    """How often sub-groups go both ways at branches (Karan Kumar, "divergence")."""
+    """The number of times that sub-groups go both ways at branches (Karan Kumar, "divergence")."""
 
     unit = "divergent branch"
 

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """What a name asks of an access; None and empty mean anything, and no space means global and local memory."""
+    """Holds what a name asks of an access; None and empty mean anything, and no space means global and local memory."""
 
     space: str | None = None
     dtype: str | None = None
@@ -53,7 +53,7 @@ class AccessPattern:
     granularity: Granularity = WORKITEM
 
     def admits(self, access: AccessCount) -> bool:
-        """All that does not depend on the sizes."""
+        """Returns True if an access fulfils all conditions that do not depend on the sizes."""
         spaces = ("global", "local") if self.space is None else (self.space,)
         return (
             access.space in spaces
@@ -67,7 +67,7 @@ class AccessPattern:
 
 
 class _Search:
-    """Where one access fulfils a pattern's conditions, over arrays of sizes."""
+    """Finds the sizes at which one access fulfils a pattern's conditions."""
 
     def __init__(
         self, name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes
@@ -77,7 +77,8 @@ class _Search:
         self.unknown: list[str] = []
 
     def matches(self, executions: Floats) -> NDArray[np.bool_]:
-        """What an access has not got is an error only where all other conditions hold."""
+        """Returns a mask of the sizes at which all conditions hold; what an access lacks is an error only where the
+        others hold."""
         access, pattern = self.access, self.pattern
         for conditions, strides in (
             (pattern.local_strides, access.local_strides),
@@ -131,7 +132,7 @@ ZERO = QuasiPolynomial((), "0")
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Their ratio, 0 where nothing is accessed."""
+    """Returns the ratio, 0 where nothing is accessed."""
     shape = np.broadcast_shapes(above.shape, below.shape)
     return np.divide(above, below, out=np.zeros(shape), where=below > 0)
 
@@ -166,7 +167,7 @@ class AccessFeature(CountedFeature):
         return total
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | int:
-        """What one execution counts."""
+        """Returns how much one execution of the access counts."""
         return 1
 
 
@@ -215,7 +216,7 @@ class AccessFamily(FeatureFamily):
     is_offered_by_type = True
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        """By space, type and direction; global accesses also by their patterns."""
+        """Yields names by space, type and direction; those of global accesses also by their patterns."""
         for access in counts.accesses:
             if access.space not in self.offered_spaces:
                 continue

@@ -1,4 +1,5 @@
-"""How full work-groups of a kernel make a GPU's multiprocessors, and which kernel it is: what scales a whole model.
+"""Features that scale a whole model: how full a kernel's work-groups make a GPU's multiprocessors, and which kernel it
+is.
 
 ``f_occupancy_cc:9.0`` (Karan Kumar, "Influencing Parameters", 1. Occupancy), ``f_kernel_name:{matvec}``.
 """
@@ -131,7 +132,7 @@ class KernelNameFamily(FeatureFamily):
 
 
 class _ByContent:
-    """A kernel as the key of what follows from its program alone."""
+    """Makes a kernel a key of what follows from its program alone."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

@@ -34,7 +34,7 @@ class OperationFeature(CountedFeature):
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
     ``index`` counts arithmetic of addresses, loops and conditions instead, of kernels that are counted as compiled.
-    ``carried`` counts only operations on an instruction's own result of a loop's turn before, which wait for each
+    ``carried`` counts only operations on an instruction's own result of a loop's iteration before, which wait for each
     other; of several such instructions in one loop body, which don't, those of the one that has most.
     """
 
@@ -82,7 +82,7 @@ class OperationFeature(CountedFeature):
         )
 
     def weight(self, kind: str, dtype: str, times: int) -> int:
-        """How many of these operations the name selects."""
+        """Returns how many of these operations the name selects."""
         if self.dtype not in (None, dtype):
             return 0
         kinds = {kind: times}

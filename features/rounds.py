@@ -1,4 +1,4 @@
-"""How often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
+"""Counts how often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = {"to": "load", "from": "store"}
-"""Of a copy, and what the kernel does with the array; one that it loads and stores is copied both ways."""
+"""Directions of copies, with what the kernel does with the array; one that it loads and stores is copied both ways."""
 
 
 class TransferFeature(CountedFeature):

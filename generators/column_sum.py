@@ -22,7 +22,8 @@ STORES = {
 
 
 class ColumnSum(KernelGenerator):
-    """One work-item a column, looping over its m rows: neighbours load neighbouring elements, in every turn n further.
+    """One work-item a column, looping over its m rows: neighbours load neighbouring elements, in every iteration n
+    further.
 
     The result is each column's total, or its running sums, or its elements divided by the total.
     """

@@ -16,7 +16,7 @@ from perfmodel.kernels.kernel import Kernel
 
 
 def folded(array: str, operation: str, last: str, active: int) -> list[str]:
-    """Instructions after `last` that join all of a local array into its first element, in rounds of halves.
+    """Returns instructions after `last` that join all of a local array into its first element, in rounds of halves.
 
     Every round adds the upper half of what is left to the lower one; of an odd number, the middle one stays.
     """

@@ -17,7 +17,7 @@ Values = NDArray[Any]
 
 
 def horner(degree: int) -> tuple[str, Callable[[Values, Values], Values]]:
-    """A polynomial in x, all of whose coefficients are y, as Loopy writes it and as numpy does."""
+    """Returns a polynomial in x, all of whose coefficients are y, as Loopy writes it and as numpy does."""
     text = "y"
     for _ in range(degree):
         text = f"({text})*x + y"

@@ -15,7 +15,7 @@ from perfmodel.kernels.kernel import Kernel
 
 
 class GlobalCopy(KernelGenerator):
-    """out[stride*i] = the sum of `loads` arrays at the same place; with no load, i is stored."""
+    """out[stride*i] = the sum of `loads` arrays at the same index; with no load, i is stored."""
 
     name = "global_copy"
     summary = "global loads and stores at a stride"

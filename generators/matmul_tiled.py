@@ -15,7 +15,7 @@ from perfmodel.collection.tags import DTYPE, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 DEPTH = 16
-"""Of the tiles in local memory."""
+"""The depth of the tiles in local memory."""
 
 
 class TiledMatmul(KernelGenerator):
@@ -118,5 +118,5 @@ class TiledMatmul(KernelGenerator):
 
 
 def _sides(variant: Mapping[str, str]) -> tuple[int, int]:
-    """Rows and columns of c that a work-group computes."""
+    """Returns the rows and columns of c that a work-group computes."""
     return int(variant["tile_rows"]) * int(variant["lsize_1"]), int(variant["tile_cols"]) * int(variant["lsize_0"])

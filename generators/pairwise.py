@@ -16,7 +16,7 @@ from perfmodel.kernels.kernel import Kernel
 
 # Coordinates of a tile.
 DEPTH = 16
-# Places in a or b, and their shape.
+# Indices in a or b, and their shape.
 LAYOUTS = {"points": ("{point}, e", "n, d"), "coordinates": ("e, {point}", "d, n")}
 
 

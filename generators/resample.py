@@ -44,7 +44,7 @@ class Resample(KernelGenerator):
 
     name = "resample"
     summary = "images made smaller or larger by a whole factor"
-    source = "for unified-plus: strides along both axes, and rows of places that neighbours share"
+    source = "for unified-plus: strides along both axes, and rows of elements that neighbours share"
     tags = (
         DTYPE,
         choice("direction", "means; repetitions, by elements of a; repetitions, by elements of out", *DIRECTIONS),

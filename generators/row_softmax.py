@@ -77,7 +77,8 @@ class RowSoftmax(KernelGenerator):
         return {"m": int(variant["lsize_0"])}
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """In every second row, one element so great that a sum overflows unless it was found to be the greatest."""
+        """Returns inputs with one element in every second row so great that a sum overflows unless it is found to be
+        the greatest."""
         arrays = super().inputs(kernel, random)
         a = arrays["a"].reshape(kernel.sizes["n"], kernel.sizes["m"]).copy()
         raised = np.arange(1, kernel.sizes["n"], 2)

@@ -51,7 +51,8 @@ class SqMod(KernelGenerator):
         return {"n": int(variant["lsize_0"])}
 
     def inputs(self, kernel: Kernel, random: Any) -> Mapping[str, NDArray[Any]]:
-        """Multiples of 1/64, whose squares and differences are exact: some would cancel but for their rounding."""
+        """Returns multiples of 1/64, whose squares and differences are exact: some would cancel but for their
+        rounding."""
         return {
             array.name: (random.integers(32, 96, array.size) / 64).astype(array.dtype)
             for array in kernel.launch().arrays()

@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def constants(self) -> dict[str, str]:
-        """Those of x and y that the text needs."""
+        """Returns those of the constants x and y that the text needs."""
         needs = {"x": "{x}" in self.text, "y": "{y}" in self.text or "{p}" in self.text}
         return {name: text for name, text in (("x", self.x), ("y", self.y)) if needs[name]}
 
@@ -149,7 +149,8 @@ __kernel void {self.name}(__global const {kind} *starts, __global const {kind} *
         return has_op and int(variant["m"]) % int(variant["chains"]) == 0
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Of whole numbers other ones than in measurements, where sums would be of zeros, and products of ones."""
+        """Returns inputs, whole numbers other than in measurements, where sums would be of zeros, and products of
+        ones."""
         arrays = dict(super().inputs(kernel, random))
         dtype = np.dtype(kernel.tags["dtype"])
         steps = int(kernel.tags["m"]) // int(kernel.tags["chains"])

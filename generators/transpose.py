@@ -91,7 +91,7 @@ class Transpose(KernelGenerator):
 
 
 def _padded(program: Any, name: str, padding: int) -> Any:
-    """The program with unused elements after each row of a local array."""
+    """Returns the program with unused elements after each row of a local array."""
     kernel = program.default_entrypoint
     array = kernel.temporary_variables[name]
     rows, columns = array.shape

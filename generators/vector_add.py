@@ -18,7 +18,7 @@ LENGTH = 4
 
 
 def branches(item: str) -> str:
-    """Statements for Loopy that go on with a value v, in two branches by the parity of the work-item's number.
+    """Returns statements for Loopy that go on with a value v, in two branches by the parity of the work-item's number.
 
     Even work-items do `LENGTH` times v = v x + y, odd ones as often v = x / (y + v); neither can be had from the other.
     x, y and v are private numbers that an instruction ``v`` and those before it set; who uses v depends on ``v*``.
@@ -37,7 +37,7 @@ def branches(item: str) -> str:
 
 
 def branched(v: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """What `branches` computes, with the work-items along the last axis."""
+    """Returns what `branches` computes, with the work-items along the last axis."""
     even = odd = v
     for _ in range(LENGTH):
         even, odd = even * x + y, x / (y + odd)

@@ -1,4 +1,4 @@
-"""How the size of the work-group tells on the time (Pöppl & Herz, "Workgroup Size")."""
+"""A family that shows how the size of the work-group affects the time (Pöppl & Herz, "Workgroup Size")."""
 
 from __future__ import annotations
 

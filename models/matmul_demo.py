@@ -40,7 +40,8 @@ LARGE = (range(768, 2049, 256), (*range(896, 1921, 256), *range(2560, 5121, 512)
 
 
 def is_whole(kernel: Kernel) -> bool:
-    """Whether a kernel is a multiplication with all its work, rather than one of its accesses or a microbenchmark."""
+    """Returns True if a kernel is a multiplication with all its work, rather than one of its accesses or a
+    microbenchmark."""
     return kernel.name == VARIANTS[0] and "kept" not in kernel.tags
 
 

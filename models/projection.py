@@ -132,7 +132,8 @@ def reproduce(applications: Sequence[Application], published: Mapping[str, Any],
 
 
 def chosen_devices(selectors: str | None, store: Store) -> list[Device]:
-    """Those that are named, separated by commas; or all here, parts of processors, and all of the store."""
+    """Returns the devices that are named, separated by commas; or all here, parts of processors, and all of the
+    store."""
     stored = store.devices()
     if selectors:
         return list(dict.fromkeys(find_device(each, stored) for each in selectors.split(",") if each))

@@ -1,4 +1,4 @@
-"""What the tests share: a device to run on, and a device-free stand-in for measured time."""
+"""Provides what the tests share: a device to run on, and a device-free stand-in for measured time."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, tests of campaigns go on with disturbed times rather than wait for better ones."""
+    """Makes tests of campaigns go on with disturbed times on a busy machine, rather than wait for better ones."""
     monkeypatch.setattr(work, "WAIT_SECONDS", 0.1)
 
 
 @pytest.fixture
 def unflagged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time is doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
+    """Makes no time doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
     monkeypatch.setattr(
         "perfmodel.measuring.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=())
     )
@@ -69,7 +69,7 @@ def unflagged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def cpu() -> Device:
-    """The embedded CPU device, which the lock installs."""
+    """Returns the embedded CPU device, which the lock installs."""
     return find_device("cpu")
 
 

@@ -41,7 +41,7 @@ def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _commands(page: Path) -> list[str]:
-    """The lines of a page's blocks that call perfmodel, without comments, redirections and pipes."""
+    """Returns the lines of a page's blocks that call perfmodel, without comments, redirections and pipes."""
     found = []
     for language, block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), re.DOTALL):
         if language in ("", "sh", "console"):

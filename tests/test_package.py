@@ -36,7 +36,7 @@ print("complete")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A source archive, and wheels made from the checkout and from that archive alone."""
+    """Returns a source archive, and wheels made from the checkout and from that archive alone."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

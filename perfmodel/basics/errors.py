@@ -1,7 +1,7 @@
 """Every error that perfmodel raises on purpose.
 
 Each message is one sentence that names the culprit and the remedy; the command line prints it and exits with
-status 2. Anything that is not a `PerfmodelError` is a defect of perfmodel.
+status 2. docs/glossary.md has the words of messages. Anything that is not a `PerfmodelError` is a defect of perfmodel.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SourceError(KernelError):
 
     Attributes:
         file, line, column: of the culprit in the user's source, 1-based.
-        reason: the message without the place.
+        reason: the message without file, line and column.
     """
 
     def __init__(self, reason: str, file: str = "", line: int = 0, column: int = 0) -> None:
@@ -104,13 +104,13 @@ class CalibrationError(PerfmodelError):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
-    """A phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
+    """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
     close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def _excerpt(source: str, line: int, column: int, width: int = 96) -> str:
-    """The culprit's line with a caret below it, shortened around the caret."""
+    """Returns the culprit's line with a caret below it, shortened around the caret."""
     lines = source.split("\n")
     text = lines[line - 1] if line <= len(lines) else ""
     start = max(0, column - 1 - width // 2)

@@ -1,4 +1,4 @@
-"""What stands at a path that somebody gave: only of a file can it be said that reading it ends."""
+"""Tells files from pipes, sockets and devices: only of a file can it be said that reading it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def other_than_file(path: str | os.PathLike[str]) -> str:
-    """What is at the path instead of a file, such as "a folder" or "a pipe"; empty for a file, and for nothing.
+    """Returns what is at the path instead of a file, such as "a folder" or "a pipe"; empty for a file, and for nothing.
 
     Opening a pipe waits until somebody writes to it, and reading a device may never end.
     """

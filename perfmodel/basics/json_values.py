@@ -1,4 +1,4 @@
-"""Values as JSON can hold them, and JSON that others may have written."""
+"""Makes values such as JSON can hold, and reads JSON that others may have written."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 MAX_BYTES = 2**25
 MAX_VALUES = 2_000_000
 MAX_DEPTH = 64
-"""What a document may have at most; each is many times what perfmodel writes."""
+"""Limits of a document; each is many times what perfmodel writes."""
 
 
 def finite(data: Any) -> Any:
-    """The same with None for what JSON has no numbers for."""
+    """Returns the data with None for what JSON has no numbers for."""
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     if isinstance(data, Mapping):
@@ -29,14 +29,14 @@ def finite(data: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What is wrong with a document in a few words of one line, however long its values are."""
+    """Returns what is wrong with a document in a few words of one line, however long its values are."""
     kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
     words = " ".join(f"{kind}{error}".split())
     return words if len(words) <= 200 else f"{words[:199]}…"
 
 
 def read(path: Path) -> Any:
-    """The document that a file holds, or one ending in ``.gz``.
+    """Returns the document that a file holds, or one ending in ``.gz``.
 
     Raises:
         OSError: it can't be read.
@@ -46,7 +46,7 @@ def read(path: Path) -> Any:
 
 
 def parse(document: bytes | str) -> Any:
-    """A document's value: numbers are finite, and texts can be printed.
+    """Returns a document's value: numbers are finite, and texts can be printed.
 
     Raises:
         ValueError: for no JSON of this kind, or of more values or levels than is sane.
@@ -63,7 +63,7 @@ def parse(document: bytes | str) -> Any:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The content of a regular file, unpacked where its name ends in ``.gz``.
+    """Returns the content of a regular file, unpacked where its name ends in ``.gz``.
 
     Raises:
         OSError: it can't be read.

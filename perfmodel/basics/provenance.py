@@ -1,4 +1,4 @@
-"""What took part in a result besides the device: the versions that decide what is run and how it is counted."""
+"""Lists the versions that decide what is run and how it is counted, and so took part in a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfmodel.basics.version import VERSION
 
 
 def versions() -> dict[str, str]:
-    """Version by package; what is not installed is left out."""
+    """Returns versions by package; what is not installed is left out."""
     found = {"perfmodel": VERSION}
     for package in ("loopy", "islpy-barvinok", "pyopencl"):
         try:

@@ -1,4 +1,4 @@
-"""How the engine finds the catalogues: perfmodel's own folders, and the entry points of installed packages.
+"""Finds the entries of catalogues, in perfmodel's own folders and behind entry points of installed packages.
 
 A catalogue is a package whose modules define subclasses of one base class. Adding a feature family, a generator or a
 recipe is one new class in such a module; an installed package offers its modules under the entry-point group
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @cache
 def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
-    """One instance of every concrete class of the catalogue, ordered by its `name`.
+    """Returns one instance of every concrete class of the catalogue, ordered by its `name`.
 
     Raises:
         PerfmodelError: if two classes have one name, a module does not load, or a class in it can't be used.
@@ -45,7 +45,7 @@ def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
 
 
 def _classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
-    """The module's own classes, and those that a package takes from its modules."""
+    """Yields the module's own classes, and those that a package takes from its modules."""
     for cls in vars(module).values():
         if not (inspect.isclass(cls) and issubclass(cls, base)) or cls.__name__.startswith("_"):
             continue

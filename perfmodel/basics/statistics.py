@@ -14,7 +14,7 @@ BAND = 0.3
 
 
 def of_errors(every: Sequence[float]) -> dict[str, float] | None:
-    """What is to be said of errors together, as a geometric mean alone flatters; None where none is finite."""
+    """Returns several figures of all errors, as a geometric mean alone flatters; None where none is finite."""
     errors = np.array([error for error in every if np.isfinite(error)])
     if not errors.size:
         return None
@@ -28,5 +28,5 @@ def of_errors(every: Sequence[float]) -> dict[str, float] | None:
 
 
 def geometric_mean(errors: Sequence[float]) -> float:
-    """Of at least one error; see `SMALLEST_ERROR`."""
+    """Returns the geometric mean of at least one error; see `SMALLEST_ERROR`."""
     return float(np.exp(np.mean(np.log(np.maximum(errors, SMALLEST_ERROR)))))

@@ -26,7 +26,7 @@ def grid(header: Line, lines: Sequence[Line]) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Three to four significant digits with a unit that people read: 12.3 us, 1.234 ms."""
+    """Returns three to four significant digits with a unit that people read: 12.3 us, 1.234 ms."""
     if value is None:
         return "-"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -44,7 +44,8 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 
 def short_labels(labels: Iterable[str]) -> dict[str, str]:
-    """Labels that are a name and tags by what differs: the tags, and names where there are several; others as is."""
+    """Shortens labels that are a name and tags to what differs: the tags, and names where there are several; others as
+    is."""
     split = {label: label.split() for label in labels}
     if not all("=" in word for words in split.values() for word in words[1:]):
         return {label: label for label in split}

@@ -1,4 +1,4 @@
-"""Tables on a terminal: in colour, and no wider than it is."""
+"""Makes tables for a terminal: in colour, and no wider than it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _is_fitted: ContextVar[bool] = ContextVar("tables are fitted to a terminal", def
 
 @contextmanager
 def fitted_tables() -> Iterator[None]:
-    """Tables made meanwhile are for standard output: if that is a terminal which can more than plain text, its own."""
+    """Fits tables that are made meanwhile to standard output, if that is a terminal which can more than plain text."""
     before = _is_fitted.set(_is_able())
     try:
         yield
@@ -26,7 +26,7 @@ def fitted_tables() -> Iterator[None]:
 
 
 def is_fitted() -> bool:
-    """Whether tables are made for a terminal now."""
+    """Returns True if tables are made for a terminal now."""
     return _is_fitted.get()
 
 
@@ -35,7 +35,7 @@ def _is_able() -> bool:
 
 
 def fitted(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str | None:
-    """A table for the terminal; None if its longest words leave no room for that."""
+    """Returns a table for the terminal; None if its longest words leave no room for that."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -60,7 +60,8 @@ def fitted(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str | None:
 
 
 def _widths(columns: Sequence[Sequence[str]], most: int) -> list[int] | None:
-    """Of columns that together are no wider than `most`, none narrower than its longest word; None if they can't be.
+    """Returns widths of columns that together are no wider than `most`, none narrower than its longest word; None if
+    they can't be.
 
     What is too much is taken from the widest columns.
     """

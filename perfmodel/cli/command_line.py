@@ -37,7 +37,7 @@ from perfmodel.cli.options import CommandParser, example_of
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
-"""In the environment, lets a defect of perfmodel show where it is."""
+"""An environment variable; while it is set, a defect of perfmodel shows its traceback."""
 GROUPS = {
     "see what there is": ("devices", "doctor", "kernels", "features", "store"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        print(f"perfmodel: {error.strerror or error}; free the place or write elsewhere", file=sys.stderr)
+        print(f"perfmodel: {error.strerror or error}; free some space or write elsewhere", file=sys.stderr)
         return 2
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
@@ -148,7 +148,7 @@ def _grouped(summaries: Mapping[str, str]) -> str:
 
 
 def _prepare_streams_and_cache() -> None:
-    """Output that can't be encoded must not end a command, nor must a home in which nothing can be written."""
+    """Makes output that can't be encoded, and a home in which nothing can be written, end no command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -163,7 +163,7 @@ def _prepare_streams_and_cache() -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    """A warning in one line, without the place in the code."""
+    """Prints a warning in one line, without the line of code that caused it."""
     print(f"perfmodel: warning: {message}", file=sys.stderr)
 
 

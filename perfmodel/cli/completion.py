@@ -12,7 +12,7 @@ from typing import Any
 from perfmodel.basics import registry
 
 VARIABLE = "_ARGCOMPLETE"
-"""Is in the environment where the shell asks for completions."""
+"""An environment variable that is set while the shell asks for completions."""
 SHELLS = ("bash", "zsh", "fish")
 PROTOCOLS = ("perflex", "quick", "unified")
 DEVICES = ("cpu", "gpu")
@@ -37,19 +37,19 @@ def answer(parser: argparse.ArgumentParser) -> None:
 
 
 def shell_code(shell: str) -> str:
-    """What makes a shell ask perfmodel for completions."""
+    """Returns the code that makes a shell ask perfmodel for completions."""
     from argcomplete.shell_integration import shellcode
 
     return shellcode(["perfmodel"], shell=shell)
 
 
 def generators(**_: Any) -> list[str]:
-    """Families of kernels. Those of installed packages are left out, as finding them takes importing them."""
+    """Returns families of kernels, without those of installed packages, which would have to be imported."""
     return sorted({name for text in _modules("generators") for name in ENTRY.findall(text)})
 
 
 def tags(prefix: str, **_: Any) -> list[str]:
-    """Families, their tags with a colon behind, files of kernels, and folders."""
+    """Returns families, their tags with a colon behind, files of kernels, and folders."""
     texts = [
         *_modules("generators"),
         (Path(__file__).parents[1] / "collection" / "tags.py").read_text(encoding="utf-8"),
@@ -59,18 +59,18 @@ def tags(prefix: str, **_: Any) -> list[str]:
 
 
 def recipes(**_: Any) -> list[str]:
-    """Recipes and studies."""
+    """Returns the names of recipes and studies."""
     return sorted({name for text in _modules("models") for name in ENTRY.findall(text)})
 
 
 def calibrations(prefix: str, **_: Any) -> list[str]:
-    """Shipped ones, and files that may be one."""
+    """Returns shipped calibrations, and files that may be one."""
     shipped = [path.stem for folder in registry.folders("models") for path in folder.glob("*@*.json")]
     return [*sorted(shipped), *_files(prefix, (".json",))]
 
 
 def devices(**_: Any) -> list[str]:
-    """Words for devices; asking the drivers for keys takes too long."""
+    """Returns words for devices; asking the drivers for keys takes too long."""
     return list(DEVICES)
 
 
@@ -83,14 +83,14 @@ def protocols(**_: Any) -> list[str]:
 
 
 def _modules(catalogue: str) -> Iterator[str]:
-    """The source of each module of a catalogue."""
+    """Yields the source of each module of a catalogue."""
     for folder in registry.folders(catalogue):
         for path in folder.glob("*.py"):
             yield path.read_text(encoding="utf-8")
 
 
 def _files(prefix: str, endings: tuple[str, ...]) -> list[str]:
-    """Files with these endings, and folders, that a path may go on with."""
+    """Returns files with these endings, and folders, that a path may go on with."""
     folder, begin = os.path.split(prefix)
     try:
         there = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)

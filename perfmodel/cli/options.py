@@ -10,14 +10,14 @@ from typing import Any
 from perfmodel.cli import completion
 
 Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
-"""Adds a command, by what runs it, its name, its summary and an example; gives its parser."""
+"""Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
 
 ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
 TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Options may stand between tags.
+    """A parser of commands whose options may stand between tags.
 
     A command that `runs_scripts` leaves a script's own arguments to it; one that `passes_on` finds all that it doesn't
     know in ``others``.
@@ -51,14 +51,14 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def example_of(command: str) -> str:
-    """What stands below a command's help."""
+    """Returns the text below a command's help."""
     return f"example: {command}"
 
 
 def tag_options(
     parser: argparse.ArgumentParser, count: str, name: str = "tags", *, sources: bool = False, **options: Any
 ) -> None:
-    """What selects kernels.
+    """Adds the argument that selects kernels.
 
     Args:
         sources: whether a ``.cl`` file does as well; the command needs `source_options` then.
@@ -116,7 +116,7 @@ def protocol_option(parser: argparse.ArgumentParser, default: str) -> None:
 def condition_options(
     parser: argparse.ArgumentParser, store: str = "beside --out", protocol: str = "unified", device: str = DEVICE_HELP
 ) -> None:
-    """Where and how kernels are measured; words say what holds where neither option nor project file does."""
+    """Adds the options that say where and how kernels are measured; the arguments name the defaults in the help."""
     device_option(parser, device)
     parser.add_argument("--store", help=f"SQLite file that keeps every time (default: {store})")
     protocol_option(parser, protocol)

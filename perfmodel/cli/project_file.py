@@ -15,7 +15,7 @@ from perfmodel.basics.errors import PerfmodelError, nearest
 NAME = "perfmodel.toml"
 SECTION = "defaults"
 LARGEST = 2**16
-"""Bytes."""
+"""Bytes that a project file may have."""
 KEYS = ("device", "protocol", "store")
 
 
@@ -43,7 +43,7 @@ def fill(parsed: argparse.Namespace) -> None:
 
 
 def found(folder: Path) -> Path | None:
-    """The file of this folder or of the nearest one above it; none beyond a Git repository or the home folder.
+    """Returns the file of this folder or of the nearest one above it; none beyond a Git repository or the home folder.
 
     As Git's safe.directory, only one that is the user's own, in a folder of their own; under sudo, of who called it.
     """
@@ -65,14 +65,14 @@ def found(folder: Path) -> Path | None:
 
 
 def _own_ids() -> set[int]:
-    """The user's id; also that of who became root by sudo."""
+    """Returns the user's id; also that of who became root by sudo."""
     caller = os.environ.get("SUDO_UID", "")
     own = os.geteuid()
     return {own, int(caller)} if own == 0 and caller.isdecimal() else {own}
 
 
 def read(path: Path) -> dict[str, str]:
-    """The defaults that a file holds; a store's path as it is from the working folder.
+    """Returns the defaults that a file holds; a store's path as it is from the working folder.
 
     Raises:
         PerfmodelError: naming the file, the culprit and the nearest known key.

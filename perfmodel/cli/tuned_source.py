@@ -1,4 +1,4 @@
-"""A kernel of a ``.cl`` file at the configurations of a tuner, as the command line describes it."""
+"""Makes kernels of a ``.cl`` file at the configurations of a tuner, as the command line describes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfmodel.kernels.kernel import Kernel
 
 
 def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str, Any]], Kernel]:
-    """What makes a kernel of a configuration, whose values are macros, and stand for their ``{name}`` in options.
+    """Returns a function from configurations to kernels: values are macros, and stand for their ``{name}`` in options.
 
     Raises:
         KernelError: when called, for a name that is not in the configuration, or as `source_kernel`.
@@ -44,7 +44,7 @@ def _value(name: str, text: str, configuration: Mapping[str, Any]) -> str:
 
 
 def _word(name: str, value: Any) -> str:
-    """The value as a word of a compiler's option, which must not become several."""
+    """Returns the value as a word of a compiler's option, which must not become several."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not re.fullmatch(r"[\w.+-]+", str(value), re.ASCII):
         raise KernelError(f"parameter {name!r} of the tuning is {str(value)[:40]!r}, which no macro can be; rename it")
     return str(value)

@@ -42,7 +42,7 @@ def sizes_for(
     at_least: int = 1,
     budget_s: float = BUDGET_S,
 ) -> list[int]:
-    """At most `cases` powers of two that are not below `at_least`, each 2**step times the one before.
+    """Returns at most `cases` powers of two that are not below `at_least`, each 2**step times the one before.
 
     Args:
         kernel_at: the kernel of a size; None where there is none.
@@ -83,7 +83,7 @@ def sizes_for(
 
 @cache
 def _threshold(device: Device, times: float) -> float:
-    """Seconds of about so many launches: from half to twice as many."""
+    """Returns how many seconds about so many launches take: half to twice as many."""
     minima = [_seconds(EMPTY, device, Protocol("launch", 10, 1, "min")) for _ in range(7)]
     return float(THRESHOLD_STEP ** round(math.log(times * statistics.median(minima), THRESHOLD_STEP)))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfmodel.device import Device
 
 MOST_REASONS = 3
-"""Families of which an error says why none of their kernels is selected."""
+"""An error says of so many families why none of their kernels is selected."""
 
 
 class KernelCollection:

@@ -43,7 +43,7 @@ class KernelGenerator(ABC):
 
     @abstractmethod
     def program(self, variant: Mapping[str, str]) -> Any:
-        """The Loopy program, or any `Program`, of a variant: a value for each tag that is no size.
+        """Returns the Loopy program, or any `Program`, of a variant: a value for each tag that is no size.
 
         Raises:
             TagError: if these values do not go together.
@@ -51,26 +51,27 @@ class KernelGenerator(ABC):
 
     @abstractmethod
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """What the kernel must write, given all its arrays flat as they were before: the oracle of the tests."""
+        """Returns what the kernel must write, given all its arrays flat as they were before: the oracle of the
+        tests."""
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        """The size tags that must be multiples of a number where work-groups fit, and that number."""
+        """Returns the size tags that must be multiples of a number where work-groups fit, and that number."""
         return {}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
-        """Whether this variant can have these sizes; combinations that can't are left out."""
+        """Returns True if this variant can have these sizes; combinations that can't are left out."""
         return True
 
     def arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
-        """The program's sizes and other scalars, from the size tags."""
+        """Returns the program's sizes and other scalars, from the size tags."""
         return sizes
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Flat arrays to check the kernel with, by default such as it is measured with: see `random_values`."""
+        """Returns flat arrays to check the kernel with, by default such as it is measured with: see `random_values`."""
         return {array.name: random_values(random, array.dtype, array.size) for array in kernel.launch().arrays()}
 
     def kernels(self, filters: Mapping[str, str], device: Device | str | None = None) -> list[Kernel]:
-        """Every selected variant at every selected size, in the order of the tags' values."""
+        """Returns every selected variant at every selected size, in the order of the tags' values."""
         result = []
         for variant in self._variants(filters):
             found = self._sizes(variant, filters, device)
@@ -85,7 +86,7 @@ class KernelGenerator(ABC):
             tag.select(filters.get(tag.name))
 
     def why_none(self, filters: Mapping[str, str], device: Device | str | None = None) -> str:
-        """The reason, and what to ask for instead, where `kernels` gives none."""
+        """Returns the reason why `kernels` gives none, and what to ask for instead."""
         choices = [(v, list(self._asked_sizes(v, filters))) for v in self._variants(filters)]
         if any(self._sizes(variant, filters, device) for variant, _ in choices):
             return "they have no global access to keep; leave out work_removed:True"
@@ -106,7 +107,7 @@ class KernelGenerator(ABC):
         return f" (there are none with {self.limits})" if self.limits else ""
 
     def _asked_sizes(self, variant: Mapping[str, str], filters: Mapping[str, str]) -> Iterable[dict[str, int]]:
-        """Those that filters name; the listed ones of a size that is left to the device."""
+        """Returns the sizes that filters name; the listed ones of a size that is left to the device."""
         tags = [tag for tag in self.tags if tag.is_size]
         choices = [self._size_values(tag, filters.get(tag.name), variant) for tag in tags]
         for place, tag in enumerate(tags):
@@ -116,7 +117,7 @@ class KernelGenerator(ABC):
             yield {tag.name: int(str(value)) for tag, value in zip(tags, values, strict=True)}
 
     def _why_not(self, variant: Mapping[str, str], sizes: Mapping[str, int], name: str, multiple: int) -> str:
-        """What is wrong with one size, if that is all."""
+        """Returns what is wrong with one size, if that is all; else an empty text."""
         groups_fit = variant.get(GROUPS_FIT.name)
         moved = {tag: self._moved(tag, value, variant) for tag, value in sizes.items()}
         if moved[name] == sizes[name] or not self._is_possible(variant, moved):
@@ -133,7 +134,7 @@ class KernelGenerator(ABC):
         )
 
     def _called(self, method: str, *arguments: Any) -> Any:
-        """What a method of the subclass gives; what goes wrong in it is said of the generator."""
+        """Returns what a method of the subclass gives; an error in it is said to be the generator's."""
         try:
             return getattr(self, method)(*arguments)
         except PerfmodelError:
@@ -152,7 +153,7 @@ class KernelGenerator(ABC):
         return found
 
     def _multiples(self, variant: Mapping[str, str]) -> dict[str, int]:
-        """Those beyond 1."""
+        """Returns the tags of `multiples` whose number is not 1."""
         found = self._called("multiples", variant)
         known = [tag.name for tag in self.tags if tag.is_size]
         if not isinstance(found, Mapping):
@@ -173,7 +174,8 @@ class KernelGenerator(ABC):
         return {name: multiple for name, multiple in found.items() if multiple > 1}
 
     def _programs(self, variant: Mapping[str, str], filters: Mapping[str, str]) -> list[Kernel]:
-        """The variant's kernel, and those of its single accesses, with sizes still open; with and without transfers."""
+        """Returns the variant's kernel, and those of its single accesses, with sizes still open; with and without
+        transfers."""
         base = self._base(variant)
         work_removed, transfers = (tag.select(filters.get(tag.name)) for tag in (WORK_REMOVED, TRANSFERS))
         whole = [base] if "False" in work_removed else []
@@ -197,7 +199,8 @@ class KernelGenerator(ABC):
                 yield variant | dict(zip(sides, group, strict=False))
 
     def _choices(self, filters: Mapping[str, str]) -> list[Sequence[Any]]:
-        """The values of each tag that is no size; last, whole work-groups, none of which has a side if unasked for."""
+        """Returns the values of each tag that is no size; last, whole work-groups, none of which has a side if unasked
+        for."""
         tags = [tag for tag in self.tags if not tag.is_size]
         rank = sum(tag.name.startswith("lsize_") for tag in tags)
         groups = work_groups(filters[LSIZES], rank) if LSIZES in filters and rank else [()]
@@ -216,7 +219,8 @@ class KernelGenerator(ABC):
         return seen
 
     def _size_values(self, tag: Tag, asked: str | None, variant: Mapping[str, str]) -> list[int | SizeSeries]:
-        """Numbers that a filter names are taken as they are; listed ones and powers are moved to fit the groups."""
+        """Returns a tag's sizes: numbers that a filter names as they are; listed ones and powers moved to fit the
+        groups."""
         result: list[int | SizeSeries] = []
         for text in tag.select(asked):
             value = parse_size(text, tag.step, tag.cases)
@@ -243,7 +247,7 @@ class KernelGenerator(ABC):
     def _resolved(
         self, sizes: Mapping[str, int | SizeSeries], variant: Mapping[str, str], device: Device | str | None
     ) -> list[dict[str, int]]:
-        """The sizes with a series that is open replaced by what suits the device."""
+        """Returns the sizes with an open series replaced by sizes that suit the device."""
         given = {name: value for name, value in sizes.items() if not isinstance(value, SizeSeries)}
         open_series = {name: value for name, value in sizes.items() if isinstance(value, SizeSeries)}
         if not open_series:
@@ -278,7 +282,7 @@ class KernelGenerator(ABC):
 
 
 def check_generator(generator: KernelGenerator) -> None:
-    """Refuses what a filter could not select by, or a report not tell apart."""
+    """Refuses a generator that filters could not select by, or whose kernels a report could not tell apart."""
     if not isinstance(generator, KernelGenerator):
         what = f"{generator.__name__}()" if inspect.isclass(generator) else "an instance of a KernelGenerator"
         raise GeneratorError(f"{generator!r:.60} is no generator; give {what}")

@@ -1,4 +1,5 @@
-"""Sizes as a tag filter asks for them: numbers, ranges, powers of two, series of powers, or chosen for the device."""
+"""Reads sizes as a tag filter asks for them: numbers, ranges, powers of two, series of powers, or chosen for the
+device."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class SizeSeries:
 
 
 def parse_size(text: str, step: int, cases: int) -> int | SizeSeries | None:
-    """A size as it stands in a filter; None for what is none.
+    """Reads a size as a filter writes it; None for what is none.
 
     Args:
         step, cases: of a series that doesn't give its own.
@@ -54,6 +55,6 @@ def parse_size(text: str, step: int, cases: int) -> int | SizeSeries | None:
 
 
 def parse_range(text: str) -> range | None:
-    """The whole numbers of ``1..1000``, both ends with it; None for what is no range."""
+    """Reads a range such as ``1..1000``, both ends included; None for what is none."""
     found = RANGE.fullmatch(text)
     return range(int(found[1]), int(found[2]) + 1) if found else None

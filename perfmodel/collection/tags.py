@@ -19,7 +19,7 @@ WORK_GROUP_SETS = {
     "2-D_Large": ((16, 16), (24, 16), (32, 16)),
 }
 MOST_OF_RANGE = 100_000
-"""Numbers that a filter may ask for by one range."""
+"""A filter may ask for so many numbers by one range."""
 
 LSIZES = "lsizes"
 """The tag for whole work-groups: ``lsizes:16x12,32x16`` or ``lsizes:2-D_Med``, instead of ``lsize_0`` …"""
@@ -34,7 +34,7 @@ class Tag:
         values: all values that ``name:*`` selects.
         is_open: whether a filter may ask for positive whole numbers beyond `values`.
         is_size: whether the tag is a size of the kernel, rather than a variant of its code.
-        pattern: regular expression of what else may be asked for where the tag is open, `others` in words.
+        pattern: a regular expression of what else may be asked for where the tag is open, `others` in words.
         step, cases: of the series of powers of two that a size is measured at, see `SizeSeries`.
     """
 
@@ -71,7 +71,7 @@ class Tag:
         return tuple(str(int(v)) if v.isdecimal() else v for v in chosen)
 
     def _spread(self, part: str) -> Sequence[str]:
-        """The numbers of a range where the tag is open, else the part itself."""
+        """Returns the numbers of a range where the tag is open, else the part itself."""
         found = parse_range(part) if self.is_open else None
         if found is None:
             return [part]
@@ -90,18 +90,18 @@ class Tag:
 
 
 def choice(name: str, summary: str, *values: str, default: str | None = None) -> Tag:
-    """A tag with a fixed list of values; the first is the default unless said otherwise."""
+    """Returns a tag with a fixed list of values; the first is the default unless said otherwise."""
     return Tag(name, summary, (default or values[0],), values)
 
 
 def number(name: str, summary: str, *values: int, default: int | None = None) -> Tag:
-    """A tag whose values are whole numbers; a filter may ask for others than those listed."""
+    """Returns a tag whose values are whole numbers; a filter may ask for others than those listed."""
     texts = tuple(str(v) for v in values)
     return Tag(name, summary, (str(default if default is not None else values[0]),), texts, is_open=True)
 
 
 def size(name: str, summary: str, *values: int, step: int = 1, cases: int = 4) -> Tag:
-    """A size of the kernel; all listed values are taken unless a filter asks for others.
+    """Returns a size of the kernel; all listed values are taken unless a filter asks for others.
 
     Args:
         step, cases: ``name:auto`` takes `cases` powers of two, each ``2**step`` times the one before.
@@ -111,7 +111,7 @@ def size(name: str, summary: str, *values: int, step: int = 1, cases: int = 4) -
 
 
 def work_group(*sides: int) -> tuple[Tag, ...]:
-    """The tags ``lsize_0`` … of a work-group, with default sides."""
+    """Returns the tags ``lsize_0`` … of a work-group, with default sides."""
     listed = (64, 128, 256, 512) if len(sides) == 1 else (8, 16, 32)
     return tuple(
         number(f"lsize_{axis}", f"work-items of a work-group along axis {axis}", *listed, default=side)
@@ -131,15 +131,16 @@ WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by
 TRANSFERS = choice(
     "transfers", "the copies of inputs to the device and outputs from it are part of the launch", "False", "True"
 )
-"""Likewise: see `Kernel.with_transfers`."""
+"""The tag for kernels with their transfers, which every family has, too: see `Kernel.with_transfers`."""
 
 COMMON = (WORK_REMOVED, TRANSFERS)
 RESERVED = (*(tag.name for tag in COMMON), LSIZES, "generator", "kept")
-"""What kernels and filters have beside a family's own tags."""
+"""Tags that kernels and filters have beside a family's own."""
 
 
 def work_groups(asked: str, rank: int) -> list[tuple[int, ...]]:
-    """The work-groups that ``lsizes`` names, each of them once; sets and shapes of another rank are an error."""
+    """Returns the work-groups that ``lsizes`` names, each of them once; sets and shapes of another rank are an
+    error."""
     found: list[tuple[int, ...]] = []
     for text in asked.split(","):
         name = text.strip().replace(" ", "_")

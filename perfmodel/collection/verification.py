@@ -1,4 +1,4 @@
-"""Whether a family's kernels compute on a device what its numpy reference says."""
+"""Verifies on a device that a family's kernels compute what its numpy reference says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
 
 
 def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
-    """Every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check.
+    """Yields every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check.
 
     Raises:
         TagError: for checks that are no filters, or select nothing.
@@ -47,7 +47,7 @@ def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
 
 
 def verify_family(generator: KernelGenerator, device: Device) -> int:
-    """Verifies every variant of a family that the device can run, and says how many kernels these were.
+    """Verifies every variant of a family that the device can run; returns the number of these kernels.
 
     Raises:
         KernelError: for the first kernel that differs from its reference, or does not run.
@@ -61,7 +61,7 @@ def verify_family(generator: KernelGenerator, device: Device) -> int:
 
 
 def _can_run(kernel: Kernel, device: Device) -> bool:
-    """Whether the device has the kernel's types, and groups as large."""
+    """Returns True if the device has the kernel's types, and allows groups as large."""
     launch = kernel.launch()
     types = {kernel.tags.get("dtype"), *(a.dtype for a in launch.arguments if not isinstance(a, LocalArgument))}
     return (
@@ -78,7 +78,7 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
     array's start is not seen.
 
     Raises:
-        KernelError: for the first array that differs, with the place; and as `run_launch`.
+        KernelError: for the first array that differs, with the index; and as `run_launch`.
         TagError: if the generator fails to give inputs or a reference.
     """
     launch = kernel.launch()
@@ -99,7 +99,7 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
 
 
 def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:
-    """What a generator's method gives, as arrays of numbers by name."""
+    """Returns what a generator's method gives, as arrays of numbers by name."""
     try:
         given = getattr(generator, method)(kernel, argument)
         found = {str(name): np.asarray(values) for name, values in given.items()}
@@ -119,7 +119,7 @@ def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: A
 
 
 def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """All arrays after the run; each has elements behind its end that no work-item may write."""
+    """Returns all arrays after the run; each has elements behind its end that no work-item may write."""
     longer = tuple(
         replace(a, size=a.size + GUARD, is_output=True) if isinstance(a, ArrayArgument) else a for a in launch.arguments
     )

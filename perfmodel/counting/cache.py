@@ -33,7 +33,7 @@ def cached_counts(
     subgroup_size: int | None,
     compute: Callable[[], KernelCounts],
 ) -> KernelCounts:
-    """The counts of a program: from the disk, or else computed and written there.
+    """Returns the counts of a program, from the disk, or else computed and written there.
 
     A damaged entry is replaced. It is no error if a folder can't be written, or a program can't be known again.
 
@@ -55,12 +55,12 @@ def cached_counts(
 
 
 def folder() -> Path:
-    """Where the entries lie."""
+    """Returns the folder that holds the entries."""
     return platformdirs.user_cache_path("perfmodel", appauthor=False) / "counts"
 
 
 def loopy_key(translation_unit: Any) -> str:
-    """What a Loopy program is known by."""
+    """Returns the text by which a Loopy program is known."""
     return str(LoopyKeyBuilder()(_ordered(translation_unit)))
 
 
@@ -70,7 +70,7 @@ def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | Non
 
 
 def _ordered(translation_unit: Any) -> Any:
-    """The same program with the sizes of its domains by name: in which order Loopy has them differs by process."""
+    """Returns the same program with the sizes of its domains sorted by name; Loopy's order differs by process."""
     kernel = translation_unit.default_entrypoint
 
     def ordered(domain: Any) -> Any:
@@ -82,7 +82,8 @@ def _ordered(translation_unit: Any) -> Any:
 
 
 def _versions() -> list[Any]:
-    """What decides how a program is counted; perfmodel's own part of it by content, which no edit leaves unchanged."""
+    """Returns everything but the program that counts depend on: versions, and the content of perfmodel's own
+    modules."""
     own = hashlib.sha256()
     here = Path(__file__).parent
     for source in sorted([*here.rglob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):

@@ -24,7 +24,8 @@ class BufferPool:
 
     @contextmanager
     def lent(self, sizes: Sequence[int]) -> Iterator[list[Any]]:
-        """Buffers of these sizes (bytes), their content undefined; what a failed use leaves behind is not kept."""
+        """Lends buffers of these sizes (bytes), their content undefined; what a failed use leaves behind is not
+        kept."""
         cl = opencl()
         if sum(sizes) > self._limit:  # drivers that allocate late would run short only once a buffer is touched
             self._release_spare()
@@ -87,7 +88,7 @@ class BufferPool:
 
 
 def _block(dtype: str, size: int) -> Any:
-    """At most `size` bytes of random values."""
+    """Returns random values of at most `size` bytes."""
     import numpy as np
 
     return random_values(np.random.default_rng(SEED), dtype, min(size, BLOCK_BYTES) // np.dtype(dtype).itemsize)

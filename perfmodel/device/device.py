@@ -71,11 +71,11 @@ class Device:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is on this machine; one that is known from a store's measurements may be elsewhere."""
+        """True if the device is on this machine; one that is known from a store's measurements may be elsewhere."""
         return self.key in _sessions or _split(self.key)[0] in {device.key for device in _of_this_machine()}
 
     def with_units(self, units: int) -> Device:
-        """A part of it with so many compute units, as a device of its own.
+        """Returns a part of the device with so many compute units, as a device of its own.
 
         Raises:
             DeviceError: it has not got so many.
@@ -112,7 +112,7 @@ class Device:
 
     @property
     def has_session(self) -> bool:
-        """Whether this process holds anything on the device."""
+        """True if this process holds anything on the device."""
         return self.key in _sessions
 
     def end_session(self) -> None:
@@ -124,7 +124,7 @@ _sessions: dict[str, Session] = {}
 
 
 def _split(selector: str) -> tuple[str, int | None]:
-    """A selector without the number of compute units behind it, and that number."""
+    """Returns a selector without the number of compute units behind it, and that number."""
     whole, mark, units = selector.rpartition("/")
     return (whole, int(units)) if mark and units.isdecimal() else (selector, None)
 
@@ -208,7 +208,7 @@ def _matching(selector: str, found: list[Device]) -> list[Device]:
 
 
 def _of_this_machine() -> list[Device]:
-    """As `devices`, empty where pyopencl is missing too."""
+    """Returns `devices()`, or none where pyopencl is missing."""
     try:
         return devices()
     except DeviceError:
@@ -302,7 +302,7 @@ def _pci_address(raw: Any) -> tuple[int, ...]:
 
 
 def _asked(raw: Any, attribute: str) -> Any:
-    """A vendor's own attribute, None where the driver does not know it."""
+    """Returns a vendor's own attribute; None where the driver does not know it."""
     cl = opencl()
     try:
         return getattr(raw, attribute)

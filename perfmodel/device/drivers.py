@@ -81,7 +81,7 @@ def drivers() -> tuple[Driver, ...]:
 
 
 def driver_faults() -> list[DriverFault]:
-    """Why each driver that should be visible, but gives no device, does not.
+    """Returns the reason why each driver that should be visible, but gives no device, does not.
 
     Loads every driver's library, so it is asked only when somebody wants to know.
 
@@ -156,7 +156,7 @@ def _loads(library: str) -> bool:
 
 
 def _folder_naming(listed: tuple[Driver, ...]) -> Path:
-    """A folder with one ``.icd`` file a driver: in the user's cache under its content's hash, or a private one.
+    """Returns a folder with one ``.icd`` file a driver: in the user's cache under its content's hash, or a private one.
 
     Several processes may make it at once: it is filled under another name and renamed, so it is complete or absent.
     """
@@ -199,7 +199,8 @@ def _holds(folder: Path, texts: dict[str, str]) -> bool:
 
 
 def _reason(library: str, without_devices: set[int]) -> str | None:
-    """What is wrong with a driver's library; `without_devices` are the platforms (addresses) that list no device."""
+    """Returns what is wrong with a driver's library; `without_devices` are the platforms (addresses) that list no
+    device."""
     if not library:
         return "the file names no library or cannot be read"
     try:

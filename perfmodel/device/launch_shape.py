@@ -1,4 +1,4 @@
-"""Which launches can happen: of whole work-groups, none of them empty or larger than any device takes."""
+"""Checks that a launch can happen: it has whole work-groups, none of them empty or larger than any device takes."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ class _Shape:
 
 
 def first_of(wrong: NDArray[np.bool_], sizes: Mapping[_Name, Any]) -> dict[_Name, int]:
-    """The sizes at the first place where something is wrong."""
+    """Returns the first sizes, as arrays have them, at which something is wrong."""
     shape = np.broadcast_shapes(np.shape(wrong), *(np.shape(size) for size in sizes.values()))
     first = int(np.argmax(np.broadcast_to(wrong, shape)))
     return {name: int(np.broadcast_to(size, shape).flat[first]) for name, size in sizes.items()}
 
 
 def listed(sizes: Mapping[str, int]) -> str:
-    """Sizes for a message."""
+    """Returns sizes as a message lists them."""
     return ", ".join(f"{name}={value}" for name, value in sizes.items()) or "no sizes"

@@ -1,4 +1,4 @@
-"""Occupancy: how many work-groups a GPU's multiprocessor holds at a time, and which resource decides it.
+"""Computes occupancy: how many work-groups a GPU's multiprocessor holds at a time, and which resource decides it.
 
 The limits of NVIDIA's compute capabilities and of AMD's architectures, and where each number is from, are in
 ``device/occupancy_limits.json``. The calculation is NVIDIA's own (``cuda_occupancy.h``) and, with AMD's numbers, that
@@ -36,7 +36,8 @@ AMD_WORDS = {
 
 @dataclass(frozen=True)
 class ScalarRegisters:
-    """Those that a wavefront has in common, of one SIMD; `unit` is how many are given out at once."""
+    """The scalar registers that a wavefront's work-items share, of one SIMD; `unit` is how many are given out at
+    once."""
 
     registers: int
     unit: int
@@ -45,7 +46,7 @@ class ScalarRegisters:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one multiprocessor (AMD: compute unit, or work-group processor) holds at a time.
+    """Holds what one multiprocessor (AMD: compute unit, or work-group processor) has room for at a time.
 
     Attributes:
         name: ``compute capability 8.6``, or an architecture as ``gfx90a``.
@@ -86,13 +87,13 @@ class Limits:
         return self.registers_per_group is None
 
     def word(self, resource: str) -> str:
-        """What the vendor calls a resource."""
+        """Returns the vendor's word for a resource."""
         return AMD_WORDS[resource] if self.is_amd else resource
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How full a multiprocessor is with work-groups of one kind.
+    """Tells how full a multiprocessor is with work-groups of one kind.
 
     Attributes:
         blocks: work-groups at a time.
@@ -117,7 +118,7 @@ class Occupancy:
     limited_by: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as values that JSON can hold."""
+        """Returns all of it as values that JSON can hold."""
         return {**{f.name: getattr(self, f.name) for f in fields(self)}, "device": asdict(self.device)}
 
     def __str__(self) -> str:
@@ -150,7 +151,7 @@ def occupancy(
     scalar_registers: int = 0,
     wave_size: int | None = None,
 ) -> Occupancy:
-    """How many blocks, and so warps, one multiprocessor holds at a time.
+    """Computes how many blocks, and so warps, one multiprocessor holds at a time.
 
     >>> occupancy("8.6", block=320, registers=10, shared=1024).occupancy
     0.8333333333333334
@@ -204,7 +205,7 @@ def occupancy(
 
 
 def limits_of(compute_capability: str | float | None = None, arch: str | None = None) -> Limits:
-    """The limits of an NVIDIA compute capability, or of an AMD architecture or family.
+    """Returns the limits of an NVIDIA compute capability, or of an AMD architecture or family.
 
     Raises:
         DeviceError: for one that is not known, with the nearest.
@@ -226,7 +227,7 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
 
 
 def limits_of_device(device: str | Device | None) -> Limits:
-    """The limits of an OpenCL device of this machine, by what its driver says of itself.
+    """Returns the limits of an OpenCL device of this machine, by what its driver says of itself.
 
     Raises:
         DeviceError: for a device that is not here, or that is no GPU of NVIDIA's or AMD's.
@@ -238,7 +239,7 @@ def limits_of_device(device: str | Device | None) -> Limits:
 
 
 def condition_of_device(device: Device) -> str:
-    """What kind of GPU a device is, as `f_occupancy` is told: ``cc:9.0``, ``arch:gfx90a``.
+    """Returns the condition that tells `f_occupancy` which GPU a device is: ``cc:9.0``, ``arch:gfx90a``.
 
     Raises:
         DeviceError: for a processor, and for a GPU whose driver does not tell, or is not here.
@@ -260,7 +261,7 @@ def condition_of_device(device: Device) -> str:
 
 
 def _resident(limits: Limits, block: int, registers: int, shared: int, scalar_registers: int) -> dict[str, int | None]:
-    """Blocks that each resource has room for, 0 where one of them is too large already."""
+    """Returns how many blocks each resource has room for, 0 where one of them is too large already."""
     warps = _up(block, limits.wave_sizes[0])
     asked = _rounded(registers * limits.wave_sizes[0], limits.register_unit)
     slots = limits.registers // limits.partitions // asked * limits.partitions
@@ -283,7 +284,7 @@ def _resident(limits: Limits, block: int, registers: int, shared: int, scalar_re
 
 
 def blocks_at(limits: Limits, block: int, registers: int, shared: int, scalar_registers: int = 0) -> int:
-    """Active blocks as in `occupancy`, but 0 for what can't be launched: for curves that go beyond."""
+    """Returns active blocks as in `occupancy`, but 0 for what can't be launched: for curves that go beyond."""
     try:
         _check(limits, block, registers, shared, scalar_registers)
     except KernelError:
@@ -346,7 +347,7 @@ def _list(names: Mapping[str, Any]) -> str:
 
 
 def _aligned(lines: list[str]) -> str:
-    """Lines of ``name  value`` with their values in one column."""
+    """Aligns lines of ``name  value`` so that their values are in one column."""
     split = [line.rpartition("  ") if "  (" not in line else _before_note(line) for line in lines]
     width = max(len(name) for name, gap, _ in split if gap and name.strip())
     return "\n".join(

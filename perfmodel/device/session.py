@@ -15,12 +15,12 @@ from perfmodel.device.drivers import opencl
 
 LOG_LINES = 8
 SPARE_BYTES = 2**28
-"""Of memory kept for the next launch: filling larger arrays takes far longer than to allocate them. On a processor, it
-is the machine's, which each process with a session would keep an eighth of."""
+"""Memory kept for the next launch, as a part of the device's: filling larger arrays takes far longer than to allocate
+them. A processor's is the machine's, of which each process with a session would keep an eighth."""
 PROGRAMS = 64
-"""How many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
+"""So many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
 NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
-"""An extension of NVIDIA's, and the option of it with which its compiler says what kernels take."""
+"""An extension of NVIDIA's, and the option of it that makes its compiler tell what resources kernels need."""
 
 
 class Described(Protocol):
@@ -41,7 +41,8 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Usage:
-    """What a driver says of a compiled kernel: the compiler's log, and bytes of a work-group and of a work-item."""
+    """Holds what a driver says of a compiled kernel: the compiler's log, and bytes of a work-group and of a
+    work-item."""
 
     log: str
     local_bytes: int
@@ -85,7 +86,7 @@ class Session:
             raise KernelError(f"the source has no kernel {name!r}; it has {names or 'none'}") from error
 
     def usage(self, source: str, name: str, options: tuple[str, ...]) -> Usage:
-        """What a kernel takes of the device; errors as in `kernel`."""
+        """Returns the resources that a kernel needs on the device; errors as in `kernel`."""
         cl = opencl()
         if NVIDIA_OPTIONS in self.raw.extensions.split():
             # The driver keeps what it compiled, and then writes no log; a new kernel beside it has all compiled anew.

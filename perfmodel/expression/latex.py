@@ -63,7 +63,7 @@ def _upright(name: str) -> str:
 
 
 def _operand(piece: Piece) -> str:
-    """What follows an operator: in brackets if it is a sum, or if two signs would meet."""
+    """Returns what follows an operator: in brackets if it is a sum, or if two signs would meet."""
     return _inside(piece, ATOM if piece.text.startswith("-") else PRODUCT)
 
 

@@ -24,7 +24,7 @@ MAX_EXPONENT = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node's children tell about it; `size` counts the nodes with shared terms written out."""
+    """Holds what a node's children tell about it; `size` counts the nodes with shared terms written out."""
 
     position: int
     size: int
@@ -61,7 +61,7 @@ class Ledger:
                 f"the model has more than {MAX_NODES} operations, numbers and names: shorten it", self.source, position
             )
         if facts.size > MAX_EXPANDED:
-            message = f"written out, with terms in place of their names, the model has more than {MAX_EXPANDED} parts"
+            message = f"written out, with terms instead of their names, the model has more than {MAX_EXPANDED} parts"
             raise ModelStringError(f"{message}: use terms fewer times", self.source, position)
         self.facts[node] = facts
         return node

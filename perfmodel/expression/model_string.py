@@ -56,7 +56,7 @@ class ModelString:
 
     @functools.cached_property
     def is_linear(self) -> bool:
-        """Whether the model is affine in all its parameters together, as written (nothing is expanded)."""
+        """True if the model is affine in all its parameters together, as written (nothing is expanded)."""
         return is_affine(self.value)
 
     def addends(self) -> dict[str, Node]:
@@ -81,11 +81,11 @@ class ModelString:
         return to_latex(self.value, self.terms)
 
     def to_sympy(self) -> Any:
-        """The value as a sympy expression; for models of a size that sympy can handle."""
+        """Returns the value as a sympy expression; for models of a size that sympy can handle."""
         return to_sympy(self.value)
 
     def compile(self) -> Compiled:
-        """Fast evaluation; compiled once."""
+        """Returns the model compiled for fast evaluation; compiled once."""
         return self._compiled
 
     @functools.cached_property
@@ -121,20 +121,21 @@ class Compiled:
         ]
 
     def __call__(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:
-        """The model's value."""
+        """Returns the model's value."""
         (value,) = self._value(parameters, features)
         return value
 
     def jacobian(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:
-        """Derivatives of the value, shape (number of parameters, *broadcast shape), in the model's parameter order."""
+        """Returns derivatives of the value, shape (number of parameters, *broadcast shape), in the model's parameter
+        order."""
         return self._jacobian.evaluate(parameters, features)
 
     def terms(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """Every named term."""
+        """Returns the value of every named term."""
         return dict(zip(self._model.terms, self._terms(parameters, features), strict=True))
 
     def addends(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """The summands of the value (see `ModelString.addends`)."""
+        """Returns the values of the summands (see `ModelString.addends`)."""
         names, tape = self._addends
         return dict(zip(names, tape(parameters, features), strict=True))
 

@@ -162,7 +162,7 @@ class Tape:
 
 
 def compile_nodes(nodes: Sequence[Node]) -> Callable[[Values, Values], tuple[Floats, ...]]:
-    """A function of parameters and features that gives the values of all the nodes, as `Tape.evaluate` does."""
+    """Returns a function of parameters and features that gives the values of all the nodes, as `Tape.evaluate` does."""
     return Tape(nodes)
 
 
@@ -216,7 +216,7 @@ def _load(slots: Mapping[str, int], values: Values, kind: str, error: type[Perfm
 
 
 def _detail(node: Node) -> str:
-    """What tells a node from others of its type with the same children."""
+    """Returns what tells a node from others of its type with the same children."""
     match node:
         case Number(value):
             return repr(value)  # unlike ==, it tells 0.0 from -0.0

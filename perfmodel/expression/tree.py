@@ -77,7 +77,7 @@ class Call(Node):
 
 
 def walk(*roots: Node, leaves: Container[Node] = ()) -> Iterator[Node]:
-    """Every distinct node below the roots once, children before parents; nothing below one of the `leaves`."""
+    """Yields every distinct node below the roots once, children before parents; nothing below one of the `leaves`."""
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
     while stack:

@@ -46,7 +46,7 @@ class LaunchArgument:
 
     @property
     def contents(self) -> NDArray[Any] | None:
-        """A copy of the array from before the launch; None if there is none, see `problem`."""
+        """Returns a copy of the array from before the launch; None if there is none, see `problem`."""
         if self._contents is None:
             return None
         return _as(self._contents.data, self.dtype)
@@ -90,7 +90,7 @@ def _value(data: bytes, type_: Type | None) -> Any:
 
 
 def _as(data: NDArray[np.uint8], dtype: str | None) -> NDArray[Any]:
-    """The bytes as numbers, without what is left over at the end."""
+    """Returns the bytes as numbers, without what is left over at the end."""
     if dtype is None:
         return data
     size = np.dtype(dtype).itemsize

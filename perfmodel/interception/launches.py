@@ -26,7 +26,7 @@ class Launches:
 
     @property
     def seconds(self) -> float | None:
-        """The median of the times that are known."""
+        """The median of the times that are known, in seconds; None if none is."""
         times = [record.seconds for record in self.records]
         known = [time for time in times if time is not None]
         return statistics.median(known) if known else None
@@ -40,7 +40,7 @@ class Launches:
 def predicted(
     group: Launches, calibration: Calibration, statistics: Mapping[str, float] | None = None
 ) -> tuple[float | None, str]:
-    """The seconds of one launch, or None and why."""
+    """Returns the predicted seconds of one launch, or None and the reason."""
     try:
         return group.first.predict(calibration, statistics), ""
     except PerfmodelError as error:

@@ -45,7 +45,7 @@ class LaunchLog(Sequence[LaunchRecord]):
         self._let_go()
 
     def wants_contents(self, record: LaunchRecord) -> bool:
-        """Whether contents are to be kept of a launch that is about to happen."""
+        """Returns True if contents are to be kept of a launch that is about to happen."""
         if self.contents == "first":
             if record.key in self._kept:
                 return False
@@ -77,14 +77,15 @@ class LaunchLog(Sequence[LaunchRecord]):
         return iter(list(self._records))
 
     def groups(self) -> list[Launches]:
-        """Launches of the same kernel at the same sizes together, in the order of the first of each."""
+        """Returns launches of the same kernel at the same sizes together, in the order of the first of each."""
         groups: dict[object, Launches] = {}
         for record in self:
             groups.setdefault(record.key, Launches([])).records.append(record)
         return list(groups.values())
 
     def table(self) -> pd.DataFrame:
-        """A row for each launch, in their order; waits for those that still run, if their time is measured."""
+        """Returns a DataFrame with a row for each launch, in order; waits for those that still run, if their time is
+        measured."""
         import pandas as pd
 
         columns = (
@@ -101,7 +102,8 @@ class LaunchLog(Sequence[LaunchRecord]):
     def predict(
         self, calibration: Calibration, statistics: Mapping[str, Mapping[str, float]] | None = None
     ) -> pd.DataFrame:
-        """A row for each kernel and its sizes, with the predicted seconds of one launch and, if known, the measured.
+        """Returns a DataFrame with a row for each kernel and its sizes: the predicted seconds of one launch and, if
+        known, the measured.
 
         What cannot be predicted has the reason in ``problem``.
 

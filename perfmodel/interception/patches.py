@@ -1,4 +1,4 @@
-"""Where pyopencl is met: its functions that set arguments and launch, replaced while a log is open.
+"""Replaces pyopencl's functions that set arguments and launch, while a log is open.
 
 `Kernel.__call__`, pyopencl's arrays, its element-wise, reduction and scan kernels, and Loopy's generated code all come
 down to ``enqueue_nd_range_kernel`` of pyopencl or of its compiled part, and to the `SETTERS`.
@@ -44,7 +44,7 @@ class Log(Protocol):
 
 @dataclass
 class _Arguments:
-    """What a kernel's arguments are, by position, as far as they were set since pyopencl was patched."""
+    """Holds a kernel's arguments by position, as far as they were set since pyopencl was patched."""
 
     generation: int
     values: dict[int, Given]
@@ -142,7 +142,8 @@ class Patches:
         return clone
 
     def _counting(self, original: property) -> property:
-        """pyopencl asks each kernel that it takes from a program for its number of arguments, to see if it is there."""
+        """Wraps the number of arguments, which pyopencl asks of each kernel that it takes from a program, to see it
+        appear."""
 
         def count(kernel: Any) -> int:
             number: int = original.__get__(kernel)
@@ -166,14 +167,14 @@ class Patches:
         return all_kernels
 
     def _built(self, kernel: Any, source: str | bytes | None = None) -> Built:
-        """What is known of a kernel, asked once; `source` if it is known already."""
+        """Returns what is known of a kernel, asked once; `source` if it is known already."""
         built: Built | None = kernel.__dict__.get(_BUILT)
         if built is None:
             built = kernel.__dict__[_BUILT] = Built.of(kernel, self._num_args.__get__(kernel), source)
         return built
 
     def _values(self, kernel: Any) -> dict[int, Given]:
-        """The arguments noted so far; of former interceptions nothing, as they may have been set anew since."""
+        """Returns the arguments noted so far; none of former interceptions, as they may have been set anew since."""
         noted = kernel.__dict__.get(_ARGUMENTS)
         if noted is None or noted.generation != self._generation:
             noted = kernel.__dict__[_ARGUMENTS] = _Arguments(self._generation, {})
@@ -215,7 +216,7 @@ class Patches:
         return launch
 
     def _record(self, call: dict[str, Any]) -> LaunchRecord | None:
-        """What is launched; None for what pyopencl refuses or does not launch at all."""
+        """Returns a record of what is launched; None for what pyopencl refuses or does not launch at all."""
         cl = _pyopencl()
         queue, kernel, groups = call.get("queue"), call.get("kernel"), call.get("local_work_size")
         if not isinstance(queue, cl.CommandQueue) or not isinstance(kernel, cl.Kernel):
@@ -289,7 +290,7 @@ def _replace(old: Any, new: Any) -> None:
 def _with(
     args: tuple[Any, ...], kwargs: dict[str, Any], name: str, value: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments with one of them replaced."""
+    """Returns a call's arguments with one of them replaced."""
     place = _PARAMETERS.index(name)
     if place < len(args):
         return (*args[:place], value, *args[place + 1 :]), kwargs
@@ -297,7 +298,7 @@ def _with(
 
 
 def _warn(kernel: Any, error: Exception) -> None:
-    """A launch goes on whatever happens here; but that it is not recorded should be known."""
+    """Warns that a launch is not recorded; it goes on whatever happens here."""
     name = getattr(kernel, "function_name", "of an unknown name")
     warnings.warn(
         f"a launch of kernel {name!r} is not recorded rightly ({type(error).__name__}: {error})",

@@ -1,4 +1,4 @@
-"""From a recorded launch to a kernel that can be counted, emulated and predicted."""
+"""Makes of a recorded launch a kernel that can be counted, emulated and predicted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Recorded(Protocol):
 
 
 def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
-    """See `LaunchRecord.kernel_with`."""
+    """Makes the kernel of a launch; see `LaunchRecord.kernel_with`."""
     from perfmodel.kernels.kernel import Kernel
 
     extents: dict[str, int | str] = {}
@@ -62,7 +62,7 @@ def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
 
 
 def emulation_of(record: Recorded, options: Mapping[str, Any]) -> Emulation:
-    """See `LaunchRecord.emulate`."""
+    """Emulates a recorded launch; see `LaunchRecord.emulate`."""
     from perfmodel.opencl_c import lowered_kernel
     from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate
 
@@ -102,7 +102,7 @@ def emulation_of(record: Recorded, options: Mapping[str, Any]) -> Emulation:
 
 
 def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, Calibration]]:
-    """Calibrations by the names of their devices, or by the names that they are given by."""
+    """Returns calibrations by the names of their devices, or by the names that they are given by."""
     if isinstance(calibrations, Mapping):
         return list(calibrations.items())
     listed = list(calibrations)
@@ -115,7 +115,7 @@ def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> li
 
 
 def _declared(record: Recorded) -> list[tuple[LaunchArgument, Type]]:
-    """The arguments with their types.
+    """Returns the arguments with their types.
 
     Raises:
         SourceError, KernelError: the source, or one of them, is not known.

@@ -55,7 +55,7 @@ class LaunchRecord:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Equal for launches of the same kernel on the same device with the same sizes and values."""
+        """A value that is equal for launches of the same kernel on the same device with the same sizes and values."""
         values = tuple(each.n_bytes if isinstance(each, GivenBuffer) else each for each in self.given)
         what = (self.source, self.build_options) if self.source is not None else id(self.built)
         return (self.name, what, self.global_size, self.local_size, self.global_offset, values, self.device)
@@ -70,7 +70,7 @@ class LaunchRecord:
 
     @cached_property
     def arguments(self) -> tuple[LaunchArgument, ...]:
-        """In the kernel's order."""
+        """The arguments in the kernel's order."""
         declared: list[tuple[str, Type | None]] = [(f"#{position}", None) for position in range(len(self.given))]
         if not self.problem:
             declared = [(parameter.name, parameter.type) for parameter in self.built.function.parameters]
@@ -79,7 +79,7 @@ class LaunchRecord:
 
     @property
     def n_bytes(self) -> int:
-        """Of all arrays that it was given, each once."""
+        """The bytes of all arrays that the launch was given, each once."""
         return sum({each.address: each.n_bytes for each in self.given if isinstance(each, GivenBuffer)}.values())
 
     @cached_property
@@ -94,7 +94,7 @@ class LaunchRecord:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What counting, emulation and prediction assume of this launch, as sentences."""
+        """The assumptions of counting, emulation and prediction about this launch, as sentences."""
         notes = [self.built.note] if self.built.note else []
         if self.local_size is None:
             notes.append(f"the driver chose the local size; {self.group_size} is taken")
@@ -113,7 +113,7 @@ class LaunchRecord:
             self._event = event
 
     def has_ended(self) -> bool:
-        """Whether nothing is to be waited for; if so, the time is taken and the event let go."""
+        """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
         import pyopencl as cl
 
         if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
@@ -122,7 +122,7 @@ class LaunchRecord:
 
     @property
     def seconds(self) -> float | None:
-        """How long the device took, after waiting for it; None if the queue was made without profiling."""
+        """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
         if self._event is not None:
             import pyopencl as cl
 
@@ -139,7 +139,7 @@ class LaunchRecord:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel at this launch's sizes, to be counted, measured and predicted.
+        """Returns the kernel at this launch's sizes, to be counted, measured and predicted.
 
         Raises:
             SourceError, KernelError: for a source or arguments that perfmodel does not support.
@@ -147,7 +147,8 @@ class LaunchRecord:
         return self.kernel_with({})
 
     def kernel_with(self, statistics: Mapping[str, float]) -> Kernel:
-        """The kernel, with what its data decide: turns of loops and probabilities of branches, as `Kernel` takes them.
+        """Returns the kernel with what its data decide: iterations of loops and probabilities of branches, as `Kernel`
+        takes them.
 
         Raises:
             SourceError, KernelError: as for `kernel`.
@@ -166,11 +167,12 @@ class LaunchRecord:
         return emulation_of(self, options)
 
     def predict(self, calibration: Calibration, statistics: Mapping[str, float] | None = None) -> float:
-        """Predicted seconds; `statistics` as for `kernel_with`, errors as for it and for `Calibration.predict`."""
+        """Returns predicted seconds; `statistics` as for `kernel_with`, errors as for it and for
+        `Calibration.predict`."""
         return float(calibration.predict(self.kernel_with(statistics) if statistics else self.kernel))
 
     def choose(self, calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, float]]:
-        """Where this launch is predicted to take how many seconds, the fastest first.
+        """Predicts the seconds of this launch on each of several devices, the fastest first.
 
         Args:
             calibrations: of the devices to choose from; named by their devices if not by a mapping.

@@ -19,7 +19,7 @@ COUNTS = ("global_loads", "global_stores", "transactions", "local_accesses", "ba
 
 
 def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """A table, and below it what could not be done."""
+    """Returns a table of launches as text, and below it what could not be done."""
     if not groups:
         return "no launches"
     lines, problems = [], []
@@ -47,12 +47,12 @@ def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, 
 
 
 def as_json(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """One line of JSON."""
+    """Returns launches as one line of JSON."""
     return json.dumps({"launches": [described(group, calibration, emulates) for group in groups]}, default=_jsonable)
 
 
 def described(group: Launches, calibration: Calibration | None = None, emulates: bool = False) -> dict[str, Any]:
-    """All that is known of launches of one kernel at its sizes."""
+    """Returns all that is known of launches of one kernel at its sizes."""
     first = group.first
     entry: dict[str, Any] = {
         "kernel": first.name,
@@ -91,7 +91,7 @@ def _emulated(group: Launches, problems: list[str]) -> dict[str, int] | None:
 
 
 def counts(emulation: Emulation) -> dict[str, int]:
-    """What work-items of the emulated groups did: loads and stores, blocks of memory moved, barriers."""
+    """Sums what work-items of the emulated groups did: loads and stores, transactions, barriers."""
     totals = dict.fromkeys(COUNTS, 0)
     for number, access in enumerate(emulation.kernel.accesses):
         of_groups = emulation.accesses[:, number]

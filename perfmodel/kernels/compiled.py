@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def compiled(program: Program) -> Program:
-    """The program in this form, once for each program, so that its counts are kept; itself where it has it."""
+    """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
+    kept."""
     if isinstance(program, Compiled):
         return program
     if isinstance(program, WithTransfers):
@@ -33,7 +34,8 @@ def compiled(program: Program) -> Program:
 
 
 class Compiled:
-    """See `perfmodel.Kernel.as_compiled`; a Loopy program is counted by the OpenCL C that Loopy writes, if possible."""
+    """A program counted as compiled, see `perfmodel.Kernel.as_compiled`; of a Loopy program its OpenCL C, if
+    possible."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -41,7 +43,7 @@ class Compiled:
 
     @property
     def content(self) -> str:
-        """That of the program: what the device is given is the same."""
+        """The content of the underlying program: what the device is given is the same."""
         return self.program.content
 
     @cached_property

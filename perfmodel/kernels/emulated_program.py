@@ -34,7 +34,8 @@ Groups = str | Sequence[tuple[int, ...] | int]
 
 
 class EmulatedProgram:
-    """See `perfmodel.Kernel.emulated`. Known at sizes that are numbers only; each machine is emulated once for them.
+    """A program that is counted by emulation, see `perfmodel.Kernel.emulated`. Known at sizes that are numbers only;
+    each machine is emulated once for them.
 
     Args:
         program: what is emulated, launched and measured.
@@ -61,7 +62,7 @@ class EmulatedProgram:
 
     @property
     def content(self) -> str:
-        """That of the program: it is the same that runs, however it is counted."""
+        """The content of the program: it is the same that runs, however it is counted."""
         return self.program.content
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
@@ -95,7 +96,8 @@ class EmulatedProgram:
             self._emulate(sizes, machine)
 
     def recorded(self, sizes: Sizes, subgroup_size: int, kind: str, size: int) -> _Run:
-        """A run that recorded transactions of this size (`kind` is ``block``) or this number of banks (``banks``)."""
+        """Returns a run that recorded transactions of this size (`kind` is ``block``) or this number of banks
+        (``banks``)."""
         return self._run(sizes, subgroup_size, **{kind: size})
 
     def _run(self, sizes: Sizes, subgroup_size: int | None = None, **recorded: int) -> _Run:
@@ -135,7 +137,7 @@ class EmulatedProgram:
 
 
 class _Run:
-    """What is kept of one emulation: its counts, without the memory that it worked on."""
+    """Holds what is kept of one emulation: its counts, without the memory that it worked on."""
 
     def __init__(self, emulation: Emulation, global_size: tuple[int, ...], work_groups: int) -> None:
         self.machine, self.kernel = emulation.machine, emulation.kernel
@@ -153,7 +155,8 @@ class _Run:
         }
 
     def executions(self, block: int, counts_subgroups: bool) -> Executions:
-        """Of one block. `longest` takes a group's work-items to do together what any of them does."""
+        """Returns the executions of one block. `longest` takes a group's work-items to do together what any of them
+        does."""
         items, subgroups, groups = (int(each) for each in self.blocks[:, block].sum(axis=0))
         most = int(self.blocks[:, block, 2].max())
         return Executions(
@@ -164,12 +167,12 @@ class _Run:
         )
 
     def whole(self, of_groups: int) -> QuasiPolynomial:
-        """A number of the launch, from that of the groups that ran."""
+        """Returns a number of the whole launch, scaled from that of the groups that ran."""
         return constant(of_groups * self.scale)
 
 
 class _Counter:
-    """Counts from one run."""
+    """Counts a program from one run of it."""
 
     def __init__(self, program: EmulatedProgram, sizes: Sizes, run: _Run, subgroup_size: int | None) -> None:
         self.program, self.sizes, self.run, self.subgroup_size = program, sizes, run, subgroup_size
@@ -247,13 +250,13 @@ class _Counter:
         )
 
     def transactions(self, number: int, subgroup_size: int, kind: str, size: int) -> float:
-        """Transactions of the launch, or cycles of the busiest bank, of one access."""
+        """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         run = self.program.recorded(self.sizes, subgroup_size, kind, size)
         field = "transactions" if kind == "block" else "bank_cycles"
         return float(int(run.accesses[field][number]) * run.scale)
 
     def private(self) -> AccessCount:
-        """Registers are not recorded: one access of unknown number stands for all that there may be."""
+        """Returns one access of unknown number in place of all accesses to registers, which are not recorded."""
         what = self.unknown("accesses to private variables ('private')")
         return AccessCount(
             space="private",
@@ -278,7 +281,7 @@ class _Counter:
         )
 
     def footprints(self) -> Iterator[Footprint]:
-        """Of arrays that are accessed in the source, or that an access of unknown place went to."""
+        """Yields the footprints of arrays that the source accesses, or that an access of unknown address reached."""
         whole = self.unknown("bytes that work-groups touch together ('footprint' without 'granularity:workgroup')")
         filled = self.unknown("gaps between elements ('block' of a footprint)")
         for name, touched in self.run.footprints.items():
@@ -295,7 +298,8 @@ class _Counter:
                     yield Footprint("global", name, array.dtype, direction, whole, filled, by_group, size)
 
     def branches(self) -> Iterator[BranchCount]:
-        """Sub-groups are recorded at branches, and no others; those of the run are of the size that was asked for."""
+        """Yields branches by sub-groups, the only ones recorded; those of the run are of the size that was asked
+        for."""
         who = self.unknown("work-items at branches ('branch' without 'granularity:subgroup')")
         for branch in low.statements(self.kernel.body):
             if not isinstance(branch, low.If | low.Loop):
@@ -311,7 +315,7 @@ class _Counter:
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """In place of what emulating work-groups does not tell; whoever looks at it gets a FeatureError that says so.
+    """Stands for what emulating work-groups does not tell; whoever looks at it gets a FeatureError that says so.
 
     Attributes:
         unknown: what it is, with the words of features that ask for it.
@@ -346,13 +350,13 @@ class Unknown:
 
 
 def constant(value: int | Fraction) -> QuasiPolynomial:
-    """A count that is the same for all sizes."""
+    """Returns a count that is the same for all sizes."""
     exact = Fraction(value)
     return QuasiPolynomial((Piece(((),), (Term(exact.numerator, (), ()),), exact.denominator),), str(exact))
 
 
 def _accesses(statement: Any) -> Iterator[low.Access]:
-    """The accesses that a statement makes."""
+    """Yields the accesses that a statement makes."""
     for expression in low.expressions_of(statement):
         yield from (part.access for part in low.walk(expression) if isinstance(part, low.Load))
     if isinstance(statement, low.Store | low.Atomic):

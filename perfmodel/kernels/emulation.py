@@ -1,4 +1,4 @@
-"""What some work-groups of a kernel do when they are emulated, and what that says of the whole launch."""
+"""Emulates some work-groups of a kernel, and tells what they do and what that says of the whole launch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def emulate(
         groups: ``first``; ``sample``: first, middle, last, and others by `seed`; ``all``; or the ids of groups.
         machine: what is recorded depends on a device's sub-groups, transactions and banks.
         checks: whether to look for races, uninitialised local memory and divergent barriers.
-        extrapolate: whether turns of long uniform loops may be counted without being run; results are then unknown.
+        extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.
         steps: blocks of statements that may be executed before an endless loop is assumed.
 
     Raises:
@@ -97,7 +97,7 @@ def emulate(
 
 
 def _random(argument: ArrayArgument, type_: Any, seed: int) -> Random:
-    """As `perfmodel.device.buffers.random_values` fills arrays that are measured."""
+    """Returns random contents such as `perfmodel.device.buffers.random_values` gives to arrays that are measured."""
     is_float = np.dtype(argument.dtype).kind == "f"
     item = type_.target.size if type_ is not None and hasattr(type_, "target") else np.dtype(argument.dtype).itemsize
     length = argument.size * np.dtype(argument.dtype).itemsize // item
@@ -105,7 +105,7 @@ def _random(argument: ArrayArgument, type_: Any, seed: int) -> Random:
 
 
 class Profile:
-    """What the emulated groups of a launch did. Print it, or take its tables; all counts are per work-group.
+    """Holds what the emulated groups of a launch did. Print it, or take its tables; all counts are per work-group.
 
     Attributes:
         emulation: the raw counts, group by group.
@@ -130,12 +130,12 @@ class Profile:
         return self.emulation.findings
 
     def array(self, name: str) -> NDArray[Any]:
-        """What an array holds after the emulated groups."""
+        """Returns what an array holds after the emulated groups."""
         return self.emulation.array(name)
 
     @cached_property
     def operations(self) -> pd.DataFrame:
-        """Operations by kind and type.
+        """Returns operations by kind and type.
 
         ``use`` is ``values`` for what features count, ``indices`` for arithmetic of addresses, loops and conditions.
         """
@@ -153,7 +153,8 @@ class Profile:
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
-        """Each access of the source; ``efficiency`` is bytes asked for by bytes that transactions move."""
+        """Returns a row for each access of the source; ``efficiency`` is bytes asked for by bytes that transactions
+        move."""
         rows = []
         for access in self.lowered.accesses:
             counts = self.emulation.accesses[:, access.number]
@@ -180,7 +181,7 @@ class Profile:
 
     @cached_property
     def branches(self) -> pd.DataFrame:
-        """How often sub-groups met each branch, and how often their work-items went both ways."""
+        """Returns how often sub-groups met each branch, and how often they diverged at it."""
         rows = []
         for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
@@ -190,7 +191,8 @@ class Profile:
 
     @cached_property
     def footprints(self) -> pd.DataFrame:
-        """Distinct bytes that a group touches of each array, and the blocks of a transaction's size they lie in."""
+        """Returns the distinct bytes that a group touches of each array, and the blocks of a transaction's size they
+        lie in."""
         rows = []
         for position, (space, name) in enumerate(self.emulation.variables):
             counts = self.emulation.footprints[:, position]
@@ -199,11 +201,11 @@ class Profile:
 
     @property
     def barriers(self) -> float:
-        """Barriers that a group meets."""
+        """The number of barriers that a group meets, on average."""
         return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
 
     def as_json(self) -> str:
-        """One JSON document."""
+        """Returns the emulation profile as one JSON document."""
         tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
         document = {
             "perfmodel": VERSION,
@@ -233,7 +235,7 @@ class Profile:
             f"sub-groups of {machine.subgroup_size}, transactions of {machine.transaction_bytes} bytes, "
             f"{machine.banks} banks of {machine.bank_bytes} bytes",
         ]
-        lines += [f"not all turns were run of the loop {loop}" for loop in self.emulation.extrapolated]
+        lines += [f"not all iterations were run of the loop {loop}" for loop in self.emulation.extrapolated]
         for name in _TABLES:
             table = getattr(self, name)
             if emulated == 1:

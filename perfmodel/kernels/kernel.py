@@ -229,18 +229,19 @@ class Kernel:
         return bound
 
     def launch(self) -> Launch:
-        """What the device is asked to run."""
+        """Returns what the device is asked to run."""
         self.bind({})
         ones = dict.fromkeys(self.program.arguments, 1)
         return self.program.launch({**ones, **self._arguments})
 
     @property
     def counts(self) -> KernelCounts:
-        """What the kernel does, as functions of its sizes."""
+        """The counts of what the kernel does, as functions of its sizes."""
         return self.counts_for()
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
-        """The same with executions by sub-groups; only for the kernel's own sizes, where there is nothing more general.
+        """Returns the counts with executions by sub-groups; only for the kernel's own sizes, where there is nothing
+        more general.
 
         Raises:
             CountingError: for what data decide, without statistics of them.

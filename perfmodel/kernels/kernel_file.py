@@ -1,4 +1,4 @@
-"""Kernels that a user's own Python file defines: ``path.py:name`` in the place of tags."""
+"""Loads kernels that a user's own Python file defines: ``path.py:name`` instead of tags."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from perfmodel.kernels.kernel import Kernel
 
 
 def is_kernel_file(argument: str) -> bool:
-    """Whether a command's argument names a Python file rather than a tag."""
+    """Returns True if a command's argument names a Python file rather than a tag."""
     return _split(argument)[0].endswith(".py")
 
 
 def kernels_from_files(arguments: Sequence[str]) -> list[Kernel]:
-    """The kernels of ``path.py:name`` arguments, at every combination of the ``size:values`` beside them.
+    """Returns the kernels of ``path.py:name`` arguments, at every combination of the ``size:values`` beside them.
 
     Raises:
         KernelError: for a file that cannot be run, a name that is no kernel in it, or a wrong size.
@@ -37,7 +37,7 @@ def kernels_from_files(arguments: Sequence[str]) -> list[Kernel]:
 
 
 def definitions(argument: str) -> dict[str, str]:
-    """What the file ``path.py`` defines, each name with what it is: a Loopy program, a kernel, or a function.
+    """Returns what the file ``path.py`` defines, each name with what it is: a Loopy program, a kernel, or a function.
 
     Raises:
         KernelError: for a file that cannot be run.
@@ -46,7 +46,7 @@ def definitions(argument: str) -> dict[str, str]:
 
 
 def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
-    """All combinations of sizes that ``name<mark>value`` or ``name<mark>a,b`` give; one without sizes for no pairs.
+    """Returns all combinations of sizes that ``name<mark>value`` or ``name<mark>a,b`` give; an empty one for no pairs.
 
     Raises:
         KernelError: for anything that is not such a pair, and for a name given twice.
@@ -63,7 +63,7 @@ def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
 
 
 def _split(argument: str) -> tuple[str, str]:
-    """Path and name; the name is empty where there is none."""
+    """Returns an argument's path and name; the name is empty where there is none."""
     if argument.endswith(".py"):
         return argument, ""
     path, _, name = argument.rpartition(":")
@@ -89,7 +89,8 @@ def _kernel(path: Path, values: dict[str, Any], name: str) -> Kernel:
 
 
 def _defined(path: Path) -> dict[str, Any]:
-    """The file's public names that are, or may give, a kernel; of its functions those that can be called bare."""
+    """Returns the file's public names that are, or may give, a kernel; of its functions those that can be called
+    bare."""
     module = types.ModuleType(f"kernel file {path}")
     module.__file__ = str(path)
     try:
@@ -116,7 +117,8 @@ def _is_own(value: Any, module: types.ModuleType) -> bool:
 
 
 def _guarded(path: Path, call: Callable[[], Any]) -> Any:
-    """What the user's code gives; its own exception becomes one sentence, what it prints goes to standard error."""
+    """Returns what the user's code gives; its own exception becomes one sentence, what it prints goes to standard
+    error."""
     try:
         with contextlib.redirect_stdout(sys.stderr), _importing_beside(path):
             return call()
@@ -131,7 +133,7 @@ def _guarded(path: Path, call: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def _importing_beside(path: Path) -> Iterator[None]:
-    """The file may import its neighbours, as when Python runs it."""
+    """Lets the file import its neighbours, as when Python runs it."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -147,7 +149,7 @@ def _known(values: dict[str, Any]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """What may give a kernel, in words; empty for anything else."""
+    """Returns a word for a value that may give a kernel; empty for anything else."""
     if inspect.isfunction(value):
         return "function"
     if isinstance(value, Kernel):

@@ -116,7 +116,7 @@ class LoopyProgram:
 
     @cached_property
     def _grid(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Work-groups of the launch and work-items of one, along each axis, as expressions."""
+        """Returns work-groups of the launch and work-items of one, along each axis, as expressions."""
         program = self.translation_unit
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -142,7 +142,7 @@ class LoopyProgram:
 
     @cached_property
     def _code(self) -> tuple[str, str, tuple[Any, ...], tuple[Any, Any]]:
-        """Source, kernel name, arguments in order, and (global, local) extents as expressions."""
+        """Returns source, kernel name, arguments in order, and (global, local) extents as expressions."""
         import loopy as lp
         from loopy.schedule import CallKernel
         from loopy.schedule.tools import get_subkernel_arg_info
@@ -175,7 +175,7 @@ class LoopyProgram:
         return source, calls[0], arguments, extents
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
-        """The launch at these scalar arguments (a value for each of `arguments`)."""
+        """Returns the launch at these scalar arguments (a value for each of `arguments`)."""
         import loopy as lp
         from pymbolic import evaluate
 
@@ -202,7 +202,7 @@ class LoopyProgram:
         )
 
     def as_opencl(self) -> OpenCLProgram:
-        """The generated OpenCL C as a program by itself, with the sizes of grid and arrays as expressions.
+        """Returns the generated OpenCL C as a program by itself, with the sizes of grid and arrays as expressions.
 
         Raises:
             KernelError: where these are more than sums, products and quotients.
@@ -234,7 +234,7 @@ class LoopyProgram:
         )
 
     def _elements_text(self, array: Any) -> str:
-        """As `_elements`, as an expression."""
+        """Returns the number of elements that `_elements` gives, as an expression."""
         steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
         if array.shape is None or None in steps:
             raise KernelError(
@@ -251,7 +251,8 @@ class LoopyProgram:
             )
 
     def _elements(self, array: Any, context: Mapping[str, float]) -> int:
-        """Elements from the buffer's start to the array's last, with the gaps that its offset and strides leave."""
+        """Returns elements from the buffer's start to the array's last, with the gaps that its offset and strides
+        leave."""
         from pymbolic import evaluate
 
         steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
@@ -274,7 +275,7 @@ class LoopyProgram:
         return last + 1
 
     def _offset(self, array: Any, context: Mapping[str, float]) -> int:
-        """Of the array in its buffer: 0 where the generated code leaves it to the caller, see `launch`."""
+        """Returns an array's offset in its buffer: 0 where the generated code leaves it to the caller, see `launch`."""
         from loopy.symbolic import get_dependencies, parse
         from pymbolic import evaluate
 

@@ -1,4 +1,4 @@
-"""Kernels from ``.cl`` files: the source with its includes, and the arguments that it declares."""
+"""Makes kernels of ``.cl`` files: the source with its includes, and the arguments that it declares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opencl_program(
     assumptions: str = "",
     statistics: Mapping[str, float] | None = None,
 ) -> OpenCLProgram:
-    """See `perfmodel.Kernel.from_opencl`."""
+    """Makes a program of OpenCL C source; see `perfmodel.Kernel.from_opencl`."""
     if not isinstance(name, str):
         raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
     if isinstance(folders, str):
@@ -45,7 +45,7 @@ def opencl_program(
 
 
 def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
-    """What a source holds.
+    """Reads a source and returns its translation unit.
 
     Raises:
         SourceError: for what is no OpenCL C, or not supported.
@@ -56,7 +56,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
-    """The text of a source with its includes, and its file's name.
+    """Returns the text of a source with its includes, and its file's name.
 
     Raises:
         KernelError: for a file that cannot be read.
@@ -79,9 +79,9 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
 
 
 def included(text: str, folders: Sequence[Path], file: str = "") -> str:
-    """The text with the files that it includes in their place, so that it can be built anywhere.
+    """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
 
-    ``#line`` keeps places as they are in the files.
+    ``#line`` keeps the lines' numbers as they are in the files.
 
     Raises:
         KernelError: for files that include each other without end.
@@ -114,7 +114,7 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
 
 
 def _inside(folder: Path, name: str) -> Path | None:
-    """A file in a folder, and not beyond it."""
+    """Returns a file in a folder, and not beyond it; None where there is none."""
     path = folder / name
     return path if path.resolve().is_relative_to(folder.resolve()) and path.is_file() else None
 
@@ -125,7 +125,7 @@ def _line(number: int, file: str) -> str:
 
 
 def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Array | Scalar | LocalArray]:
-    """The arguments as the source declares them; extents are elements of arrays, and bytes of local memory.
+    """Returns the arguments as the source declares them; extents are elements of arrays, and bytes of local memory.
 
     Raises:
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
@@ -165,7 +165,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
 
 
 def _numbers(type_: Type) -> tuple[str, int]:
-    """The numbers that an element of an array consists of: numpy's name of their type, and how many."""
+    """Returns the numbers that an element of an array consists of: numpy's name of their type, and how many."""
     match type_:
         case ScalarType():
             return type_.dtype, 1

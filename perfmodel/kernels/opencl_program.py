@@ -1,4 +1,4 @@
-"""OpenCL C source as a Program: what it is launched with follows from its sizes by expressions given beside it."""
+"""OpenCL C source as a Program, whose launches follow from its sizes by expressions given beside it."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class OpenCLProgram:
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
-        statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
-            and the probability of a branch, as ``if_LINE``.
+        statistics: what data decide, for the counts: the expected iterations of a loop, by its variable or as
+            ``loop_LINE``, and the probability of a branch, as ``if_LINE``.
         observed: the same as `perfmodel.Kernel.observe` saw it, for what `statistics` leaves out.
         as_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
 
@@ -157,7 +157,7 @@ class OpenCLProgram:
 
     @property
     def _given(self) -> tuple[object, ...]:
-        """All that the device is given, as plain values in one form."""
+        """Returns all that the device is given, as plain values in one form."""
         return (
             self.source,
             self.name,
@@ -224,22 +224,22 @@ class OpenCLProgram:
 
     @property
     def local_arguments(self) -> tuple[SizeExpression, ...]:
-        """Bytes of the local memory that the launch provides to a work-group, by argument."""
+        """The bytes of the local memory that the launch provides to a work-group, by argument."""
         return tuple(self._extents[a.name] for a in self._declared if isinstance(a, LocalArray))
 
     @cached_property
     def lowered(self) -> LoweredKernel:
-        """The source, read: what is counted and emulated.
+        """Reads and lowers the source: what is counted and emulated.
 
         Raises:
-            SourceError: for what is no OpenCL C, or not supported, with its place.
+            SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
         from perfmodel.opencl_c import lowered_kernel
 
         return lowered_kernel(self.source, self.name, self.build_options)
 
     def _check_signature(self) -> None:
-        """Refuses arguments that are not those of the source."""
+        """Refuses arguments that are not those that the source declares."""
         names = [parameter.name for parameter in self.lowered.parameters]
         given = [argument.name for argument in self._declared]
         if names != given:
@@ -252,13 +252,13 @@ class OpenCLProgram:
         return self
 
     def observing(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
-        """The same program with other statistics of its branches."""
+        """Returns the same program with other statistics of its branches."""
         twin = copy(self)
         twin.observed, twin._counts = dict(observed), {}
         return twin
 
     def compiled(self) -> OpenCLProgram:
-        """The same program, counted as an optimizing compiler leaves it."""
+        """Returns the same program, counted as an optimizing compiler leaves it."""
         twin = copy(self)
         twin.as_compiled, twin._counts = True, {}
         return twin
@@ -285,11 +285,11 @@ class OpenCLProgram:
             check_extent(self.name, name, extent.values(known), known)
 
     def _shaping_of(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """The sizes that the launch's shape follows from."""
+        """Returns the sizes that the launch's shape follows from."""
         return {name: size for name, size in sizes.items() if name in self._shaping}
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
-        """The launch at these scalar arguments (a value for each of `arguments`)."""
+        """Returns the launch at these scalar arguments (a value for each of `arguments`)."""
         sizes = {name: int(arguments[name]) for name in self.sizes}
         global_size = tuple(axis.at(sizes) for axis in self._global_size)
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
@@ -314,7 +314,7 @@ class OpenCLProgram:
         return Launch(self.source, self.name, global_size, local_size, tuple(bound), self.build_options)
 
     def _plain(self, argument: Array | Scalar | LocalArray) -> Array | Scalar | LocalArray:
-        """The argument in one form, as equal programs have equal content."""
+        """Returns the argument in one form, as equal programs have equal content."""
         if not isinstance(argument, Array | Scalar | LocalArray) or not isinstance(argument.name, str):
             raise KernelError(
                 f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or LocalArray; give one by name"

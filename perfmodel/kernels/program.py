@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Program(Protocol):
-    """What a kernel runs, with its sizes still open: a Loopy program or OpenCL C source."""
+    """A program is what a kernel runs, its sizes still open: Loopy's, OpenCL C source, or another form of one of
+    these."""
 
     @property
     def name(self) -> str: ...
@@ -32,7 +33,7 @@ class Program(Protocol):
         """The arguments on which the counts depend."""
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
-        """What the program does; with executions by sub-groups of so many work-items, if a number is given.
+        """Returns what the program does; with executions by sub-groups of so many work-items, if a number is given.
 
         With `at`, only for these sizes, which may be possible where it is not for all.
         """
@@ -46,4 +47,4 @@ class Program(Protocol):
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
 
     def as_opencl(self) -> OpenCLProgram:
-        """The same as OpenCL C source."""
+        """Returns the same program as OpenCL C source."""

@@ -1,4 +1,4 @@
-"""What a kernel takes of a device's registers and memories: what the driver says, or an estimate from its source.
+"""Tells a kernel's demand on a device's registers and memories: what the driver says, or an estimate from its source.
 
 Registers and local memory decide how many work-groups a device runs at a time (Karan Kumar, "occupancy").
 """
@@ -29,7 +29,7 @@ _SHARED = re.compile(r"(?P<number>\d+) bytes smem")
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes.
+    """Holds a kernel's demand on registers and memories.
 
     Attributes:
         registers: of 32 bits for each work-item; None where the driver does not tell.
@@ -46,7 +46,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the source of a kernel says of its resources; see `Resources`. Local memory may depend on the sizes."""
+    """Holds an estimate from a kernel's source; see `Resources`. Local memory may depend on the sizes."""
 
     registers: int
     local_bytes: Polynomial
@@ -54,7 +54,7 @@ class Estimate:
 
 
 def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
-    """What a kernel takes of a device, asked from its driver; without a device, an estimate from its source.
+    """Returns a kernel's demand on a device, asked from its driver; without a device, an estimate from its source.
 
     The estimate's local memory is exact. Its registers are the words of 32 bits that live at once in the source as it
     stands, and a few more: no more than a hint, as compilers unroll loops, reorder and keep small arrays in registers.
@@ -78,7 +78,7 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
 
 
 def estimate(program: OpenCLProgram) -> Estimate:
-    """What the source of a program says of its resources, for all sizes."""
+    """Estimates a program's resources from its source, for all sizes."""
     lowered = program.lowered
     launched = [n_bytes.polynomial() for n_bytes in program.local_arguments]
     return Estimate(_registers(lowered), sum(launched, number(lowered.local_bytes)), lowered.private_bytes)
@@ -89,7 +89,7 @@ def _registers(lowered: LoweredKernel) -> int:
 
 
 def compiled(log: str, kernel: str) -> tuple[int, int] | None:
-    """Registers and bytes of local memory of a kernel in the log of NVIDIA's compiler; None if it has none.
+    """Returns registers and bytes of local memory of a kernel in the log of NVIDIA's compiler; None if it has none.
 
     The log is more exact than what the driver says of local memory, which is 1 byte where there is none.
     """

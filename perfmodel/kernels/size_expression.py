@@ -1,4 +1,4 @@
-"""Whole numbers and conditions that follow from a kernel's sizes, as text: ``(n + 15) // 16 * 16``, ``n % 16 == 0``."""
+"""Expressions and conditions over a kernel's sizes, as text: ``(n + 15) // 16 * 16``, ``n % 16 == 0``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SizeExpression:
         return _value(self._tree, sizes)
 
     def values(self, sizes: Mapping[str, NDArray[Any]]) -> Any:
-        """The numbers at arrays of sizes, exact where they are beyond 64 bits too.
+        """Returns the numbers at arrays of sizes, exact where they are beyond 64 bits too.
 
         Raises:
             KernelError: where it divides by zero.
@@ -76,14 +76,14 @@ class SizeExpression:
         return KernelError(f"{self.role} {self} divides by zero at {listed(sizes)}; choose other sizes")
 
     def divisors(self, sizes: Mapping[str, Any]) -> list[Any]:
-        """What it divides by."""
+        """Returns the values of all divisors in the expression."""
         quotients = [
             n for n in ast.walk(self._tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)
         ]
         return [_value(node.right, sizes) for node in quotients]
 
     def polynomial(self) -> Polynomial:
-        """The same for counting.
+        """Returns the expression as a polynomial for counting.
 
         Raises:
             CountingError: for a quotient by something that may be zero.
@@ -104,7 +104,7 @@ class SizeExpression:
 
 
 def _names(tree: ast.expr) -> list[str]:
-    """The names in a tree; ValueError if it has anything but names, whole numbers and the operators."""
+    """Returns the names in a tree; ValueError if it has anything but names, whole numbers and the operators."""
     match tree:
         case ast.Name():
             return [tree.id]
@@ -131,7 +131,7 @@ def _value(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
 
 
 def _bound(tree: ast.expr, sizes: Mapping[str, NDArray[Any]]) -> int:
-    """What no number on the way to the tree's value is larger than, either sign."""
+    """Returns a bound on the magnitude of every intermediate result on the way to the tree's value."""
     match tree:
         case ast.Name():
             size = sizes[tree.id]
@@ -194,7 +194,7 @@ class SizeCondition:
         return tuple(dict.fromkeys((*self.left.names, *self.right.names)))
 
     def holds(self, sizes: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Where sizes fulfil it; not where it divides by zero."""
+        """Returns a mask of the sizes that fulfil the condition; false where it divides by zero."""
         with np.errstate(divide="ignore"):
             left, right = self.left.value(sizes), self.right.value(sizes)
         return np.asarray(_COMPARISONS[self.comparison][1](left, right) & self._is_defined(sizes))
@@ -204,7 +204,7 @@ class SizeCondition:
         return math.prod([np.not_equal(divisor, 0) for divisor in divisors], start=np.asarray(True))
 
     def isl(self) -> str | None:
-        """For counting; None where it is not affine."""
+        """Returns the condition in isl's notation, for counting; None where it is not affine."""
         from perfmodel.counting.symbolic import compared, plain
 
         operator_, _ = _COMPARISONS[self.comparison]
@@ -215,7 +215,7 @@ class SizeCondition:
 
 
 def conditions_of(text: str, kernel: str, sizes: Sequence[str]) -> tuple[SizeCondition, ...]:
-    """The comparisons that assumptions consist of.
+    """Returns the comparisons that assumptions consist of.
 
     Raises:
         KernelError: for anything else.

@@ -1,4 +1,5 @@
-"""Launches with their transfers: inputs copied to the device before, outputs copied back after (Pöppl and Herz)."""
+"""Launches kernels with their transfers: inputs copied to the device before, outputs copied back after (Pöppl and
+Herz)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class WithTransfers:
         self.program.check_launch(sizes)
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
-        """Raises CountingError where what the kernel loads and stores can't be known."""
+        """Returns the launch with its copies; raises CountingError where what the kernel loads and stores can't be
+        known."""
         sizes = {name: int(arguments[name]) for name in self.sizes}
         launch = self.program.launch(arguments)
         touched = self.program.counts_for(None, sizes).footprints
@@ -52,5 +54,5 @@ class WithTransfers:
         return replace(launch, copied_in=moved("load"), copied_out=moved("store"))
 
     def as_opencl(self) -> OpenCLProgram:
-        """The kernel by itself: OpenCL C says nothing of transfers."""
+        """Returns the kernel without its transfers, of which OpenCL C says nothing."""
         return self.program.as_opencl()

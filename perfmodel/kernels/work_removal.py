@@ -1,4 +1,4 @@
-"""Kernels stripped down to one of their global accesses, to measure what it costs where it stands.
+"""Strips kernels down to one of their global accesses, to measure what it costs among its own loops and addresses.
 
 The arithmetic, the barriers, local memory and all other accesses go; the loops, the launch and the addresses of the
 chosen access stay (Stevens & Klöckner, the journal version of the 2018 slides, "work removal").
@@ -21,11 +21,11 @@ KEPT_TAG = "kept"
 
 
 class WorkRemovalWarning(UserWarning):
-    """An access that could not be isolated."""
+    """Warns of an access that could not be isolated."""
 
 
 def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
-    """A kernel with one global access of `kernel` left, with its loops, launch and addresses.
+    """Returns a kernel with one global access of `kernel` left, with its loops, launch and addresses.
 
     What is loaded is summed up in a register, and the sum is stored if it is negative. It never is with the positive
     numbers that kernels are measured with, but no compiler can know; so the loads stay, and no store disturbs them.
@@ -53,7 +53,7 @@ def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
 
 
 def isolate_accesses(kernel: Kernel) -> list[Kernel]:
-    """One kernel for each distinct global access pattern of `kernel`, as `remove_work` makes it.
+    """Returns one kernel for each distinct global access pattern of `kernel`, as `remove_work` makes it.
 
     Accesses have one pattern if type, direction, all strides, executions and the number of distinct elements are the
     same functions of the sizes; the first of them that can be isolated, in the order of the program, stands for all. If
@@ -67,7 +67,7 @@ def isolate_accesses(kernel: Kernel) -> list[Kernel]:
 
 
 def _first_isolated(kernel: Kernel, accesses: Sequence[AccessCount]) -> Kernel | None:
-    """The kernel of the first access that can be isolated."""
+    """Returns the kernel of the first access that can be isolated; None if none can."""
     reasons = []
     for access in accesses:
         try:
@@ -120,7 +120,7 @@ def _found(kernel: Kernel, keep: AccessCount | str) -> AccessCount:
 
 
 def _stripped(kernel: Kernel, access: AccessCount) -> Any:
-    """The Loopy program of the kept access."""
+    """Returns the Loopy program of the kept access."""
     import loopy as lp
 
     unit = getattr(kernel.program, "translation_unit", None)
@@ -183,7 +183,7 @@ class _Stripper:
         return self.array.copy(is_input=True, is_output=self.access.direction == "store")
 
     def located(self) -> tuple[Any, Any]:
-        """The instruction that makes the access, and the access as it stands there."""
+        """Returns the instruction that makes the access, and the access's expression in it."""
         from perfmodel.counting.loopy.expressions import index_of, subscripts, subscripts_in_branches
 
         instruction = self.old.id_to_insn[self.access.instruction]
@@ -199,7 +199,7 @@ class _Stripper:
         return instruction, expression
 
     def check(self, instruction: Any, expression: Any) -> None:
-        """Refuses what depends on values that other instructions compute."""
+        """Refuses an access that depends on values which other instructions compute."""
         from islpy import dim_type
         from loopy.kernel.instruction import Assignment
         from loopy.symbolic import get_dependencies
@@ -225,7 +225,7 @@ class _Stripper:
         )
 
     def rewritten(self, instruction: Any, expression: Any) -> tuple[list[Any], dict[str, Any], list[Any]]:
-        """Instructions, temporaries by name, and the array of results."""
+        """Returns instructions, temporaries by name, and the array of results."""
         import loopy as lp
         from loopy.kernel.data import AddressSpace
         from pymbolic import var
@@ -270,7 +270,7 @@ class _Stripper:
         return instructions, {self.sum_name: temporary}, [result]
 
     def domain(self, name: str, extent: Any) -> Any:
-        """0 <= name < extent, as Loopy has domains."""
+        """Returns the domain 0 <= name < extent, as Loopy has domains."""
         import islpy as isl
         from loopy.isl_helpers import make_slab
 
@@ -280,7 +280,7 @@ class _Stripper:
 
 
 def _sum_type(dtype: Any) -> Any:
-    """A signed type in which values of another type are summed up, so that the sum can be negative.
+    """Returns a signed type in which values of another type are summed up, so that the sum can be negative.
 
     It is wide enough for sums of millions of small numbers, as arrays are measured with, to stay positive.
     """

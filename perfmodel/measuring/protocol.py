@@ -1,4 +1,4 @@
-"""How one kernel launch is timed: profiling events, arrays touched before, trials by a named protocol."""
+"""Times one kernel launch: profiling events, arrays touched before, trials by a named protocol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOISY = "noisy"
 
 @dataclass(frozen=True)
 class Protocol:
-    """How often a launch is run and what its time is.
+    """Says how often a launch is run and what its time is.
 
     Attributes:
         dropped: leading trials that do not count.
@@ -73,7 +73,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Timing:
-    """What a launch took: every trial in seconds, in the order they ran, the dropped ones too."""
+    """Holds what a launch took: every trial in seconds, in the order they ran, the dropped ones too."""
 
     trials: tuple[float, ...]
     dropped: int
@@ -86,7 +86,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """How well the kept trials agree on the time, as a fraction of it.
+        """The disagreement of the kept trials about the time, as a fraction of it.
 
         A minimum is sure if others come near it: the distance to the lower quartile. Mean and median are sure if the
         middle half of the trials lies close together: half the distance between the quartiles.
@@ -95,7 +95,7 @@ class Timing:
 
 
 def reduced(trials: Sequence[float], dropped: int, statistic: str) -> float:
-    """The one time, in seconds, that stands for a launch's trials.
+    """Returns the one time, in seconds, that stands for a launch's trials.
 
     Raises:
         MeasurementError: no trial is left after dropping, or the statistic is unknown.
@@ -118,7 +118,7 @@ def time_launch(launch: Launch, device: Device, protocol: Protocol) -> Timing:
 
 
 def launch_overhead(device: Device) -> float:
-    """Seconds that an empty kernel of one work-item takes, the minimum of 30 runs; measured once a process.
+    """Returns the seconds that an empty kernel of one work-item takes, the minimum of 30 runs; measured once a process.
 
     Raises:
         KernelError, MeasurementError: as `time_launch`.
@@ -175,7 +175,7 @@ def check_launch(launch: Launch, device: Device) -> None:
 
 
 def array_bytes(launch: Launch) -> int:
-    """Bytes of all arrays of a launch.
+    """Returns the bytes of all arrays of a launch.
 
     Raises:
         KernelError: for an array of a type that numpy doesn't have.
@@ -233,7 +233,7 @@ def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError
 
 
 def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
-    """What only the compiled kernel tells: its number of arguments, and local memory.
+    """Checks what only the compiled kernel tells: its number of arguments, and local memory.
 
     How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
     """
@@ -255,7 +255,7 @@ def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
 
 @contextmanager
 def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, dict[str, Any]]]:
-    """The launch checked and built, its arguments set, its arrays by name filled with random values."""
+    """Yields the launch checked and built, its arguments set, its arrays by name filled with random values."""
     check_launch(launch, device)
     session = device.session()
     kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
@@ -326,7 +326,7 @@ class Copies:
             self._copy(host, buffer)
 
     def to_device(self) -> float:
-        """Seconds that it took, by the host's clock: what is done on the way, such as staging, is part of it."""
+        """Copies all inputs; returns the seconds by the host's clock, staging and the like included."""
         return self._timed(self._in)
 
     def from_device(self) -> float:
@@ -363,7 +363,7 @@ def _event_seconds(event: Any, launch: Launch, device: Device) -> float:
 
 
 def _flags(kept: Sequence[float], protocol: Protocol, device: Device) -> tuple[str, ...]:
-    """What makes a time doubtful: these are data, and the fit leaves them out by rule."""
+    """Returns flags for what makes a time doubtful: these are data, and the fit leaves them out by rule."""
     flags = []
     overhead, seconds = launch_overhead(device), reduced(kept, 0, protocol.statistic)
     if seconds < 3 * overhead:
@@ -382,7 +382,8 @@ def _spread(kept: Sequence[float], statistic: str) -> float:
 
 
 def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A contiguous host array for each array argument: a copy of the given one, zeros for an output left out."""
+    """Returns a contiguous host array for each array argument: a copy of the given one, zeros for an output left
+    out."""
     import numpy as np
 
     known = {argument.name: argument for argument in launch.arrays()}

@@ -1,4 +1,4 @@
-"""Which part of a model's value comes from which of its terms: Aumann and Shapley's prices of the parts.
+"""Divides a model's value among its terms, by Aumann and Shapley's prices of the parts.
 
 All parts grow together from nothing to what they are, and each is given what the value gains by its own growth on the
 way ("Values of Non-Atomic Games", 1974; for models: Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep
@@ -43,7 +43,8 @@ class Part:
 
 
 def attribute(string: ModelString, parameters: Mapping[str, float], features: Mapping[str, Any]) -> list[Part]:
-    """The parts of one value: the innermost named terms, and what stands outside of any, largest contribution first."""
+    """Returns the parts of one value: the innermost named terms, and what stands outside of any, largest contribution
+    first."""
     found = _parts(string)
     if not found:
         return []
@@ -65,7 +66,8 @@ def attribute(string: ModelString, parameters: Mapping[str, float], features: Ma
 
 
 def _settled(contributions: list[float], total: float) -> list[float]:
-    """The contributions without what the integration leaves: a negative nothing, and a difference to the total."""
+    """Returns the contributions without the integration's error: a tiny negative one is 0, and their sum is the
+    total."""
     settled = [0.0 if -_ROUNDING * abs(total) < each < 0 else each for each in contributions]
     left = total - sum(settled)
     if settled and 0 < abs(left) <= _NEGLIGIBLE * abs(total):
@@ -75,7 +77,8 @@ def _settled(contributions: list[float], total: float) -> list[float]:
 
 
 def _points() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Places and weights of an integral from 0 to 1, denser towards 0, where soft maxima turn into hard ones."""
+    """Returns the points and weights of a quadrature from 0 to 1, denser towards 0, where soft maxima turn into hard
+    ones."""
     ends = np.concatenate([[0.0], 10.0 ** np.arange(-8, 1)])
     places, weights = np.polynomial.legendre.leggauss(10)
     middles, halves = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
@@ -87,7 +90,7 @@ _POINTS, _WEIGHTS = _points()
 
 @dataclass(frozen=True)
 class _Place:
-    """A part of an expression, and what it stands for there: with the factors around it."""
+    """A part of an expression, and what it stands for there: itself, times the factors around it."""
 
     node: Node
     alone: Node
@@ -139,7 +142,7 @@ def _within(place: _Place, *inner: Node) -> list[_Place]:
 
 
 def _factors(product: Node, terms: Container[Node]) -> dict[Node, bool]:
-    """What is multiplied in a product, and whether it is divided by instead; named terms stay whole."""
+    """Returns the factors of a product, each with whether it is a divisor; named terms stay whole."""
     factors: dict[Node, bool] = {}
     pending = [(product, False)]
     while pending:
@@ -156,7 +159,7 @@ def _is_switch(node: Node) -> bool:
 
 
 def _costs(node: Node) -> list[str]:
-    """Parameters below a node that are no shape of a maximum or a step."""
+    """Returns the parameters below a node, without those that shape a maximum or a step."""
     shapes = {
         call.arguments[-1]
         for call in walk(node)
@@ -166,7 +169,7 @@ def _costs(node: Node) -> list[str]:
 
 
 def _label(node: Node, terms: Container[Node]) -> str:
-    """The only cost in it or, of several, the one that is a factor by itself."""
+    """Returns a node's name for people: its only cost or, of several, the one that is a factor by itself."""
     costs = _costs(node)
     if len(costs) > 1:
         costs = [n.name for n, divides in _factors(node, terms).items() if isinstance(n, Parameter) and not divides]
@@ -177,7 +180,7 @@ def _label(node: Node, terms: Container[Node]) -> str:
 
 
 def _replaced(root: Node, new: Mapping[Node, Node]) -> Node:
-    """The expression with some nodes replaced, shared parts staying shared."""
+    """Returns the expression with some nodes replaced; shared parts stay shared."""
     done: dict[Node, Node] = {}
     for node in walk(root):
         children = tuple(done[child] for child in node.children)

@@ -1,4 +1,4 @@
-"""What a model has to be better than: a roofline and a random forest, fitted to the model's own measurements."""
+"""Fits the baselines that a model has to beat, a roofline and a random forest, to the model's own measurements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WITHOUT_SCIKIT_LEARN = "the random forest is left out, as scikit-learn is missin
 def fit_baselines(
     kernels: Sequence[Kernel], seconds: Sequence[float], features: Mapping[str, Feature]
 ) -> tuple[list[Predictor], list[str]]:
-    """Both baselines, of those that can be had here, and a sentence for each that can't.
+    """Fits those of both baselines that can be had here; returns them, and a sentence for each that is missing.
 
     Args:
         kernels, seconds: the measurements that the models were fitted to.
@@ -48,14 +48,14 @@ DEMANDS = {
 
 @dataclass(frozen=True)
 class Work:
-    """What one kernel asks of each resource: amounts by name."""
+    """Holds how much of each resource one kernel needs, by the resource's name."""
 
     demands: Mapping[str, float]
     operations: Mapping[str, float]
 
     @classmethod
     def of(cls, kernel: Kernel) -> Work | None:
-        """None for a kernel that can't be counted."""
+        """Counts a kernel's work; returns None for a kernel that can't be counted."""
         try:
             bound = kernel.bind({})
             values = evaluate_all({name: feature(f) for name, f in DEMANDS.items()}, kernel, bound)
@@ -127,7 +127,7 @@ class RandomForest:
 
     @classmethod
     def fit(cls, kernels: Sequence[Kernel], seconds: Sequence[float], features: Mapping[str, Feature]) -> RandomForest:
-        """Always the same forest for the same measurements.
+        """Fits a forest; the same measurements always give the same forest.
 
         Raises:
             ImportError: without scikit-learn.
@@ -149,7 +149,7 @@ class RandomForest:
 
 
 def _logarithms(features: Mapping[str, Feature], kernels: Sequence[Kernel]) -> NDArray[np.float64]:
-    """A row a kernel, a column a feature."""
+    """Returns the features' logarithms, shape (kernels, features)."""
     rows = [evaluate_all(features, kernel, kernel.bind({})) for kernel in kernels]
     columns = np.array([[float(row[name]) for name in features] for row in rows], dtype=np.float64)
     return np.asarray(np.log1p(columns))

@@ -89,7 +89,7 @@ def _flags(value: Any) -> tuple[str, ...]:
 
 
 def _usable(table: pd.DataFrame, parameters: int) -> NDArray[np.bool_]:
-    """Which rows take part in a fit: all without a flag; a warning names the others.
+    """Returns a mask of the rows that take part in a fit: all without a flag; a warning names the others.
 
     Rows that are flagged for nothing but a restless device take part as well where too few would be left: where most
     are, that is the state of the device and not of a few rows, and a fit to a few lucky ones would seem exact.
@@ -125,7 +125,7 @@ def _held_out(
     result: FitResult,
     options: Mapping[str, Any],
 ) -> HeldOutErrors | None:
-    """How far the model is off on kernels that are left out; None for times that have no ratios."""
+    """Returns how far the model is off on kernels that are left out of the fit; None for times that have no ratios."""
     if np.any(times <= 0):
         return None
     posed = {
@@ -146,7 +146,8 @@ def _residual_std(result: FitResult) -> float:
 
 
 def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[CalibrationRow]:
-    """A row for each of the table's; `predicted` are the fitted values by position."""
+    """Yields one `CalibrationRow` for each row of the table; `predicted` are the fitted values by the row's
+    position."""
     for position, (label, row) in enumerate(table.iterrows()):
         measured, sizes = float(row[output]), row.get("sizes", {})
         yield CalibrationRow(

@@ -139,13 +139,13 @@ class Calibration:
         return prediction.predict(self, as_kernel(kernel), sizes).interval(level)
 
     def explain(self, kernel: Kernel, /, **sizes: int) -> Explanation:
-        """Where the time of one prediction goes, what twice each size changes, and how far it can be trusted."""
+        """Explains one prediction: its costs, what doubling each size changes, and how far it can be trusted."""
         from perfmodel.modelling.explanation import explain
 
         return explain(self, as_kernel(kernel), sizes)
 
     def compare(self, first: Kernel, second: Kernel, /, **sizes: int) -> Comparison:
-        """Where the difference between the times of two kernels comes from."""
+        """Explains the difference between the times of two kernels, cost by cost."""
         from perfmodel.modelling.explanation import compare
 
         return compare(self, as_kernel(first), as_kernel(second), sizes)

@@ -1,4 +1,4 @@
-"""How sure it is which of several predictions is the shortest time, and which of them are ties."""
+"""Says how sure it is which of several predictions is the shortest time, and which of them are ties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.intervals import HeldOutErrors
 
 POINTS = 4001
-"""In which the probability of being the fastest is integrated."""
+"""Points of the quadrature that gives the probability of being the fastest."""
 DRAWS = 4000
 MOST_NUMBERS = 8_000_000
 SEED = 20180807
@@ -46,7 +46,8 @@ def probability_fastest(seconds: Sequence[float], std_s: Sequence[float]) -> flo
 def probabilities_first(
     seconds: Sequence[float], scales: Sequence[float], families: Sequence[str], known: HeldOutErrors
 ) -> NDArray[np.float64]:
-    """The probability of each of K predictions to be of the fastest kernel, shape (K,); drawn, with a fixed seed.
+    """Returns the probability of each of K predictions to be of the fastest kernel, shape (K,); drawn, with a fixed
+    seed.
 
     Errors are drawn from those of kernels that were left out of the fit. Kernels of one family share a part of them,
     which therefore does not matter between these.
@@ -70,7 +71,7 @@ def probabilities_first(
 
 
 def places(seconds: Sequence[float]) -> list[int]:
-    """The place of each of rising times, from 1: what is equal to the first of its place shares it."""
+    """Returns the rank of each of rising times, from 1; times equal to the first of their rank share it."""
     found: list[int] = []
     first = math.nan
     for position, time in enumerate(seconds, start=1):

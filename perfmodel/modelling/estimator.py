@@ -88,7 +88,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Seconds for each row of features, shape (N,).
+        """Predicts seconds for each row of features, shape (N,).
 
         Raises:
             FitError: columns are missing.
@@ -100,7 +100,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(np.broadcast_to(self._compiled(self.parameters_, columns), (rows,)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """Minus the mean of ``|predicted - measured| / measured``: zero is perfect, and larger is better.
+        """Returns minus the mean of ``|predicted - measured| / measured``: zero is perfect, and larger is better.
 
         Times of kernels span many powers of ten, of which R² would see the longest only.
         """
@@ -110,7 +110,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _columns(table: Any, names: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
-    """The features of a DataFrame, by the columns that `names` gives, or of an array in the features' order."""
+    """Returns the features of a DataFrame, by the columns that `names` gives, or of an array in the features' order."""
     if hasattr(table, "columns"):
         if missing := [column for column in names.values() if column not in table.columns]:
             raise FitError(f"the table has no column {', '.join(missing)}; measure with the model that names them")

@@ -1,4 +1,4 @@
-"""How well a calibration predicts kernels that it was not fitted to."""
+"""Judges how well a calibration predicts kernels that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.calibration import Calibration
 
 FITTED = "the calibration was fitted to it"
-"""Why a kernel takes no part in the errors."""
+"""Reasons why a kernel takes no part in the errors."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Errors:
 
     @classmethod
     def of(cls, kernels: Iterable[EvaluatedKernel]) -> Errors | None:
-        """Of those that take part; None if none does."""
+        """Returns the errors of the kernels that take part; None if none does."""
         found = [each.error for each in kernels if not each.left_out]
         errors = np.array([error for error in found if error is not None])
         if not errors.size:
@@ -83,7 +83,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out.
+    """Holds predictions beside measured times, and the errors that follow from them.
 
     Attributes:
         device: fingerprint of the one that the times are of.
@@ -101,7 +101,7 @@ class Evaluation:
 
     @property
     def by_family(self) -> dict[str, Errors]:
-        """Families of which at least one kernel takes part."""
+        """The errors of each family of which at least one kernel takes part."""
         groups: dict[str, list[EvaluatedKernel]] = {}
         for each in self.kernels:
             groups.setdefault(each.kernel, []).append(each)
@@ -167,7 +167,7 @@ def evaluate(
 
 
 def _is_fitted(calibration: Calibration, kernel: Kernel) -> bool:
-    """Whether a kernel is in the measurement set, under whatever protocol and on whatever device it is measured now."""
+    """Returns True if a kernel is in the measurement set, under whatever protocol and device it is measured now."""
     keys = {row.key for row in calibration.rows if row.key}
     if keys:
         return measurement_key(kernel.program.content, kernel.sizes, calibration.device, calibration.protocol) in keys

@@ -1,4 +1,4 @@
-"""Where the time of a kernel goes, how it grows, how far to trust it, and why two kernels differ."""
+"""Explains predictions: where a kernel's time goes, how it grows, how far to trust it, and why two kernels differ."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Item:
-    """What a kernel has of something that a parameter is the price of (Pöppl and Herz, "Qualitative Evaluation").
+    """An amount of something that a kernel has and a parameter is the price of (Pöppl and Herz, "Qualitative
+    Evaluation").
 
     Attributes:
         unit: of what is counted, such as ``operation``; empty where the model string does not tell it.
@@ -66,7 +67,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Growth:
-    """What twice a size changes.
+    """Holds what doubling one size changes.
 
     Attributes:
         times: how many times as long it takes.
@@ -82,13 +83,13 @@ class Growth:
 
     @property
     def exponent(self) -> float:
-        """Of the size, to which the time is proportional about here."""
+        """The power of the size that the time is proportional to about here."""
         return math.log2(self.times)
 
 
 @dataclass(frozen=True)
 class Trust:
-    """How far a prediction can be trusted.
+    """Holds how far a prediction can be trusted, and why.
 
     Attributes:
         parameter_std: relative standard deviation that the parameters' covariance gives; NaN where it is not known.
@@ -111,7 +112,7 @@ class Trust:
 
     @property
     def distance(self) -> float:
-        """How many doublings of work the prediction is beyond the measurements: zero between them.
+        """The number of doublings of work by which the prediction is beyond the measurements: zero between them.
 
         The sum of log2 of the factors by which features are outside, weighted by the part of the time that depends on
         them.
@@ -120,7 +121,7 @@ class Trust:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The trust in one sentence."""
         if self.unpriced:
             return f"the measurements had nothing of {', '.join(self.unpriced)}, which therefore costs nothing here"
         if self.distance > NEARLY_WITHIN:
@@ -132,7 +133,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the time of one kernel at one size goes.
+    """Holds where the time of one kernel at one size goes.
 
     Attributes:
         seconds, std: the prediction.
@@ -209,7 +210,7 @@ class Explanation:
 
     @property
     def sureness(self) -> str:
-        """The interval in brackets; empty where it is not known."""
+        """The interval in brackets, as text; empty where it is not known."""
         low, high = self.interval
         if not high > 0 or (low == 0 and math.isinf(high)):
             return ""
@@ -217,7 +218,7 @@ class Explanation:
         return f" (90 % between {low:.3g} {most})"
 
     def sentences(self) -> list[str]:
-        """What changes with each size, and how far the prediction can be trusted."""
+        """Returns what changes with each size, and how far the prediction can be trusted, a sentence each."""
         found = [_growth_sentence(growth, self.bottleneck) for growth in self.growth]
         found += [
             f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
@@ -237,7 +238,7 @@ class Explanation:
 
     @property
     def title(self) -> str:
-        """The kernel and its sizes."""
+        """The kernel and its sizes, as text."""
         at = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
         return f"{self.kernel} at {at}" if at else self.kernel
 
@@ -250,12 +251,13 @@ def _growth_sentence(growth: Growth, limit: str) -> str:
 
 
 def times_as_long(ratio: float) -> str:
-    """How long something takes beside another, to be followed by that other: "as long as", "1.25 times as long as"."""
+    """Returns the words for a ratio of times, to be followed by what it is relative to: "as long as", "1.25 times as
+    long as"."""
     return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
 
 
 def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
-    """See `Calibration.explain`.
+    """Explains a prediction; see `Calibration.explain`.
 
     See `perfmodel.modelling.attribution` for what a share is.
     """
@@ -291,13 +293,13 @@ class Difference:
 
     @property
     def seconds(self) -> float:
-        """What it adds to the second's time over the first's."""
+        """The seconds that the cost adds to the second time over the first."""
         return self.second_s - self.first_s
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Where the difference between two predictions comes from.
+    """Holds where the difference between two predictions comes from.
 
     Attributes:
         differences: by cost, the largest first; they add up to the difference of the two times.
@@ -319,7 +321,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """The second's time by the first's."""
+        """The second time over the first."""
         return self.second.seconds / self.first.seconds
 
     def as_dict(self) -> dict[str, Any]:
@@ -332,7 +334,8 @@ class Comparison:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns ``cost``, ``first_s``, ``second_s``, ``seconds``: a row a cost."""
+        """Returns the differences as a DataFrame: columns ``cost``, ``first_s``, ``second_s``, ``seconds``, a row a
+        cost."""
         import pandas as pd
 
         names = {"cost": [each.name for each in self.differences]}
@@ -370,7 +373,7 @@ class Comparison:
 
 
 def compare(calibration: Calibration, first: Kernel, second: Kernel, sizes: Mapping[str, int]) -> Comparison:
-    """See `Calibration.compare`."""
+    """Compares two predictions; see `Calibration.compare`."""
     found = []
     for kernel in (first, second):
         known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
@@ -397,7 +400,7 @@ def _costs(calibration: Calibration, features: Mapping[str, Floats], seconds: fl
 def _growth(
     calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float
 ) -> Growth | None:
-    """What twice a size changes; None where it can't be doubled or counted."""
+    """Returns what doubling a size changes; None where it can't be doubled or counted."""
     compiled = calibration.model.string.compile()
     found: Growth | None = None
     for doubling in range(1, DOUBLINGS + 1):
@@ -456,7 +459,8 @@ def _items(
     costs: Sequence[Share],
     seconds: float,
 ) -> tuple[Item, ...]:
-    """What the first cost that has a parameter, or else the whole, has in proportion to it."""
+    """Returns what the kernel has in proportion to each price of its first cost that has one, or else of the whole
+    time."""
     compiled, found = calibration.model.string.compile(), []
     alone = {cost.name: cost.seconds for cost in costs}
     times = [name for name in terms if name in alone]
@@ -481,7 +485,7 @@ def _items(
 
 
 def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:
-    """Features outside their range in the fit, with the factor; infinite where they were zero in all of it."""
+    """Returns features outside their range in the fit, with the factor; infinite where they were zero in all of it."""
     outside = {}
     for name, value in features.items():
         low, high = ranges.get(name, (-np.inf, np.inf))

@@ -49,7 +49,7 @@ def measure(
         protocol: how often a kernel runs and what its time is: a name of `PROTOCOLS`, or your own.
         progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
         budget_s: no further kernel is measured once measuring took so many seconds; at least one is, unless this is 0.
-            The kernels' families then take turns, so that what is reached is a part of each. What the store holds
+            The kernels' families then alternate, so that what is reached is a part of each. What the store holds
             costs nothing: calling again goes on.
         limits: time and memory that one measurement may take; each runs in a process of its own, which is replaced
             when it breaks them or crashes.
@@ -105,7 +105,8 @@ def measure(
 
 
 def feature_columns(kernels: Sequence[Kernel], models: Iterable[Model]) -> dict[str, list[float]]:
-    """The input features of all models by column, a number a kernel; each model's of the form that it counts."""
+    """Returns the input features of all models by column, a number a kernel; each model's of the form that it
+    counts."""
     wanted: dict[bool, dict[str, Feature]] = {}
     counted: dict[bool, list[Kernel]] = {}
     for model in models:
@@ -132,7 +133,7 @@ def _models(model: Model | Iterable[Model]) -> list[Model]:
 
 
 def _measured(campaign: Campaign, progress: bool | None, budget_s: float | None) -> DeviceResult:
-    """What became of the kernels on the campaign's only device; a warning for each failure."""
+    """Returns the results of the kernels on the campaign's only device; warns of each failure."""
     (found,) = campaign.run(progress=progress, budget_s=budget_s).devices
     for label, reason in found.failures.items():
         warnings.warn(f"{label} was not measured: {reason}", MeasurementWarning, stacklevel=3)

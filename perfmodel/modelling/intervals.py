@@ -21,7 +21,7 @@ from perfmodel.modelling.fitting.left_out import leave_out
 Floats = NDArray[np.float64]
 
 FEWEST_GROUPS = 4
-"""Families, or variants of one family, of which fewer say nothing of others."""
+"""Fewer families, or variants of one family, than these say nothing of others."""
 MOSTLY = 0.5
 """The part of all measurements that must be predictable from other groups than their own."""
 MOST_ROWS_LEFT_OUT = 40
@@ -33,9 +33,10 @@ SCORES = 401
 """So many quantiles of the scaled errors are kept."""
 SLOPES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 USUAL_SLOPE = 0.3
-"""The growth that fits best where 30 families were left out in turn (unified-plus on an NVIDIA H200)."""
+"""The growth of errors with distance that fits best where 30 families were left out in turn (unified-plus on an NVIDIA
+H200)."""
 PER_DOUBLING = 0.05
-"""What a doubling of the largest amount of something in a second adds to the distance."""
+"""The distance that each doubling of the largest amount of something in a second adds."""
 MOST_DOUBLINGS = 6.0
 LEAST_SCALE = 0.005
 """Errors of less than half a per cent are those of the clock."""
@@ -47,7 +48,7 @@ WORST = np.log(1e3)
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """What a calibration's measurements are like, so that a kernel's distance from them can be told.
+    """Describes what a calibration's measurements are like, so that a kernel's distance from them can be told.
 
     Two kernels are near each other if their times depend on the same parameters to the same degree.
 
@@ -62,12 +63,13 @@ class Neighbourhood:
     most_per_second: Mapping[str, float]
 
     def unpriced(self, per_second: Mapping[str, Floats]) -> NDArray[np.bool_]:
-        """Which kernels have something that no measurement had, so that the model has no price for it; shape (K,)."""
+        """Returns a mask of kernels with something that no measurement had, so that the model has no price for it;
+        shape (K,)."""
         found = [(per_second[name] > 0) & (most == 0) for name, most in self.most_per_second.items()]
         return np.asarray(np.any(found, axis=0))
 
     def distance(self, elasticities: Mapping[str, Floats], per_second: Mapping[str, Floats]) -> Floats:
-        """How far predictions are from all measurements, shape (K,); 0 where one is like them.
+        """Returns how far predictions are from all measurements, shape (K,); 0 where one is like them.
 
         It is the Euclidean distance of the elasticities to those of the nearest measurement, and what the doublings of
         the feature add of which there is most per second, beyond what any measurement has.
@@ -89,7 +91,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """How far a calibration is off on kernels that were left out of its fit.
+    """Holds how far a calibration is off on kernels that were left out of its fit.
 
     Attributes:
         held_out: what was left out at a time: ``families``, ``variants`` or ``sizes``.
@@ -115,19 +117,20 @@ class HeldOutErrors:
     neighbourhood: Neighbourhood
 
     def scale(self, distance: Floats) -> Floats:
-        """The scale of logarithmic errors at some distances."""
+        """Returns the scale of logarithmic errors at some distances."""
         return np.asarray(self.base + self.slope * distance)
 
     def quantile(self, probability: float) -> float:
-        """The scaled logarithmic error that a new kernel's is below with this probability."""
+        """Returns the scaled logarithmic error that a new kernel's is below with this probability."""
         return _quantile(np.array(self.scores), self.count, self.groups, probability)
 
     def interval(self, seconds: Floats, distance: Floats, level: float) -> tuple[Floats, Floats]:
-        """Times between which a measured one is expected to lie with the probability `level`."""
+        """Returns times between which a measured one is expected to lie with the probability `level`."""
         return between(seconds, self.scale(distance), self.quantile, level)
 
     def figures(self) -> dict[str, Any]:
-        """What was left out, how many times could be predicted so, and which parts of them the intervals hold."""
+        """Returns what was left out, how many times could be predicted so, and which parts of them the intervals
+        hold."""
         return {"held_out": self.held_out, "groups": self.groups, "count": self.count, "covered": dict(self.covered)}
 
     def as_json(self) -> dict[str, Any]:
@@ -145,7 +148,7 @@ class HeldOutErrors:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> HeldOutErrors:
-        """What `as_json` gave.
+        """Reads what `as_json` gave.
 
         Raises:
             KeyError, TypeError, ValueError: for anything else.
@@ -175,7 +178,7 @@ class HeldOutErrors:
 
 
 def between(seconds: Floats, scale: Floats, quantile: Callable[[float], float], level: float) -> tuple[Floats, Floats]:
-    """The ends of an interval around some seconds, by the quantiles of scaled logarithmic errors."""
+    """Returns the ends of an interval around some seconds, by the quantiles of scaled logarithmic errors."""
     low, high = (quantile(p) for p in ((1 - level) / 2, (1 + level) / 2))
     with np.errstate(all="ignore"):
         return seconds * np.exp(np.maximum(low * scale, -WORST)), seconds * np.exp(high * scale)
@@ -183,7 +186,7 @@ def between(seconds: Floats, scale: Floats, quantile: Callable[[float], float], 
 
 @dataclass(frozen=True)
 class LeftOutErrors:
-    """The errors of N measurements, each predicted by a fit to other groups than its own.
+    """Holds the errors of N measurements, each predicted by a fit to other groups than its own.
 
     Attributes:
         groups: of each measurement, shape (N,).
@@ -198,14 +201,15 @@ class LeftOutErrors:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which measurements could be predicted so."""
+        """A mask of the measurements that could be predicted so, shape (N,)."""
         return np.isfinite(self.logarithms)
 
 
 def sensitivities(
     model: ModelString, parameters: Mapping[str, float], features: Mapping[str, Floats], count: int
 ) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
-    """What distances are computed from: elasticities by parameter, features per second, and seconds; each of K kernels.
+    """Returns what distances are computed from: elasticities by parameter, features per second, and seconds; each of K
+    kernels.
 
     Args:
         features: a column of shape (K,) for every feature of the model, which may have none.
@@ -234,7 +238,7 @@ def left_out_errors(
     fitted: Mapping[str, float],
     **options: Any,
 ) -> LeftOutErrors:
-    """The errors of measurements that are left out of the fit in groups.
+    """Returns the errors of measurements that are left out of the fit in groups.
 
     Whole families are left out. Where the others have not got what most of the measurements have, as each family shows
     parameters of its own, variants of kernels are left out instead, or else sizes.
@@ -282,7 +286,7 @@ def held_out_errors(
     fitted: Mapping[str, float],
     freedom: int,
 ) -> HeldOutErrors | None:
-    """What intervals are made of; None where nothing could be left out.
+    """Returns the errors that intervals are made of; None where nothing could be left out.
 
     Args:
         fitted: parameters fitted to all measurements.
@@ -314,7 +318,8 @@ def held_out_errors(
 
 
 def coverage(found: LeftOutErrors, base: float, slope: float, level: float) -> NDArray[np.bool_]:
-    """Whether each measurement that could be left out lies in its interval, made from all other groups than its own.
+    """Returns, for each measurement that could be left out, whether it lies in its interval, made from all other
+    groups.
 
     Returns:
         One value for each of `found.known`, shape (K,).
@@ -338,13 +343,14 @@ def _logarithms(measured: Floats, predicted: Floats) -> Floats:
 
 
 def _base(inside: Floats, freedom: int) -> float:
-    """The scale of a Laplace distribution of the errors of the fit itself, for the parameters that it has."""
+    """Returns the scale of a Laplace distribution of the errors of the fit itself, for the parameters that it has."""
     spread = float(np.mean(np.abs(inside)))
     return max(spread * np.sqrt(len(inside) / freedom) if freedom > 0 else LEAST_SCALE, LEAST_SCALE)
 
 
 def _slope(errors: Floats, distances: Floats, base: float) -> float:
-    """The likeliest growth of a Laplace distribution's scale with distance; what is usual where nothing shows it."""
+    """Returns the likeliest growth of a Laplace distribution's scale with distance; what is usual where nothing shows
+    it."""
 
     def surprise(slope: float) -> float:
         scale = base + slope * distances
@@ -355,7 +361,7 @@ def _slope(errors: Floats, distances: Floats, base: float) -> float:
 
 
 def _shared(scaled: Floats, groups: NDArray[Any]) -> float:
-    """The part of the errors' variance that is the same for all of a group; 0 where each group is one measurement."""
+    """Returns the part of the errors' variance that all of a group share; 0 where each group is one measurement."""
     members = [scaled[groups == group] for group in set(groups.tolist())]
     freedom = sum(len(each) - 1 for each in members)
     total = float(np.var(scaled))
@@ -366,7 +372,7 @@ def _shared(scaled: Floats, groups: NDArray[Any]) -> float:
 
 
 def _quantile(scores: Floats, count: int, groups: int, probability: float) -> float:
-    """A quantile of sorted scores for a value of another group; a Student's t where there are too few for it.
+    """Returns a quantile of sorted scores for a value of another group; a Student's t where there are too few for it.
 
     The errors of one group resemble each other, so that few groups show less of the tails than so many values would.
     """
@@ -398,7 +404,7 @@ def _neighbourhood(
 
 
 def _spread_out(points: Floats, count: int) -> NDArray[np.intp]:
-    """So many of the points, each the farthest from those before it."""
+    """Returns so many of the points, each the farthest from those before it."""
     chosen = [0]
     distance = np.linalg.norm(points - points[0], axis=1)
     while len(chosen) < count:

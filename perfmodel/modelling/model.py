@@ -64,11 +64,11 @@ class Model:
 
     @cached_property
     def is_of_compiled(self) -> bool:
-        """Whether kernels are counted as compiled for it: if one of its features is known of those only."""
+        """True if kernels are counted as compiled for the model: one of its features is known of those only."""
         return any(getattr(found, "of_compiled", False) for found in self.features.values())
 
     def counted(self, kernel: Kernel) -> Kernel:
-        """The kernel in the form that the model's features are of; see `Kernel.as_compiled`."""
+        """Returns the kernel in the form that the model's features are of; see `Kernel.as_compiled`."""
         return kernel.as_compiled() if self.is_of_compiled else kernel
 
     @cached_property
@@ -82,7 +82,7 @@ class Model:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the model is affine in its parameters, so that it is fitted directly."""
+        """True if the model is affine in its parameters, so that it is fitted directly."""
         return self.string.is_linear
 
     @property

@@ -1,4 +1,4 @@
-"""Calibrations, explanations and comparisons, drawn on anyone's matplotlib axes."""
+"""Draws calibrations, explanations and comparisons on anyone's matplotlib axes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 LINE = 80
 LEAST_LABELLED = 0.06
-"""Parts of a bar that are smaller have no room for their share."""
+"""A part of a bar that is smaller than this has no room for its share."""
 
 
 def fitted(rows: Sequence[CalibrationRow], ax: Axes | None = None) -> Axes:
-    """Measured against fitted times in seconds, log-log, a mark a family; bands at 10 and 30 %."""
+    """Draws measured against fitted times in seconds, log-log, a mark a family; bands at 10 and 30 %."""
     ax = _axes(ax, 6.0)
     used = [(row.kernel, row.measured_s, row.predicted_s) for row in rows if row.measured_s and row.predicted_s]
     for kernel in dict.fromkeys(name for name, _, _ in used):
@@ -35,7 +35,7 @@ def fitted(rows: Sequence[CalibrationRow], ax: Axes | None = None) -> Axes:
 
 
 def costs(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """A bar a cost: what it adds to the time, beside what it takes by itself, in seconds."""
+    """Draws a bar a cost: what it adds to the time, beside what it takes by itself, in seconds."""
     shown = explanation.notable
     ax = _axes(ax, 1.6 + 0.35 * len(shown))
     places = range(len(shown))
@@ -48,7 +48,7 @@ def costs(explanation: Explanation, ax: Axes | None = None) -> Axes:
 
 
 def comparison(found: Comparison, ax: Axes | None = None) -> Axes:
-    """Two stacked bars: what each cost adds to the two times, in seconds."""
+    """Draws two stacked bars: what each cost adds to the two times, in seconds."""
     ax = _axes(ax, 3.0)
     titles = [each.title.split() for each in (found.first, found.second)]
     shared = [word for word in titles[0] if word in titles[1]]

@@ -1,4 +1,4 @@
-"""Predict and rank kernels from a calibration; all vectorised over sizes, none needs a device."""
+"""Predicts and ranks kernels from a calibration; all vectorised over sizes, none needs a device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORK = ("operation", "access", "byte", "transaction")
 
 
 class PredictionWarning(UserWarning):
-    """A prediction for a kernel that the model has nothing to say of."""
+    """Warns of a prediction for a kernel that the model has nothing to say of."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prediction:
         return np.where(np.isfinite(high), (high - low) / 2, np.nan)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """See `Calibration.interval`.
+        """Returns an interval at each size, see `Calibration.interval`.
 
         Raises:
             PerfmodelError: for a level that is no probability.
@@ -85,7 +85,8 @@ class Prediction:
 
     @cached_property
     def unpriced(self) -> NDArray[np.bool_]:
-        """Where the kernel has something that was zero in every measurement, so that it costs nothing here."""
+        """A mask of sizes at which the kernel has something that was zero in every measurement, so that it costs
+        nothing here."""
         zero = [name for name, (_, high) in self.calibration.ranges.items() if high == 0]
         found = [np.broadcast_to(self.features[n] > 0, self.seconds.shape) for n in zero if n in self.features]
         return np.any(found, axis=0) if found else np.zeros(self.seconds.shape, dtype=bool)
@@ -97,7 +98,7 @@ class Prediction:
 
     @property
     def _parameter_deviation(self) -> Floats:
-        """Relative standard deviation that the parameters' covariance gives."""
+        """Returns the relative standard deviation that the parameters' covariance gives."""
         parameters, covariance = self.calibration.parameters, self.calibration.covariance
         jacobian = self.calibration.model.string.compile().jacobian(parameters, self.features)
         flat = jacobian.reshape(len(parameters), -1)
@@ -107,12 +108,12 @@ class Prediction:
 
 
 def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
-    """See `Calibration.predict`."""
+    """Predicts a kernel at some sizes; see `Calibration.predict`."""
     return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
 
 
 def predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
-    """The prediction for features that are known."""
+    """Returns the prediction for features that are known."""
     _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
@@ -120,7 +121,7 @@ def predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, F
 
 
 def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> None:
-    """Says so where a kernel works, but does nothing that the model has a cost for."""
+    """Warns of a kernel that works, but does nothing that the model has a cost for."""
     units = {name: getattr(found, "unit", None) for name, found in calibration.model.features.items()}
     work = [features[name] for name, unit in units.items() if unit in WORK]
     if work and not any(np.any(values) for values in work) and (kernel.counts.operations or kernel.counts.accesses):
@@ -132,13 +133,13 @@ def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: 
 
 
 def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-    """Every input feature of the calibration's model, each an array of the sizes' common shape."""
+    """Returns every input feature of the calibration's model, each an array of the sizes' common shape."""
     counted = calibration.model.counted(kernel)
     return evaluate_all(calibration.model.features, counted, counted.bind(sizes))
 
 
 def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
-    """See `Calibration.rank`.
+    """Ranks kernels by their predicted times; see `Calibration.rank`.
 
     Returns:
         Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s``, ``low_s`` and ``high_s``

@@ -1,4 +1,4 @@
-"""What predicts: the one shape that calibrated models and baselines have in common."""
+"""A predictor is what calibrated models and baselines have in common."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Predictor(Protocol):
     def name(self) -> str: ...
 
     def predict(self, kernels: Sequence[Kernel]) -> list[Estimate]:
-        """An estimate for each kernel, in their order; without seconds for one that it can't predict."""
+        """Returns an estimate for each kernel, in their order; without seconds for one that it can't predict."""
 
     def parameter_lines(self) -> list[str]:
-        """What was fitted, as text, a line each."""
+        """Returns what was fitted, as text, a line each."""
 
 
 @dataclass(frozen=True)

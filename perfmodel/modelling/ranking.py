@@ -1,4 +1,4 @@
-"""Whether a model names the fastest of several variants, and what its choice costs."""
+"""Tells whether a model names the fastest of several variants, and what its choice costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Competitors = list[Row]
 
 
 def contests(rows: Sequence[Row]) -> list[Competitors]:
-    """The variants of one kernel at the same sizes, measured and predicted, where there are at least two."""
+    """Returns the variants of one kernel at the same sizes, measured and predicted, where there are at least two."""
     found: dict[tuple[str, tuple[tuple[str, int], ...]], Competitors] = {}
     for row in rows:
         if row.measured_s is not None and row.predicted_s is not None:
@@ -21,7 +21,7 @@ def contests(rows: Sequence[Row]) -> list[Competitors]:
 
 
 def fastest(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """For each contest: which variant is the fastest, predicted and measured.
+    """Returns, for each contest, which variant is the fastest, predicted and measured.
 
     A model that predicts the shortest time for several variants names none of them; what its choice costs is then the
     slowest of these over the best. It is right where whatever it may choose is the best.
@@ -47,7 +47,7 @@ def _decided(competitors: Competitors) -> dict[str, Any]:
 
 
 def over_all(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """All contests together; None if there is none.
+    """Summarizes all contests together; None if there is none.
 
     Returns:
         ``contests``, ``right`` (the fraction of them in which the fastest variant is named), ``worst_cost`` (chosen

@@ -1,4 +1,4 @@
-"""The figures of a recipe's tables, computed from the rows alone."""
+"""Computes the figures of a recipe's tables from the rows alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfmodel.modelling.rows import EVALUATION, Interval, Row
 
 
 def summarize(rows: Sequence[Row], models: Sequence[str], *, ranked: bool = True) -> dict[str, Any]:
-    """Errors of each model on its evaluation rows, and its choices among variants.
+    """Summarizes the errors of each model on its evaluation rows, and its choices among variants.
 
     Args:
         ranked: whether the variants of a kernel compete.
@@ -36,7 +36,7 @@ def _of_model(rows: Sequence[Row], ranked: bool) -> dict[str, Any]:
 
 
 def covered(rows: Sequence[Row]) -> dict[str, float] | None:
-    """The parts of all measured times that lie in the 68 and 90 % intervals; None where there are none."""
+    """Returns the parts of all measured times that lie in the 68 and 90 % intervals; None where there are none."""
     judged = [row for row in rows if row.measured_s and row.interval_68_s and row.interval_90_s]
     if not judged:
         return None

@@ -1,4 +1,4 @@
-"""The unit of each parameter of a model whose value is in seconds, for reports."""
+"""Tells the unit of each parameter of a model whose value is in seconds, for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from perfmodel.vocabulary.named_features import Feature
 
 
 def parameter_units(model: ModelString, features: Mapping[str, Feature]) -> dict[str, str]:
-    """``s/operation``, ``1/s``, or an empty text where a parameter has no unit or none can be told."""
+    """Returns ``s/operation``, ``1/s`` and the like by parameter; an empty text where there is no unit or none can be
+    told."""
     units: dict[str, str] = {}
     pending: list[tuple[Node, str]] = [(model.value, "s")]
     seen: set[tuple[Node, str]] = set()
@@ -38,7 +39,8 @@ def parameter_units(model: ModelString, features: Mapping[str, Feature]) -> dict
 
 
 def _factor(factor: Node, other: Node, unit: str, features: Mapping[str, Feature]) -> list[tuple[Node, str]]:
-    """A factor's unit is the product's divided by the other's, which is known where that holds features only."""
+    """Returns a factor's unit, the product's divided by the other factor's, which is known where that holds features
+    only."""
     if isinstance(factor, FeatureName):
         return []
     counted = _counted(other, features)
@@ -48,7 +50,7 @@ def _factor(factor: Node, other: Node, unit: str, features: Mapping[str, Feature
 
 
 def _counted(node: Node, features: Mapping[str, Feature]) -> str | None:
-    """What an expression in features counts: empty for plain numbers, None where no one unit can be told."""
+    """Returns the unit of an expression in features: empty for plain numbers, None where no one unit can be told."""
     match node:
         case Number():
             return ""

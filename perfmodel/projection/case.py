@@ -34,7 +34,8 @@ class Case:
 
     @property
     def penalty(self) -> float:
-        """(T(B) - T(A)) / T(A): how much longer the chosen device B takes than the fastest, A (section V-B)."""
+        """The relative time lost by the choice, (T(B) - T(A)) / T(A), of the chosen device B and the fastest, A
+        (section V-B)."""
         best = self.measured[self.fastest]
         return (self.measured[self.chosen] - best) / best
 
@@ -45,7 +46,8 @@ class Case:
 
 
 def relative_error(actual: Sequence[float], projected: Sequence[float]) -> float:
-    """Distance of the vectors of times on several devices, each of unit length, by the largest possible (section V-B).
+    """Returns the distance of the vectors of times on several devices, each of unit length, by the largest possible
+    (section V-B).
 
     0 where all ratios between devices are right; 1 where the vectors are orthogonal.
     """
@@ -54,7 +56,7 @@ def relative_error(actual: Sequence[float], projected: Sequence[float]) -> float
 
 
 def crossover(cases: Iterable[Case], gpu: str, cpu: str, predicted: bool) -> int | None:
-    """The smallest size from which on one device is always faster than the other; None if it never is."""
+    """Returns the smallest size from which on one device is always faster than the other; None if it never is."""
     found: int | None = None
     for case in sorted(cases, key=lambda each: each.size):
         times = case.predicted if predicted else case.measured

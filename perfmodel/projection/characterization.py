@@ -36,14 +36,14 @@ OPERATIONS = {
     "int32": ("madd", {"div": "div"}),
     "int64": ("madd", {"div": "div"}),
 }
-"""Of each type the operation that stands for all fast ones, and those that stand for slow kinds."""
+"""The operation of each type that stands for all fast ones, and those that stand for slow kinds."""
 CPU_LANES, CPU_LINE, CPU_GROUPS = 16, 64, 16
-"""Lanes of a vector, bytes of a cache line; work-groups for each compute unit, which share them out."""
+"""Lanes of a vector; bytes of a cache line; work-groups for each compute unit, among which they are shared out."""
 NVIDIA_SECTOR = 32
 CACHED_BYTES = tuple(2**power for power in (14, 16, 18, 20, 22, 24, 25, 26))
-"""Of arrays that fit into some caches and not into others."""
+"""Bytes of arrays, of which some fit into caches that others don't."""
 MARGIN = 1.02
-"""A curve of throughput goes on as long as it rises by more than this."""
+"""A curve of throughput is followed as long as it rises by more than this factor."""
 
 
 class CharacterizationWarning(UserWarning):
@@ -52,7 +52,7 @@ class CharacterizationWarning(UserWarning):
 
 @dataclass(frozen=True)
 class _Sizes:
-    """How large microbenchmarks are on a kind of device.
+    """Holds how large microbenchmarks are on a kind of device.
 
     Attributes:
         n_bytes: of an array in global memory, beyond all caches.
@@ -107,7 +107,7 @@ def characterize(
 
 
 class _Microbenchmarks:
-    """Of one device: kernels by what they are for, and their times."""
+    """Holds the microbenchmarks of one device: kernels by what they are for, and their times."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -142,11 +142,12 @@ class _Microbenchmarks:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """A CPU's compute units each do one work-group after the other: there is no more and less of them at a time."""
+        """The occupancies to measure at; a CPU has only one, as each compute unit does one work-group after the
+        other."""
         return SHARES if self.kind == "gpu" else (1.0,)
 
     def launched(self, share: float) -> int:
-        """Work-items of a launch that makes the device so full; a whole number of work-groups."""
+        """Returns the work-items of a launch that fills so large a share of the device, in whole work-groups."""
         groups = self.items / GROUP if self.items else CPU_GROUPS
         return GROUP * max(1, round(share * self.device.compute_units * groups))
 
@@ -155,7 +156,8 @@ class _Microbenchmarks:
             self.add(("launch", groups), f"launch lsize_0:{GROUP} groups:{groups}")
 
     def _global_memory(self) -> None:
-        """A GPU's by work-groups that stay, so that occupancy is theirs; a CPU's as kernels have it."""
+        """Adds kernels that read global memory: a GPU's by work-groups that stay, so that the occupancy is theirs; a
+        CPU's as kernels have it."""
         for word, dtype in self.words.items():
             if self.kind == "cpu":
                 n = self.sizes.n_bytes // 4 // word
@@ -174,7 +176,8 @@ class _Microbenchmarks:
                     )
 
     def _caches(self) -> None:
-        """All work-groups of a CPU read the same few bytes, one after the other; a GPU's would find them too near."""
+        """Adds kernels that read cached bytes: all work-groups of a CPU read the same few, one after the other; a GPU's
+        would find them in too near a cache."""
         for n_bytes in CACHED_BYTES if self.kind == "cpu" else ():
             turns = n_bytes // (4 * GROUP)
             items = max(self.launched(1.0), min(2**17, self.sizes.n_bytes // 16 // turns) // GROUP * GROUP)
@@ -213,7 +216,7 @@ class _Microbenchmarks:
     # --- times
 
     def measure(self, store: Store, protocol: str) -> None:
-        """Raises MeasurementError if a kernel has no time."""
+        """Measures all kernels, or raises MeasurementError for one that has no time."""
         table = measure(
             list(self.kernels.values()), Model(OUTPUT, "p_time"), device=self.device, store=store, protocol=protocol
         )
@@ -264,7 +267,7 @@ class _Microbenchmarks:
         )
 
     def doubt(self) -> str:
-        """A sentence for who uses the profile."""
+        """Returns a sentence of doubt for those who use the profile; empty if there is none."""
         return (
             f"{self.doubtful} of {len(self.kernels)} microbenchmarks were noisy or disturbed by other programs; "
             "measure again with a new store while nothing else runs"
@@ -276,7 +279,7 @@ class _Microbenchmarks:
         return self.device.sub_group_size or (self.limits.wave_sizes[0] if self.limits else 32)
 
     def _net(self, key: tuple[Any, ...]) -> float:
-        """Seconds without those of the launch, at least a tenth."""
+        """Returns a kernel's seconds without the launch, but at least a tenth of them."""
         return max(self.times[key] - self.times["launch", 1], self.times[key] / 10)
 
     def _per_second(self, key: tuple[Any, ...], name: str) -> float:
@@ -300,7 +303,8 @@ class _Microbenchmarks:
 
     @staticmethod
     def _rising(points: Sequence[tuple[float, float]]) -> Curve:
-        """Throughput never falls with occupancy: where it seems to, caches or chance have helped at less of it."""
+        """Returns a curve that never falls with occupancy: where a measured one does, caches or chance have helped
+        before."""
         found: list[tuple[float, float]] = []
         best = max(throughput for _, throughput in points)
         for share, throughput in points:
@@ -312,7 +316,8 @@ class _Microbenchmarks:
         return tuple(found)
 
     def _cached(self) -> Curve:
-        """Factors of the throughput of the largest of them; levels that are about as fast as the next are left out."""
+        """Returns the throughput of caches over that of the largest array; levels about as fast as the next are left
+        out."""
         if self.kind == "gpu":
             return ()
         rates = [self._per_second(("cached", n_bytes), "f_mem_bytes_global_load") for n_bytes in CACHED_BYTES]
@@ -336,7 +341,8 @@ class _Microbenchmarks:
         return found
 
     def _copies(self) -> Mapping[str, Any]:
-        """Each direction's bandwidth and latency, from a small and a large copy; the kernel's own time is left out."""
+        """Returns each direction's bandwidth and latency, from a small and a large copy without the kernel's own
+        time."""
         small, large = self.sizes.copied
         both, back = (
             [max(self.times["copied", loads, n] - self.times["kernel", loads, n], 1e-9) for n in (small, large)]
@@ -353,7 +359,7 @@ def _line(seconds: Sequence[float], elements: Sequence[int]) -> Transfer:
 
 
 def _limits(device: Device) -> Limits | None:
-    """None where the driver does not tell which limits are its."""
+    """Returns a device's occupancy limits; None where the driver does not tell which are its."""
     if not device.is_here:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which of several devices runs a kernel fastest, by projection from their profiles or by calibrated models."""
+"""Chooses the device that runs a kernel fastest, by projection from devices' profiles or by calibrated models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DeviceLike: TypeAlias = str | Path | DeviceProfile | Calibration
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one device is predicted to take.
+    """Holds the time that one device is predicted to take.
 
     Attributes:
         std_s: standard deviation of the prediction.
@@ -71,11 +71,11 @@ class Choice:
 
     @property
     def seconds(self) -> float:
-        """What the chosen device is predicted to take."""
+        """The predicted seconds on the chosen device."""
         return self.ranked[0].seconds
 
     def as_json(self) -> str:
-        """One JSON document."""
+        """Returns the choice as one JSON document."""
         return json.dumps({"device": self.device, **asdict(self)}, indent=1)
 
     def __str__(self) -> str:
@@ -138,7 +138,7 @@ def choose_device(
 
 
 def named_devices(devices: Sequence[DeviceLike] | Mapping[str, DeviceLike]) -> dict[str, DeviceProfile | Calibration]:
-    """Profiles and calibrations by the names that they are given by, or their own.
+    """Returns profiles and calibrations by the names that they are given by, or their own.
 
     Raises:
         DeviceError: for none, for what is no device, or for two of one name.
@@ -159,7 +159,7 @@ def named_devices(devices: Sequence[DeviceLike] | Mapping[str, DeviceLike]) -> d
 
 
 def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
-    """The profile or calibration that is meant; see `choose_device`."""
+    """Returns the profile or calibration that is meant; see `choose_device`."""
     if isinstance(device, DeviceProfile | Calibration):
         return device
     if not isinstance(device, str | Path):
@@ -182,7 +182,7 @@ def _is_calibration(path: Path) -> bool:
 
 
 class _Decision:
-    """One kernel's features, each evaluated once for all devices."""
+    """Holds one kernel's features, each evaluated once for all devices."""
 
     def __init__(self, kernel: Kernel, arrays: Mapping[str, Any] | None, transfers: bool) -> None:
         self.kernel, self.arrays = kernel, arrays
@@ -242,7 +242,7 @@ class _Decision:
         return self._emulated, self._program
 
     def _of_source(self) -> Kernel:
-        """The kernel as its source is counted, with statistics of its data where that is not enough."""
+        """Returns the kernel counted from its source, with statistics of its data where that is not enough."""
         if self._counted is None:
             kernel = self.kernel.as_opencl() if _emulation_of(self.kernel) else self.kernel
             try:
@@ -254,6 +254,6 @@ class _Decision:
 
 
 def _emulation_of(kernel: Kernel) -> EmulatedProgram | None:
-    """The program of a kernel that is emulated, with or without transfers."""
+    """Returns the program of a kernel that is emulated, with or without transfers; None for others."""
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
     return program if isinstance(program, EmulatedProgram) else None

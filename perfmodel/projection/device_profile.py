@@ -1,4 +1,4 @@
-"""What a device is capable of, measured once or taken from its specification (Panwar et al., section IV-B).
+"""A device profile says what a device is capable of, measured or by its specification (Panwar et al., section IV-B).
 
 A profile is all that projecting needs of a device: `DeviceProfile.calibration` makes a model string of it, over the
 features of every kernel, with the profile's numbers as parameters. docs/projection.md describes file and string.
@@ -111,7 +111,7 @@ class DeviceProfile:
 
     @property
     def machine(self) -> Machine:
-        """For which a kernel is emulated."""
+        """The machine that a kernel is emulated for."""
         return Machine(self.subgroup_size, self.transaction_bytes, self.banks or Machine().banks)
 
     @property
@@ -253,13 +253,14 @@ class _Strings:
 
     @property
     def rounds(self) -> str:
-        """How much longer the compute unit with most work-groups takes than if all had equally many."""
+        """Returns the factor by which the compute unit with most work-groups takes longer than if all had equally
+        many."""
         units = self.profile.compute_units
         return f"(ceil(f_thread_groups / {units}) * {units} / f_thread_groups)"
 
     @property
     def occupancy(self) -> str:
-        """Work-items that are resident, as a part of those that the device has room for."""
+        """Returns the resident work-items as a part of those that the device has room for."""
         profile = self.profile
         if not profile.resident_items:
             return f"f_thread_groups / {profile.compute_units}"
@@ -267,7 +268,8 @@ class _Strings:
         return f"min(f_occupancy_{profile.occupancy}, {launched})" if profile.occupancy else launched
 
     def share(self, curve: Curve) -> str:
-        """The part of a curve's last throughput at the kernel's occupancy: straight between points, and from 0."""
+        """Returns the part of a curve's last throughput at the kernel's occupancy: straight between points, and from
+        0."""
         parts: list[str] = []
         before, low = 0.0, 0.0
         peak = curve[-1][1]
@@ -300,7 +302,7 @@ class _Strings:
         return f"{self.rounds} * ({' + '.join(terms)})"
 
     def directed(self, direction: str, access: str) -> str:
-        """Seconds of global memory in one direction, wide words by their own throughput."""
+        """Returns the seconds of global memory in one direction, wide words by their own throughput."""
         profile = self.profile
         curves = profile.global_read if direction == "read" else profile.global_write
         granularity = "" if profile.subgroup_size == 32 else f"_granularity:subgroup{profile.subgroup_size}"
@@ -314,7 +316,7 @@ class _Strings:
         )
 
     def cached(self) -> str:
-        """By how much caches that hold a kernel's arrays divide the time of global memory."""
+        """Returns the factor by which caches that hold a kernel's arrays divide the time of global memory."""
         parts, beyond = "", 1.0
         for n_bytes, factor in reversed(self.profile.cached):
             sign = "-" if factor < beyond else "+"
@@ -352,7 +354,7 @@ def _cost(direction: str, word: int) -> str:
 
 
 def _check(profile: DeviceProfile) -> None:
-    """Raises DeviceError for what can be no device."""
+    """Raises DeviceError for numbers that no device can have."""
 
     def refuse(what: str, remedy: str) -> DeviceError:
         return DeviceError(f"device profile {profile.name!r} has {what}; {remedy}")
@@ -403,7 +405,7 @@ def _check(profile: DeviceProfile) -> None:
 
 
 _PLAIN: Mapping[Any, Any] = {"str": str, "int": int, "float": int | float}
-"""What stands in a file for a field of this type."""
+"""The type, or types, that a file may have for a field of this type."""
 
 
 def _curve(points: Any) -> Curve:

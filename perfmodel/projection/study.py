@@ -1,4 +1,5 @@
-"""How well devices are chosen by projection: applications measured on several devices, beside what is projected.
+"""Studies how well devices are chosen by projection: applications measured on several devices, beside what is
+projected.
 
 Times come from the store, or are measured where a device is here. A device of which the store has times takes part
 wherever it is. A CPU with fewer compute units is a device of its own, measured by a process of its own, as its driver
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 
 OUTPUT = "f_cl_wall_time"
 LONGEST_EMULATION = 20.0
-"""Seconds of a whole launch that is emulated."""
+"""Whole launches are emulated in no more than so many seconds."""
 FIGURE_6 = ("Reduction", "MatMul (lmem)")
 FIGURE_7 = "MatMul (lmem)"
 
 
 @dataclass(frozen=True)
 class Application:
-    """A kernel of Table II.
+    """A kernel of Table II of Panwar et al.
 
     Attributes:
         tags: that select it. size: the name of its size.
@@ -53,14 +54,14 @@ class Application:
     table: int
 
     def kernel(self, size: int, collection: KernelCollection) -> Kernel:
-        """With counts from emulating the first work-group."""
+        """Returns the kernel at a size, with counts from emulating the first work-group."""
         (found,) = collection.generate_kernels([*self.tags.split(), f"{self.size}:{size}"])
         return found.emulated()
 
 
 @dataclass(frozen=True)
 class Emulated:
-    """What emulating the whole launch costs beside one work-group, and what it changes (Table III, Figure 4).
+    """Holds what emulating the whole launch costs beside one work-group, and what it changes (Table III, Figure 4).
 
     Attributes:
         is_estimate: whether the whole would take too long, and its time is that of a sample.
@@ -80,7 +81,7 @@ class Emulated:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that came out.
+    """Holds all results of the study.
 
     Attributes:
         devices: fingerprints by name. profiles: where each profile is from.
@@ -98,7 +99,8 @@ class Findings:
         return [c for c in self.cases if c.transfers == transfers and (c.is_table or not only_table)]
 
     def summary(self) -> dict[str, Any]:
-        """How often the fastest device was chosen, what a wrong choice cost, and errors, beside those of no choice."""
+        """Returns how often the fastest device was chosen, what a wrong choice cost, and errors, beside those of no
+        choice."""
         found: dict[str, Any] = {}
         for transfers in (False, True):
             for only_table in (True, False):
@@ -139,14 +141,14 @@ class DeviceStudy:
                 self.kernels[application.name, size, True] = kernel.with_transfers()
 
     def measured(self, device: Device) -> dict[tuple[str, int, bool], float]:
-        """Seconds on a device, of those cases that it can run and that have a time."""
+        """Returns the seconds on a device of those cases that it can run and that have a time."""
         model = Model(OUTPUT, "p_time")
         table = measure(list(self.kernels.values()), model, device=device, store=self.store, protocol=self.protocol)
         times = zip(self.kernels, table[OUTPUT], strict=True)
         return {key: float(found) for key, found in times if np.isfinite(found)}
 
     def profile(self, device: Device) -> DeviceProfile:
-        """Of a device: one measured here or in the store, or else one that is shipped for it.
+        """Returns a device's profile: one measured here or in the store, or else one that is shipped for it.
 
         What only a driver tells, how registers and local memory limit residency, is the shipped one's elsewhere.
 
@@ -181,7 +183,7 @@ class DeviceStudy:
         return found
 
     def emulation(self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float) -> list[Emulated]:
-        """One work-group beside the whole launch, of each application at the size of the table."""
+        """Returns one work-group beside the whole launch, of each application at the size of the table."""
         found = []
         for application in self.applications:
             at = [case for case in cases if case.application == application.name and not case.transfers]
@@ -210,7 +212,7 @@ class DeviceStudy:
         return found
 
     def costs(self, names: Sequence[str]) -> dict[str, tuple[tuple[int, float, float], ...]]:
-        """What emulation costs over the sizes of some applications."""
+        """Returns what emulation costs over the sizes of some applications: size, seconds of one group, of all."""
         return {
             application.name: tuple(
                 (size, *emulation_seconds(self.kernels[application.name, size, False])[:2])
@@ -222,7 +224,8 @@ class DeviceStudy:
 
 
 def emulation_seconds(kernel: Kernel) -> tuple[float, float, int]:
-    """Of one work-group, with long loops extrapolated; of the whole launch, from a sample of it; and its groups.
+    """Returns the seconds of emulating one work-group, with long loops extrapolated, and the whole launch, from a
+    sample; and its groups.
 
     Groups of a sample run together, as all would.
     """

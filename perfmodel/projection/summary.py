@@ -1,4 +1,5 @@
-"""What choosing devices by projection is worth: beside choices that look at no kernel, and in the times themselves."""
+"""Summarizes what choosing devices by projection is worth: beside choices that look at no kernel, and in times
+themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from perfmodel.projection.case import Case
 
 
 def always(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
-    """By device, what always taking it comes to, over the cases that it has a time of; a choice has to be better.
+    """Returns, by device, what always taking it comes to, over the cases that it has a time of; a choice has to be
+    better.
 
     Returns:
         ``cases``, ``fastest_chosen``, ``largest_penalty`` and ``mean_penalty``, as for the choices by projection.
@@ -31,7 +33,8 @@ def always(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
 
 
 def time_errors(cases: Sequence[Case]) -> dict[str, dict[str, float] | None]:
-    """By device, |projected - measured| / measured, which the paper's relative error, of ratios, does not show."""
+    """Returns, by device, |projected - measured| / measured, which the paper's relative error, of ratios, does not
+    show."""
     return {
         device: of_errors([abs(c.predicted[device] / c.measured[device] - 1) for c in cases if device in c.measured])
         for device in dict.fromkeys(name for case in cases for name in case.measured)

@@ -1,4 +1,4 @@
-"""What running a recipe on one device gave, as plain values."""
+"""Holds what running a recipe on one device gave, as plain values."""
 
 from __future__ import annotations
 

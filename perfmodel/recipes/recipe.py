@@ -17,7 +17,7 @@ TagFilter = Sequence[str]
 
 
 def tag_filters(lines: str, sizes: Mapping[str, str]) -> list[TagFilter]:
-    """Filters from text, one a line, in which names in braces stand for sizes."""
+    """Returns filters from text, one a line, in which names in braces stand for sizes."""
     return [line.split() for line in lines.format(**sizes).strip().splitlines()]
 
 
@@ -43,17 +43,19 @@ class Recipe(ABC):
 
     @abstractmethod
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
-        """Filters of the kernels to calibrate with; `seconds_of` times one kernel, to choose sizes for the device.
+        """Returns filters of the kernels to calibrate with; `seconds_of` times one kernel, to choose sizes for the
+        device.
 
         Kernels that several filters select are taken once.
         """
 
     @abstractmethod
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
-        """Filters of the kernels to predict, none of which may be in the measurement set."""
+        """Returns filters of the kernels to predict, none of which may be in the measurement set."""
 
     def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:
-        """The model strings for a device, which may name what its driver says of it; by default those of every device.
+        """Returns the model strings for a device, which may name what its driver says of it; by default those of every
+        device.
 
         Args:
             device: None where the output is no time of a device.
@@ -62,15 +64,17 @@ class Recipe(ABC):
         return self.models
 
     def is_fitted_to(self, model: str, kernel: Kernel) -> bool:
-        """Whether the model of this name is calibrated with a kernel of the measurement set; by default with all."""
+        """Returns True if the model of this name is calibrated with a kernel of the measurement set; by default with
+        all."""
         return True
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        """Of `Model.fit` for the model of this name, such as bounds that follow from what the device says of itself."""
+        """Returns options of `Model.fit` for the model of this name, such as bounds that follow from what the device
+        says."""
         return {}
 
     def label(self, kernel: Kernel) -> str:
-        """The line of the table that an evaluation kernel belongs to.
+        """Returns the line of the table that an evaluation kernel belongs to.
 
         By default its name and all its tags, of which tables show those that differ.
         """
@@ -78,12 +82,12 @@ class Recipe(ABC):
 
 
 def recipes() -> dict[str, Recipe]:
-    """Every recipe found, perfmodel's own and those of installed packages, by name."""
+    """Returns every recipe found, perfmodel's own and those of installed packages, by name."""
     return {entry.name: entry for entry in registry.entries("models", Recipe)}
 
 
 def recipe(name: str, beside: Iterable[str] = ()) -> Recipe:
-    """The recipe of this name.
+    """Returns the recipe of this name.
 
     Args:
         beside: other names that could have been meant.

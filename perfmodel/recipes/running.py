@@ -127,7 +127,7 @@ def _timed(steps: dict[str, float], step: str) -> Iterator[None]:
 def kernels_of(
     chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str]
 ) -> dict[str, list[Kernel]]:
-    """Both sets, by role, each kernel once; what can't run on the device at all is noted and left out.
+    """Returns both sets, by role, each kernel once; what can't run on the device at all is noted and left out.
 
     Args:
         conditions: device, store and protocol, as `measure` takes them.
@@ -190,7 +190,7 @@ def _measured(
     budget_s: float | None,
     notes: list[str],
 ) -> tuple[_Set, _Set]:
-    """Both sets without the kernels that the budget didn't reach, or that only the store could have had."""
+    """Returns both sets without the kernels that the budget didn't reach, or that only the store could have had."""
     from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED
     from perfmodel.modelling.feature_table import measure
 
@@ -243,7 +243,7 @@ def _baselines(
     features: Mapping[str, Feature],
     notes: list[str],
 ) -> list[Predictor]:
-    """The baselines, given exactly the measurements that took part in the models' fits."""
+    """Returns the baselines, given exactly the measurements that took part in the models' fits."""
     from perfmodel.modelling.baselines import fit_baselines
 
     rows = next(iter(calibrations.values())).rows

@@ -1,4 +1,4 @@
-"""Studies: results that are reproduced by a procedure of their own, rather than by a recipe on one device."""
+"""A study reproduces results by a procedure of its own, rather than as a recipe on one device."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ class Study(ABC):
 
 
 def studies() -> dict[str, Study]:
-    """Every study found, perfmodel's own and those of installed packages, by name."""
+    """Returns every study found, perfmodel's own and those of installed packages, by name."""
     return {entry.name: entry for entry in registry.entries("models", Study)}

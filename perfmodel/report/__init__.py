@@ -1,4 +1,4 @@
-"""Outcomes on paper: text tables, plots, results.json and a self-contained HTML page."""
+"""Writes outcomes: text tables, plots, results.json and a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def prepared(folder: str | os.PathLike[str]) -> Path:
-    """The folder, made where it is not there. Raises PerfmodelError where it can't be."""
+    """Returns the folder, made where it is not there. Raises PerfmodelError where it can't be."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,7 +62,8 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
 
 
 def results(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as the one format of results files (docs/architecture.md); every summary figure follows from rows."""
+    """Returns the outcome as the one format of results files (docs/architecture.md); every summary figure follows from
+    rows."""
     return {
         "recipe": outcome.recipe.name,
         "perfmodel": VERSION,

@@ -1,4 +1,4 @@
-"""A program's counts as a table: symbolic, and at sizes; as text for people, as JSON for programs."""
+"""Makes tables of a program's counts: symbolic, and at sizes; as text for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Weighted = tuple[int, QuasiPolynomial]
 DIVERGENCES = ("none", "by work-item", "by data")
-"""From the best to the worst."""
+"""Classes of accesses from the best to the worst."""
 GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
 
 
@@ -44,12 +44,12 @@ class Quantity:
 
 
 Strides = Mapping[Any, Quantity | None]
-"""By axis, or by the name of a loop; None where the index is not affine."""
+"""Strides by axis, or by the name of a loop; None where the index is not affine."""
 
 
 @dataclass(frozen=True)
 class Granular:
-    """See `perfmodel.counting.counts.Executions`."""
+    """A count of executions in four ways; see `perfmodel.counting.counts.Executions`."""
 
     workitem: Quantity
     subgroup: Quantity | None
@@ -67,7 +67,7 @@ class OperationRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """Operations of one kind and type that one instruction does, turn by turn, to its own result."""
+    """Operations of one kind and type that one instruction does, iteration by iteration, to its own result."""
 
     kind: str
     dtype: str
@@ -153,7 +153,7 @@ class CountTable:
 def count_tables(
     kernels: Sequence[Kernel], at: Sequence[Mapping[str, int]] = (), subgroup_size: int = SUBGROUP_SIZE
 ) -> list[CountTable]:
-    """A table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
+    """Returns a table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
 
     Raises:
         KernelError: for sizes that a kernel doesn't have, lacks or doesn't allow, and for what cannot be counted.
@@ -183,7 +183,7 @@ def count_tables(
 
 
 def as_json(tables: Sequence[CountTable]) -> str:
-    """One JSON document: perfmodel's version and the tables."""
+    """Returns one JSON document: perfmodel's version and the tables."""
     return json.dumps({"perfmodel": VERSION, "kernels": [asdict(table) for table in tables]}, indent=1)
 
 
@@ -257,7 +257,7 @@ class _Tabulator:
         return FootprintRow(footprint.space, footprint.variable, footprint.dtype, footprint.direction, touched, filled)
 
     def branches(self, counts: KernelCounts) -> tuple[BranchRow, ...]:
-        """One row for each branch, also for those that were counted turn by turn."""
+        """Returns one row for each branch, also for those that were counted iteration by iteration."""
         grouped: dict[tuple[str, str], list[BranchCount]] = {}
         for branch in counts.branches:
             grouped.setdefault((branch.kind, branch.text), []).append(branch)
@@ -317,18 +317,19 @@ def _plain(value: float) -> float:
 
 
 def _ratio(count: float, footprint: float) -> float:
-    """The access-to-footprint ratio, 0 where nothing is accessed."""
+    """Returns the access-to-footprint ratio, 0 where nothing is accessed."""
     return _plain(count / footprint) if footprint else 0
 
 
 # --- text
 
 LONGEST = 40
-"""Characters of a symbolic count beyond which it moves below the table."""
+"""A symbolic count of more characters than these moves below the table."""
 
 
 def as_text(table: CountTable) -> str:
-    """The table for people: a block of lines for each kind of count, and one with the longest symbolic counts."""
+    """Returns the table for people: a block of lines for each kind of count, and one with the longest symbolic
+    counts."""
     return _Text(table).text()
 
 
@@ -423,12 +424,12 @@ class _Text:
         return [self.short(quantity), *values]
 
     def strides(self, strides: Strides) -> str:
-        """As in the names of features: ``{0:1;1:n}``."""
+        """Returns strides as names of features write them: ``{0:1;1:n}``."""
         parts = [f"{axis}:{self.short(stride)}" for axis, stride in strides.items()]
         return f"{{{';'.join(parts)}}}" if parts else "-"
 
     def short(self, quantity: Quantity | None) -> str:
-        """The symbolic count, or the number of the note that has it."""
+        """Returns the symbolic count, or the number of the note that has it."""
         if quantity is None:
             return "?"
         if len(quantity.symbolic) <= LONGEST:

@@ -1,4 +1,4 @@
-"""Calibrations of one model side by side: parameters with their ratios, and the times of kernels that all have."""
+"""Compares calibrations of one model: parameters with their ratios, and the times of kernels that all have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Comparison:
 
 
 def comparisons(models: Sequence[ReportedModel]) -> list[Comparison]:
-    """One for each model string that more than one calibration has."""
+    """Returns a comparison for each model string that more than one calibration has."""
     groups: list[list[ReportedModel]] = []
     for model in models:
         if model.calibration is None:

@@ -1,4 +1,4 @@
-"""An evaluation as text: a line a kernel, a line a family, and what one must know."""
+"""Writes an evaluation as text: a line a kernel, a line a family, and what one must know."""
 
 from __future__ import annotations
 

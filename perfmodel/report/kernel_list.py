@@ -1,4 +1,4 @@
-"""Families of kernels with their tags, and the kernels that a filter selects: as text, JSON and Markdown."""
+"""Lists families of kernels with their tags, and the kernels that a filter selects: as text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:
-    """All that can be listed, as plain lists and dictionaries.
+    """Returns all that can be listed, as plain lists and dictionaries.
 
     Args:
         kernels: those that a filter selected; None leaves them out.
@@ -69,7 +69,7 @@ def _described(tag: Tag) -> str:
 
 
 def as_markdown(generators: Iterable[KernelGenerator], checked: Mapping[str, int]) -> str:
-    """A table row a family.
+    """Returns a table row a family.
 
     Args:
         checked: how many kernels of each family were compared with its reference.

@@ -1,4 +1,4 @@
-"""One model on a report page: its charts, each with the table behind it, in the order in which they are read."""
+"""Writes one model's part of a report page: its charts, each with the table behind it, in the order of reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_CALIBRATION = "Only the times of this model are known here, not its parameter
 
 
 def seconds(value: float | None) -> str:
-    """Seconds as the charts write them."""
+    """Returns seconds as the charts write them."""
     return "–" if value is None else in_ascii(value).replace("us", "µs")
 
 
@@ -37,7 +37,7 @@ def percent(part: float) -> str:
 
 
 def model_article(index: int, charts: Charts) -> str:
-    """All of one model; `index` is its place in the page's data."""
+    """Returns all of one model; `index` is its number in the page's data."""
     model = charts.model
     return "".join(
         [
@@ -79,7 +79,7 @@ def _figures(model: ReportedModel) -> str:
 
 
 def judged_rows(model: ReportedModel) -> list[Row]:
-    """The rows that say how good a model is: those that no fit has seen, if there are any."""
+    """Returns the rows that say how good a model is: those that no fit has seen, if there are any."""
     rows = chart_data.complete(model.rows)
     return [row for row in rows if row.role != CALIBRATION] or rows
 

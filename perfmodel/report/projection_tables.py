@@ -1,4 +1,4 @@
-"""What a projection study found, as tables and files."""
+"""Writes what a projection study found as tables and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from perfmodel.report.tables import ERRORS, error_cells
 
 
 def text(findings: Findings, published: Mapping[str, Any]) -> str:
-    """The tables: choices with and without transfers, a summary beside the published one, Table III, crossovers."""
+    """Returns the tables: choices with and without transfers, a summary beside the published one, Table III,
+    crossovers."""
     parts = [_profile_lines(findings)]
     for transfers in (False, True):
         if cases := findings.of(transfers):
@@ -92,7 +93,7 @@ def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
 
 
 def _time_errors(findings: Findings) -> str:
-    """The errors of the projected times themselves, a line a device and set of cases."""
+    """Returns the errors of the projected times themselves, a line a device and set of cases."""
     rows = [
         [f"{name}: {device}", *error_cells(errors), str(int(errors["count"]) if errors else 0)]
         for name, found in findings.summary().items()
@@ -129,7 +130,7 @@ def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:
 
 
 def _crossovers(findings: Findings) -> str:
-    """Sizes from which on each GPU is faster than the largest processor."""
+    """Returns the sizes from which on each GPU is faster than the largest processor."""
     kinds = {name: each["kind"] for name, each in findings.devices.items()}
     gpus = [name for name, kind in kinds.items() if kind == "gpu"]
     cpus = [name for name, kind in kinds.items() if kind == "cpu"]

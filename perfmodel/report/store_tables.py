@@ -1,4 +1,4 @@
-"""What a store holds, and one of its rows, as tables and as JSON."""
+"""Shows what a store holds, and one of its rows, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIALS_A_LINE = 8
 
 
 def groups_of(store: Store, device: str = "", kernel: str = "") -> list[Group]:
-    """The store's groups whose device's key or name, and whose kernel's name, contain these texts in any case."""
+    """Returns the groups whose device's key or name, and whose kernel's name, contain these texts in any case."""
     return [
         group
         for group in store.groups()
@@ -26,7 +26,7 @@ def groups_of(store: Store, device: str = "", kernel: str = "") -> list[Group]:
 
 
 def contents_text(store: Store, groups: Sequence[Group]) -> str:
-    """How many rows there are of each device, protocol and kernel, and why there are failures."""
+    """Returns how many rows there are of each device, protocol and kernel, and the reasons of failures."""
     measured, failed = _totals(groups)
     parts = [
         f"{store.name}: {measured} measurements, {failed} failures, {n_bytes(store.n_bytes)}, schema {store.schema}"
@@ -59,7 +59,7 @@ def contents_json(store: Store, groups: Sequence[Group]) -> str:
 
 
 def row_text(row: Measurement | Failure) -> str:
-    """All that is known of one row."""
+    """Returns all that is known of one row, as text."""
     lines = {
         "key": row.key,
         "kernel": row.kernel,
@@ -94,7 +94,7 @@ def row_json(row: Measurement | Failure) -> str:
 
 
 def n_bytes(number: int) -> str:
-    """With three digits and a unit: 12.3 kB."""
+    """Returns bytes with three digits and a unit, such as 12.3 kB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= scale:
             return f"{number / scale:.3g} {unit}"
@@ -138,5 +138,5 @@ def _pairs(values: dict[str, Any]) -> str:
 
 
 def _line(text: str) -> str:
-    """What a terminal shows as one line and takes for nothing else."""
+    """Returns a text that a terminal shows as one line and takes for nothing else."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -1,4 +1,4 @@
-"""Kernel Tuner's search, led by predictions: a strategy for its ``tune_kernel``."""
+"""Leads Kernel Tuner's search by predictions: a strategy for its ``tune_kernel``."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ Result = dict[str, Any]
 
 
 class Searchspace(Protocol):
-    """What is needed of Kernel Tuner's: the configurations that its restrictions allow, by values."""
+    """The part of Kernel Tuner's search space that is needed: the configurations that its restrictions allow, by
+    values."""
 
     tune_params: Mapping[str, Sequence[Any]]
     list: Sequence[tuple[Any, ...]]
 
 
 class Runner(Protocol):
-    """What is needed of Kernel Tuner's: it measures, and knows what `tune_kernel` was asked to tune."""
+    """The part of Kernel Tuner's runner that is needed: it measures, and knows what `tune_kernel` was asked to tune."""
 
     kernel_source: Any
     kernel_options: Any
 
     def run(self, parameter_space: Iterable[tuple[Any, ...]], tuning_options: Any) -> list[Result | None]:
-        """A result for each configuration; with the key ``__error__`` for a failure, None beyond the budget."""
+        """Returns a result for each configuration; with the key ``__error__`` for a failure, None beyond the budget."""
 
     def add_strategy_time(self, seconds: float) -> None: ...
 
@@ -79,7 +80,7 @@ class PredictedFirst:
         self._predict, self._top_k, self._within, self._unpredicted = predict, top_k, within, unpredicted
 
     def tune(self, searchspace: Searchspace, runner: Runner, tuning_options: Any) -> list[Result]:
-        """Called by Kernel Tuner: the results of what was measured, in the order of measuring."""
+        """Returns the results of what was measured, in the order of measuring; called by Kernel Tuner."""
         names, predict = list(searchspace.tune_params), self._predictor(runner)
         started = time.perf_counter()
         self.pruned = prune(
@@ -121,7 +122,7 @@ class PredictedFirst:
 
 
 def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
-    """The kernel that Kernel Tuner would build and launch for a configuration.
+    """Returns the kernel that Kernel Tuner would build and launch for a configuration.
 
     Raises:
         KernelError, SourceError: as `Kernel.from_opencl`.
@@ -146,7 +147,8 @@ def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
 
 
 def _with_files(source: str, files: Sequence[Path]) -> str:
-    """The source with all that it includes; `files`, which Kernel Tuner wrote for this configuration, are removed."""
+    """Returns the source with all that it includes; `files`, which Kernel Tuner wrote for this configuration, are
+    removed."""
     try:
         return included(source, [Path(), *{file.parent for file in files}])
     finally:
@@ -155,7 +157,7 @@ def _with_files(source: str, files: Sequence[Path]) -> str:
 
 
 def _chosen(argument: Any, configuration: Configuration) -> Any:
-    """An argument that depends on the configuration (Kernel Tuner's `Tunable`), as it is for this one."""
+    """Returns an argument that depends on the configuration (Kernel Tuner's `Tunable`), as it is for this one."""
     select = getattr(argument, "select_for_configuration", None)
     return argument if select is None else select(configuration)
 
@@ -163,7 +165,7 @@ def _chosen(argument: Any, configuration: Configuration) -> Any:
 def _arguments(
     name: str, source: str, build_options: Sequence[str], arguments: Sequence[Any]
 ) -> tuple[dict[str, int | str], dict[str, Any]]:
-    """Elements of each array and the value of each scalar, by the names that they have in the source."""
+    """Returns elements of each array and the value of each scalar, by the names that they have in the source."""
     parameters = lowered_kernel(source, name, build_options).parameters
     if len(parameters) != len(arguments):
         raise KernelError(

@@ -1,4 +1,4 @@
-"""Times that Kernel Tuner took: its cache files, and the results files of its T4 format."""
+"""Imports times that Kernel Tuner took: its cache files, and the results files of its T4 format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
 
 LARGEST_FILE = 2**30
-"""Bytes."""
+"""Bytes that such a file may have."""
 FAILURES = {
     "InvalidConfig": "Kernel Tuner: the device does not allow this configuration, or a restriction of the user",
     "CompilationFailedConfig": "Kernel Tuner: it did not compile",
@@ -38,9 +38,9 @@ FAILURES = {
     "timeout": "Kernel Tuner: it took too long",
     "correctness": "Kernel Tuner: its results were wrong",
 }
-"""By what stands for a failure in a cache (the first four) or in a results file."""
+"""Marks of a failure in a cache (the first four) or in a results file."""
 NO_TIME_MS = 1e20
-"""Early versions wrote this in the place of a time where there was none."""
+"""Early versions wrote this instead of a time where there was none."""
 PARAMETERS_OF_RUNNING = ("time", "times", "timestamp", "__error__")
 
 Configuration = dict[str, Any]
@@ -48,7 +48,7 @@ Configuration = dict[str, Any]
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did.
+    """Holds what an import did.
 
     Attributes:
         counts: of rows that were added, and that were there.
@@ -79,7 +79,7 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Tuning:
-    """What a file says as a whole; empty where it does not."""
+    """Holds what a file says of a whole tuning; empty where it does not."""
 
     results: list[_Result]
     device: str = ""
@@ -146,7 +146,7 @@ def import_kernel_tuner(
 def _described(
     result: _Result, tuning: _Tuning, kernel: Callable[[Configuration], Kernel | None] | None, name: str
 ) -> dict[str, Any] | None:
-    """What a row says of its program; None for a configuration that is left out."""
+    """Returns the fields of a row that describe its program; None for a configuration that is left out."""
     texts = {parameter: str(value) for parameter, value in result.configuration.items()}
     if kernel is not None:
         found = kernel(dict(result.configuration))
@@ -160,7 +160,7 @@ def _described(
 
 
 def _sizes(problem_size: Any) -> dict[str, int]:
-    """Problem sizes by axis; a size that was no number is not known."""
+    """Returns problem sizes by axis; a size that was no number is not known."""
     sizes = problem_size if isinstance(problem_size, list) else [problem_size]
     axes = zip(("x", "y", "z"), sizes, strict=False)
     return {f"problem_size_{axis}": size for axis, size in axes if type(size) is int}
@@ -183,7 +183,7 @@ def _device(wanted: Device | str | None, in_file: str, store: Store, source: Pat
 
 
 def device_called(name: str) -> Device:
-    """A device of which nothing but the name is known."""
+    """Returns a device of which nothing but the name is known."""
     readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-") or "device"
     return Device(
         key=f"{readable}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}",
@@ -228,7 +228,7 @@ def _read(source: Path) -> _Tuning:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """What a file holds; of a cache that was not closed, all entries that were written whole."""
+    """Returns what a file holds; of a cache that was not closed, all entries that were written whole."""
     text = text.strip()
     try:
         found = json.loads(text)
@@ -254,7 +254,7 @@ def _of_cache(document: Mapping[str, Any], written: str) -> _Tuning:
         if not isinstance(entry, dict) or not set(names) <= entry.keys():
             raise ValueError(f"entry {key!r} has not a value for each of {', '.join(names)}")
         configuration = {name: _scalar(entry[name], key) for name in names}
-        # Once, a failure stood in the place of the time.
+        # Once, a failure stood instead of the time.
         marks = [v for k, v in entry.items() if k not in names and isinstance(v, str) and v in FAILURES]
         time = entry.get("time")
         if not marks and isinstance(time, int | float) and time >= NO_TIME_MS:
@@ -308,7 +308,7 @@ def _measured(measurements: Any, place: str) -> dict[str, Any]:
 
 
 def _times(runs: Any, mean: Any, place: str) -> tuple[float, ...]:
-    """Milliseconds of each run, or of their mean where they are not listed."""
+    """Returns milliseconds of each run, or of their mean where they are not listed."""
     times = runs if isinstance(runs, list) and runs else [mean]
     if not all(type(time) in (int, float) and 0 < time < math.inf for time in times):
         raise ValueError(f"the times of {place} are not all positive numbers")
@@ -316,7 +316,7 @@ def _times(runs: Any, mean: Any, place: str) -> tuple[float, ...]:
 
 
 def _created(timestamp: Any, written: str) -> str:
-    """When it was measured, in UTC; when the file was written, if that is not known."""
+    """Returns when a configuration was measured, in UTC; when the file was written, if that is not known."""
     try:
         return datetime.fromisoformat(timestamp).astimezone(UTC).isoformat(timespec="seconds")
     except (ValueError, TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Which of many configurations are worth measuring, by what a model predicts of each."""
+"""Selects, of many configurations, those worth measuring, by what a model predicts of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Candidate(Generic[C]):
     Attributes:
         seconds: as predicted; NaN where nothing is.
         std_s: standard deviation of the prediction; NaN where `predict` gives none.
-        place: of the prediction among all, from 1; predictions that are equal share it.
+        place: the prediction's rank among all, from 1; predictions that are equal share it.
         unpredicted: why nothing is predicted; empty where something is.
         pruned: why it is not to be measured; empty where it is.
     """
@@ -95,7 +95,8 @@ def prune(
     within: float | None = None,
     unpredicted: Literal["last", "drop"] = "last",
 ) -> Pruned[C]:
-    """The configurations that are worth measuring, best predicted first; those predicted equal keep their order.
+    """Returns the configurations that are worth measuring, best predicted first; those predicted equal keep their
+    order.
 
     There is one at least, whenever there is a configuration. A configuration has no prediction where `predict` raises a
     `KernelError` or `FeatureError`, or gives NaN, infinity, or no positive number.
@@ -182,7 +183,7 @@ def _reason(
     within: float | None,
     unpredicted: str,
 ) -> str:
-    """Why a candidate is left out; empty for one that is kept, such as the best."""
+    """Returns the reason why a candidate is left out; empty for one that is kept, such as the best."""
     if candidate.unpredicted and unpredicted == "drop" and not best.unpredicted:
         return "it has no prediction"
     if within is not None and candidate.seconds > within * best.seconds:

@@ -88,7 +88,7 @@ class Condition:
     open_high: bool = False
 
     def matches(self, values: Any) -> NDArray[np.bool_]:
-        """Where the values fulfil the condition: an array of the values' shape."""
+        """Returns a mask of the values that fulfil the condition, of the values' shape."""
         array = np.asarray(values, dtype=np.float64)
         above = array > self.low if self.open_low else array >= self.low
         below = array < self.high if self.open_high else array <= self.high
@@ -96,7 +96,7 @@ class Condition:
 
 
 def parse_condition(text: str, word: Word) -> Condition:
-    """``16``, ``<2``, ``>=1.5`` or ``2..8``.
+    """Reads a condition such as ``16``, ``<2``, ``>=1.5`` or ``2..8``.
 
     Raises:
         FeatureError: for anything else.
@@ -123,7 +123,7 @@ def parse_condition(text: str, word: Word) -> Condition:
 
 
 def parse_axes(word: Word) -> Mapping[int, Condition]:
-    """``0:1;1:>15`` as conditions by axis.
+    """Reads conditions by axis, such as ``0:1;1:>15``.
 
     Raises:
         FeatureError: for a missing colon, an axis that is none of OpenCL's three, or one given twice.

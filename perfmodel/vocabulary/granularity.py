@@ -1,4 +1,5 @@
-"""By whom executions are counted: work-items, sub-groups or work-groups that take part, or the longest work-item."""
+"""A granularity says by whom executions are counted: work-items, sub-groups or work-groups that take part, or the
+longest work-item."""
 
 from __future__ import annotations
 
@@ -23,13 +24,14 @@ Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Granularity:
-    """``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` or ``longest``: see `Executions`."""
+    """One of ``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` and ``longest``: see
+    `Executions`."""
 
     name: str
     subgroup_size: int | None = None
 
     def executions(self, executions: Executions, feature: str) -> Count:
-        """The count of this granularity, as a function of arrays of sizes.
+        """Returns the count of this granularity, as a function of arrays of sizes.
 
         Raises:
             FeatureError: for sub-groups, where the size of a work-group is not known before the launch.
@@ -49,7 +51,8 @@ WORKITEM = Granularity("workitem")
 
 
 def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """The sum over loop bodies, each known by the loops around it, of the largest count in it.
+    """Sums, over loop bodies, each known by the loops around it, the largest count in it: what stands in one body does
+    not wait for each other.
 
     What stands in one loop body does not wait for each other.
     """
@@ -60,7 +63,8 @@ def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]])
 
 
 def parse_granularity(word: Word) -> Granularity:
-    """``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, or ``:subgroup64``: of 64 work-items.
+    """Reads ``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, or ``:subgroup64`` (of 64
+    work-items).
 
     Raises:
         FeatureError: for anything else.

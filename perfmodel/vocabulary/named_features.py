@@ -1,4 +1,4 @@
-"""What a feature is, and how a name becomes one."""
+"""Defines what a feature is, and how a name becomes one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CountedFeature(ABC):
 
     @abstractmethod
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        """The feature at the sizes: an array that broadcasts against them."""
+        """Returns the feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
         from perfmodel.kernels.kernel import as_kernel
@@ -75,7 +75,7 @@ class MeasuredFeature(ABC):
 
     @abstractmethod
     def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
-        """The device that the name asks for, or the default (a device, a selector, or None for the best).
+        """Returns the device that the name asks for, or the default (a device, a selector, or None for the best).
 
         Args:
             stored: devices known from measurements, for a name or selector that means none of this machine.
@@ -98,10 +98,11 @@ class FeatureFamily(ABC):
 
     @abstractmethod
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
-        """The feature of this name; `words` are those behind the prefix. Raises FeatureError."""
+        """Returns the feature of this name; `words` are those behind the prefix. Raises FeatureError."""
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        """Names that may matter for a kernel with these counts, coarse ones first; a search drops what is 0 for all."""
+        """Yields names that may matter for a kernel with these counts, coarse ones first; a search drops what is 0 for
+        all."""
         return self.examples
 
 
@@ -122,12 +123,13 @@ def register(name: str, feature: Feature) -> None:
 
 
 def families() -> tuple[FeatureFamily, ...]:
-    """Every family of features found, perfmodel's own and those of installed packages."""
+    """Returns every family of features found, perfmodel's own and those of installed packages."""
     return registry.entries("features", FeatureFamily)
 
 
 def candidates(counts: KernelCounts) -> dict[str, Feature]:
-    """Every feature that may explain the time of a kernel with these counts, by name: of all families, and registered.
+    """Returns every feature that may explain the time of a kernel with these counts, by name: of all families, and
+    registered.
 
     What a family offers but does not understand itself, as a function that is none of its kinds, is left out.
     """
@@ -140,7 +142,7 @@ def candidates(counts: KernelCounts) -> dict[str, Feature]:
 
 
 def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
-    """The feature that a name means.
+    """Returns the feature that a name means.
 
     Args:
         custom: features of one model, by name; they come before all others.
@@ -175,14 +177,15 @@ def _from_families(text: str) -> Feature:
 
 
 def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """A feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of the sizes' common shape."""
+    """Evaluates a feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of their common
+    shape."""
     return evaluate_all({"": found}, kernel, bound)[""]
 
 
 def evaluate_all(
     features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Several features, as `evaluate` gives each; counts that they share are evaluated only once."""
+    """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
     asked = {f.subgroup_size for f in found.values()}
     # Counts with sub-groups of one size have all that counts without sub-groups have.
@@ -199,7 +202,7 @@ def evaluate_all(
 
 
 def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:
-    """Whether sizes are better looked at one by one: where counts, or strides, are known only for numbers."""
+    """Returns True if sizes are better looked at one by one: counts, or strides, are known only for numbers."""
     try:
         general = kernel.program.counts_for(subgroup_size)
     except CountingError:
@@ -221,7 +224,7 @@ def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]
 
 
 def number(found: Feature, kernel: Kernel) -> float:
-    """A feature of one kernel as a number.
+    """Returns a feature of one kernel as a number.
 
     Raises:
         FeatureError: for a user's feature that fails or gives no number, with the feature and the kernel.
@@ -240,7 +243,7 @@ def number(found: Feature, kernel: Kernel) -> float:
 def by_role(
     name: FeatureName, words: Iterable[Word], read: Callable[[FeatureName, Word], tuple[str, _Said]]
 ) -> dict[str, _Said]:
-    """What the words of a name say, by the role that `read` finds each to play; none may play the same."""
+    """Returns what the words of a name say, by the role that `read` finds each to play; none may play the same."""
     found: dict[str, _Said] = {}
     for word in words:
         role, said = read(name, word)
@@ -253,7 +256,7 @@ def by_role(
 
 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
-    """The error for a word that a family does not have, or not in this place."""
+    """Returns the error for a word that a family does not have, or does not allow there."""
     if word.key in known:
         problem = "takes no" if (word.condition or "").strip() else "needs a"
         return FeatureError(f"the word {word.key!r} of feature {name.text!r} {problem} condition", word.offset)

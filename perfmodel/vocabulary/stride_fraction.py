@@ -31,7 +31,7 @@ class StrideFraction:
     stride: int
 
     def matches(self, stride: Any, utilization: Any) -> NDArray[np.bool_]:
-        """Where accesses of these strides (not negative) and utilizations (0 to 1) are in the category."""
+        """Returns a mask of accesses in the category, by their strides (not negative) and utilizations (0 to 1)."""
         here: NDArray[np.bool_] = np.asarray(stride) > 4 if self.stride == 5 else np.asarray(stride) == self.stride
         if self.stride < 2:
             return here
@@ -41,7 +41,7 @@ class StrideFraction:
 
 
 def parse_stride_fraction(word: Word) -> StrideFraction:
-    """``0``, ``1``, ``1/2`` … ``4/4``, or ``1/>4`` … ``4/>4``.
+    """Reads a stride fraction: ``0``, ``1``, ``1/2`` … ``4/4``, or ``1/>4`` … ``4/>4``.
 
     Raises:
         FeatureError: for anything else.

@@ -1,4 +1,4 @@
-"""What the names of perfmodel's own feature families select."""
+"""Tests what the names of perfmodel's own feature families select."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.counting_oracle import Site, tally_of
 
 @cache
 def kernel() -> pm.Kernel:
-    """n x n work-items in groups of 8 x 4 along (j, i); b is read transposed and w by all alike, all of it by tiles."""
+    """Returns a kernel of n x n work-items in groups of 8 x 4 along (j, i); b is read transposed and w by all alike,
+    all of it by tiles."""
     program = lp.make_kernel(
         "{[i, j]: 0 <= i, j < n}",
         "o[i, j] = 2*a$left[i, j] + b$right_part[j, i] * d[i, 3] + exp(w[j % 2])",
@@ -181,7 +182,8 @@ def sites_of(tags: str) -> Iterator[tuple[pm.Kernel, list[Site]]]:
 
 
 def served(knl: pm.Kernel, site: Site, cost: Callable[[set[int]], int]) -> int:
-    """Summed over executions by sub-groups; addresses in bytes, from the lowest one of a group at one execution."""
+    """Sums a cost over executions by sub-groups; addresses are in bytes, from the lowest one of a group at one
+    execution."""
     local_size, item = knl.launch().local_size, np.dtype(site.dtype).itemsize
     lowest: dict[Any, int] = {}
     together: dict[Any, set[int]] = {}

@@ -51,7 +51,7 @@ def expression(kernel: pm.Kernel) -> str:
 
 
 def patterns(kernel: pm.Kernel) -> set[str]:
-    """Classes of what is read from global memory."""
+    """Returns classes of what is read from global memory."""
     return {a.pattern for a in kernel.counts.accesses if a.space == "global" and a.direction == "load"}
 
 
@@ -66,7 +66,7 @@ class Rows:
 
 
 def as_python_reads_it(kernel: pm.Kernel, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """The expression evaluated from its text, whose syntax C and Python share, in float64."""
+    """Returns the expression evaluated from its text, whose syntax C and Python share, in float64."""
     n = int(kernel.tags["n"])
     x, y = np.indices((n, n), np.uint32)
     text = re.sub(r"(\d+\.\d+)f", lambda literal: repr(float(np.float32(literal[1]))), expression(kernel))
@@ -169,7 +169,7 @@ def test_checked_seeds_are_well_conditioned() -> None:
 
 
 def leaves(text: str) -> int:
-    """Operands of the float expression: what is left once indices are gone."""
+    """Returns the number of operands of the float expression: what is left once indices are gone."""
     while (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) != text:
         text = shorter
     return len(re.findall(r"[A-Za-z_]\w*|\d+\.\d+f", text))

@@ -1,4 +1,4 @@
-"""With the table and the round keys of AES, the table cipher is AES: the example vectors of FIPS 197."""
+"""The table cipher with the table and the round keys of AES is AES: the example vectors of FIPS 197."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfmodel.measuring.protocol import run_launch
 
 
 def product(a: int, b: int) -> int:
-    """Of two polynomials over GF(2), modulo x^8 + x^4 + x^3 + x + 1 (FIPS 197, section 4.2)."""
+    """Returns the product of two polynomials over GF(2), modulo x^8 + x^4 + x^3 + x + 1 (FIPS 197, section 4.2)."""
     result = 0
     for bit in range(8):
         result ^= a * (b >> bit & 1)
@@ -21,14 +21,14 @@ def product(a: int, b: int) -> int:
 
 
 def table() -> list[int]:
-    """The S-box: an inverse, then an affine map (section 5.1.1)."""
+    """Returns the S-box: an inverse, then an affine map (section 5.1.1)."""
     inverses = [next((b for b in range(256) if product(a, b) == 1), 0) for a in range(256)]
     turns = [[(b << k | b >> 8 - k) & 0xFF for k in range(5)] for b in inverses]
     return [0x63 ^ a ^ b ^ c ^ d ^ e for a, b, c, d, e in turns]
 
 
 def round_keys(key: bytes, rounds: int) -> list[int]:
-    """The key expansion (section 5.2)."""
+    """Returns the key expansion (section 5.2)."""
     words, length = [list(key[k : k + 4]) for k in range(0, len(key), 4)], len(key) // 4
     sbox, factor = table(), 1
     for k in range(length, 4 * (rounds + 1)):

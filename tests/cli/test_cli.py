@@ -194,7 +194,7 @@ def test_reproduce_writes_tables_and_goes_on_from_its_store(
 
 
 def one_document(capsys: pytest.CaptureFixture[str]) -> Any:
-    """What was printed, which has to be JSON without NaN."""
+    """Returns what was printed, which has to be JSON without NaN."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
@@ -266,7 +266,7 @@ def test_poor_surroundings_do_not_end_a_command(environment: dict[str, str], cal
 
 
 def test_what_calibrate_measures_is_kept_beside_its_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Even where the fit then fails, here for want of measurements."""
+    """Measurements are kept even where the fit then fails, here for want of measurements."""
 
     model = "p_a * f_op_float32_madd + p_b * f_thread_groups"
     arguments = ["calibrate", model, "--tags", "matmul_sq", "n:64", *QUICK, "--out", str(tmp_path / "two.json")]

@@ -1,4 +1,4 @@
-"""What all commands have in common: help with an example, one JSON document, exit statuses, tables on a terminal."""
+"""All commands have in common: help with an example, one JSON document, exit statuses, tables on a terminal."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def refuse(constant: str) -> None:
 
 
 def document(text: str) -> Any:
-    """The one document that a text is; one with NaN or Infinity is none."""
+    """Returns the one document that a text is; one with NaN or Infinity is none."""
     return json.loads(text, parse_constant=refuse)
 
 
 @pytest.fixture(scope="module")
 def doubtful(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A calibration fitted to as many times as it has parameters, whose standard deviations are NaN."""
+    """Returns a calibration fitted to as many times as it has parameters, whose standard deviations are NaN."""
     path = tmp_path_factory.mktemp("calibration") / "doubtful.json"
     model = pm.Model("f_cl_wall_time", "p_madd * f_op_float32_madd")
     row = {"kernel": "matmul_sq", "variant": "", "sizes": {"n": 64}, "f_cl_wall_time": 1e-5}
@@ -279,7 +279,7 @@ def test_a_defect_is_a_sentence_and_a_traceback_only_if_asked_for(
 
 
 def on_a_terminal(arguments: list[str], columns: int, **environment: str) -> str:
-    """What a command prints on a terminal so wide."""
+    """Returns what a command prints on a terminal of so many columns."""
     above, below = pty.openpty()
     known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM", "FORCE_COLOR")}
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`perfmodel count`, and kernels from a user's own Python file in the place of tags."""
+"""`perfmodel count`, and kernels from a user's own Python file instead of tags."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def needs(argument):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a file of kernels in it."""
+    """Returns the working directory, with a file of kernels in it."""
     (tmp_path / "mine.py").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -63,7 +63,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 
 def at(count: dict[str, dict[str, Any]]) -> list[float]:
-    """By work-item, sub-group and work-group, at the first point."""
+    """Returns a count by work-item, sub-group and work-group, at the first point."""
     return [count[each]["at"][0] for each in ("workitem", "subgroup", "workgroup")]
 
 

@@ -20,7 +20,7 @@ Ran = tuple[int, str, str]
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs ``perfmodel measure … --store``; gives status, output and errors."""
+    """Returns a function that runs ``perfmodel measure … --store``, and gives status, output and errors."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "locks"))
     monkeypatch.setattr(bench, "_benches", {})
 

@@ -17,7 +17,7 @@ DRY = ["measure", "matmul_sq", "n:64", "--dry-run", "--json"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project, whose folder ``deep/er`` is the working one."""
+    """Returns a project's folder, whose folder ``deep/er`` is the working one."""
     deep = tmp_path / "deep" / "er"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)

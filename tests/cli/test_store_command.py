@@ -23,13 +23,13 @@ Shown = pytest.CaptureFixture[str]
 
 
 def run(capsys: Shown, *arguments: str) -> str:
-    """What a command prints that is well."""
+    """Returns what a successful command prints."""
     assert main(["store", *arguments]) == 0
     return capsys.readouterr().out
 
 
 def refused(capsys: Shown, *arguments: str) -> str:
-    """The one sentence of a command that is not."""
+    """Returns the one sentence that a refused command prints."""
     assert main(["store", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

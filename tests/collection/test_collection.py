@@ -394,7 +394,7 @@ def test_verification_leaves_out_what_the_device_cannot_run(cpu: Device) -> None
 
 
 class Overwriting(Doubled):
-    """Its kernel writes an array that it declares as read only."""
+    """A family whose kernel writes an array that it declares as read only."""
 
     def program(self, variant: Mapping[str, str]) -> Any:
         from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
@@ -447,7 +447,7 @@ class VectorMean(pm.KernelGenerator):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], tuple[Any, ...]]:
-    """All generators beside those of an installed package with this name and source."""
+    """Returns all generators beside those of an installed package with this name and source."""
 
     def install(name: str, source: str) -> tuple[Any, ...]:
         package = tmp_path / name

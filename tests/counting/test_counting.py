@@ -39,7 +39,7 @@ generated = settings(
 
 
 def at(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """As `Kernel.bind` gives sizes, also those of empty launches."""
+    """Returns sizes as `Kernel.bind` gives them, also those of empty launches."""
     return {name: np.asarray(size) for name, size in sizes.items()}
 
 
@@ -92,7 +92,7 @@ def agree(kernel: pm.Kernel) -> oracle.Tally:
 
 
 def assert_footprints(counts: KernelCounts, sizes: Any, done: oracle.Tally) -> None:
-    """What all accesses of an array touch together, by direction."""
+    """Asserts what all accesses of an array touch together, by direction."""
     for footprint in counts.footprints:
         sites = [s for s in done.sites if s.variable == footprint.variable]
         chosen = [s for s in sites if footprint.direction in ("any", s.direction)]
@@ -102,7 +102,7 @@ def assert_footprints(counts: KernelCounts, sizes: Any, done: oracle.Tally) -> N
 
 
 def same_strides(ours: Any, seen: Any) -> bool:
-    """Whether strides agree wherever the run has shown one (no neighbours, no stride)."""
+    """Returns True if strides agree wherever the run has shown one (no neighbours, no stride)."""
     return all(
         b is None or a == b
         for one, other in zip(ours, seen, strict=True)

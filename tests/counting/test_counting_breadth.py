@@ -18,7 +18,7 @@ from tests.counting_kernels import counted, make, tagged
 
 
 def whole(counts: KernelCounts, sizes: Any) -> bool:
-    """Whether every count is a whole number that is not negative."""
+    """Returns True if every count is a whole number that is not negative."""
     executions = [counts.barriers, *(o.executions for o in counts.operations), *(a.executions for a in counts.accesses)]
     values = [float(c(sizes)) for e in executions for c in (e.workitem, e.subgroup, e.workgroup) if c is not None]
     values += [float(a.footprint(sizes)) for a in counts.accesses if a.footprint is not None]

@@ -283,7 +283,8 @@ def test_triangular_nest_by_hand() -> None:
 
 
 def test_work_that_does_not_use_an_axis_is_repeated_along_it() -> None:
-    """With a grid of n/4 groups of 4 and j along l.0 only in the second instruction, all 4 repeat the first."""
+    """All 4 work-items repeat the first instruction in a grid of n/4 groups of 4, if only the second one has j along
+    l.0."""
     program = make(
         "{[i, j]: 0 <= i < n and 0 <= j < 4}",
         "<> t = a[i] + 1\no[i, j] = t",

@@ -33,7 +33,7 @@ def program(instruction: str = "o[i] = 2*a$near[i] + 1", **options: Any) -> Any:
 
 
 class Counter:
-    """Counts a program, and how often it was asked to."""
+    """Counts a program, and the number of times that it was asked to."""
 
     def __init__(self, translation_unit: Any) -> None:
         self.translation_unit = translation_unit
@@ -45,7 +45,7 @@ class Counter:
 
 
 def computes(translation_unit: Any, statistics: dict[str, float] | None = None, subgroup_size: int = 32) -> bool:
-    """Whether the counts had to be computed; checks that they are the right ones anyway."""
+    """Returns True if the counts had to be computed; checks that they are the right ones anyway."""
     counter = Counter(translation_unit)
     assert cached_counts(partial(loopy_key, translation_unit), statistics or {}, subgroup_size, counter) == counter()
     return counter.asked == 2
@@ -227,7 +227,7 @@ print(cache.cached_counts(known, {}, 32, lambda: sys.exit("not found")).operatio
 
 
 def test_old_entries_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of five programs counted one after the other, with room for four, the oldest two go when the fifth comes."""
+    """Five programs are counted one after the other, with room for four: the oldest two go when the fifth comes."""
     monkeypatch.setattr(cache, "MOST_ENTRIES", 4)
     for size in range(1, 6):
         assert computes(program(), subgroup_size=size)

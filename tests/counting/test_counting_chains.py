@@ -17,7 +17,7 @@ ARRAYS = {"x, y, o": "n", "k, ko": {"shape": "n", "dtype": np.int32}}
 
 
 def looped(update: str, variable: str = "t", out: str = "o") -> pm.Kernel:
-    """A work-item for each i, whose only loop updates a variable 10 times."""
+    """Returns a kernel of a work-item for each i, whose only loop updates a variable 10 times."""
     dtype = "int32" if variable == "s" else "float32"
     program = make(
         ["{[i]: 0 <= i < n}", "{[j]: 0 <= j < 10}"],
@@ -29,7 +29,7 @@ def looped(update: str, variable: str = "t", out: str = "o") -> pm.Kernel:
 
 
 def per_turn(kernel: pm.Kernel) -> dict[str, int]:
-    """By kind; a turn each for 3 work-items and 10 times."""
+    """Returns the operations of one iteration by kind; there is one iteration each for 3 work-items and 10 times."""
     found: Counter[str] = Counter()
     for chain in kernel.counts.chains:
         assert chain.turns.workitem(kernel.bind({})) == 3 * 10

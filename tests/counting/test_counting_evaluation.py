@@ -65,7 +65,8 @@ terms = st.builds(
 
 @st.composite
 def polynomials(draw: st.DrawFn) -> tuple[tuple[Term, ...], int]:
-    """Whole-valued, or with fractions as statistics give them; perhaps with two terms that cancel."""
+    """Draws polynomials that are whole-valued, or have fractions as statistics give them, perhaps with two terms that
+    cancel."""
     denominator = draw(positive | st.just(10**6) | st.just(2**65))
     factor = draw(st.sampled_from([denominator, 1]))
     found = [replace(term, coefficient=term.coefficient * factor) for term in draw(st.lists(terms, max_size=3))]
@@ -79,7 +80,7 @@ def polynomials(draw: st.DrawFn) -> tuple[tuple[Term, ...], int]:
 
 @st.composite
 def counts_of(draw: st.DrawFn) -> QuasiPolynomial:
-    """Everywhere, or in pieces on the two sides of an edge."""
+    """Draws counts that hold everywhere, or in pieces on the two sides of an edge."""
     if draw(st.booleans()):
         return QuasiPolynomial((Piece(((),), *draw(polynomials())),), "everywhere")
     edge = draw(affines)
@@ -102,7 +103,7 @@ values = st.integers(-40, 40) | st.integers(-(2**31), 2**31) | st.integers(-(2**
 
 @st.composite
 def sizes_of(draw: st.DrawFn) -> dict[str, Any]:
-    """Arrays that broadcast against each other: scalars, one or two dimensions, empty ones."""
+    """Draws arrays that broadcast against each other: scalars, one or two dimensions, empty ones."""
     shapes = draw(
         st.sampled_from(
             [

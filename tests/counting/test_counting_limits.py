@@ -1,4 +1,4 @@
-"""What cannot be counted, or has no pattern, says so."""
+"""Errors tell what cannot be counted, or has no pattern."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_other_fractions_are_refused(wrong: str) -> None:
 
 
 def test_bytes_footprints_and_minima_of_a_five_point_stencil() -> None:
-    """Per point 5 loads and 1 store of 8 bytes; (n+2)^2 cells without the 4 corners are loaded, n^2 are stored."""
+    """A point takes 5 loads and 1 store of 8 bytes; (n+2)^2 cells without the 4 corners are loaded, n^2 are stored."""
     program = make(
         "{[i, j]: 0 <= i, j < n}",
         "o[i, j] = a[i+1, j] + a[i+1, j+2] + a[i, j+1] + a[i+2, j+1] - 4*a[i+1, j+1]",
@@ -126,7 +126,7 @@ def test_widths_and_vectors() -> None:
 
 
 def test_the_innermost_loop_has_a_stride() -> None:
-    """In o[i] = sum(k, a[k, i] b[i, k]) the loop over k steps n elements through a, and one through b."""
+    """The loop over k in o[i] = sum(k, a[k, i] b[i, k]) steps n elements through a, and one through b."""
     program = make("{[i, k]: 0 <= i, k < n}", "o[i] = sum(k, a[k, i] * b[i, k])", {"a, b": "n, n", "o": "n"})
     kernel = pm.Kernel(tagged(program, i="g.0"), n=50)
     assert counted("f_mem_access_global_var:a_loopstride:50", kernel) == 2500
@@ -304,7 +304,7 @@ def test_a_loop_that_starts_where_data_say_has_no_known_strides() -> None:
 
 @pytest.mark.parametrize("group", [(3, 4, 5), (5, 7, 1), (16, 12, 1), (33, 1, 1)])
 def test_subgroups_of_groups_of_any_shape(group: tuple[int, int, int]) -> None:
-    """Against a count of the sub-groups with a work-item inside, by numpy."""
+    """The count is that of the sub-groups with a work-item inside, by numpy."""
     program = make("{[i, j, k]: 0 <= i, j, k < n}", "o[i, j, k] = a[i, j, k] + 1", {"a, o": "n, n, n"})
     for axis, (iname, size) in enumerate(zip("kji", group, strict=True)):
         program = lp.split_iname(program, iname, size, outer_tag=f"g.{axis}", inner_tag=f"l.{axis}")

@@ -55,13 +55,13 @@ SELECTIONS = (
 
 
 def triangle() -> pm.Kernel:
-    """Rows of a triangle, one to a work-item: none has as much to do as its neighbour."""
+    """Returns a kernel of rows of a triangle, one to a work-item: none has as much to do as its neighbour."""
     program = make("{[i, j]: 0 <= i < n and 0 <= j <= i}", "o[i, j] = a[i, j]*2 + a[j, i]", {"a, o": "n, n"})
     return pm.Kernel(lp.split_iname(program, "i", 8, outer_tag="g.0", inner_tag="l.0"), n=21)
 
 
 def stencil(n: int) -> pm.Kernel:
-    """5 points from a tile with its halo in local memory; the last tiles jut out of the grid."""
+    """Returns a kernel of 5 points from a tile with its halo in local memory; the last tiles jut out of the grid."""
     program = make(
         "{[i, j]: 0 <= i, j < n}",
         "o[i, j] = u[i, j+1] + u[i+2, j+1] + u[i+1, j] + u[i+1, j+2] - 4*u[i+1, j+1]",
@@ -90,7 +90,7 @@ def row_sums() -> pm.Kernel:
 
 
 def tiles_below() -> pm.Kernel:
-    """The work-group g goes through g + 1 tiles, with two barriers a tile."""
+    """Returns a kernel whose work-group g goes through g + 1 tiles, with two barriers a tile."""
     program = make(
         "{[g, l, k, j]: 0 <= g < n and 0 <= k <= g and 0 <= l, j < 8}",
         "o[g, l] = sum([k, j], a[k, j] * b[g, l])",
@@ -103,7 +103,7 @@ def tiles_below() -> pm.Kernel:
 
 
 def branch() -> pm.Kernel:
-    """An affine predicate within a loop."""
+    """Returns a kernel with an affine predicate within a loop."""
     program = make(
         "{[i, k]: 0 <= i < n and 0 <= k < 7}",
         """

@@ -29,7 +29,7 @@ ROOT = Path(perfmodel.__file__).parents[1]
 
 
 def python(code: str, **variables: str) -> str:
-    """What a fresh interpreter prints, without any loader variable but those given."""
+    """Returns what a fresh interpreter prints, without any loader variable but those given."""
     loader = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "PERFMODEL_DEVICE")
     environment = {name: value for name, value in os.environ.items() if name not in loader}
     environment |= {"PYTHONPATH": str(ROOT)} | variables
@@ -135,7 +135,7 @@ Machine = Callable[[Sequence[FakeRaw]], None]
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Pretend that these devices are listed."""
+    """Returns a function that pretends that devices are listed."""
     monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
 
     def pretend(listed: Sequence[FakeRaw]) -> None:

@@ -22,7 +22,7 @@ def tiled(local: Any = (16, 16)) -> pm.Kernel:
 
 
 def inner() -> pm.Kernel:
-    """A Loopy program of one work-group for every 16 of n, without an assumption on n."""
+    """Returns a Loopy program of one work-group for every 16 of n, without an assumption on n."""
     program = lp.make_kernel(
         "{[i]: 0 <= i < n}", "a[i] = 1.0f", [lp.GlobalArg("a", np.float32, "n"), "..."], lang_version=(2018, 2)
     )

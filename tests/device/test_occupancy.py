@@ -36,7 +36,7 @@ __kernel void reversed(__global const float *a, __global float *o, int n)
 
 
 def placed(limits: Limits, wave: int, block: int, registers: int, shared: int) -> int:
-    """Blocks put onto an empty multiprocessor one by one, warp by warp, until one does not go in."""
+    """Returns the blocks put onto an empty multiprocessor one by one, warp by warp, until one does not go in."""
     warps = len(range(0, block, wave))
     per_warp = len(range(0, registers * wave, limits.register_unit)) * limits.register_unit
     if limits.registers_per_group is not None:

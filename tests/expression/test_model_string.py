@@ -1,4 +1,4 @@
-"""What a parsed model string tells of itself."""
+"""Tests what a parsed model string tells of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles of emulated work-groups, and kernels whose data-dependent control they explain."""
+"""Emulation profiles of work-groups, and kernels whose data-dependent control they explain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __kernel void transpose(__global const float *a, __global float *b, const int n)
 
 
 def spmv(rows: int = 40) -> tuple[pm.Kernel, dict[str, Any]]:
-    """Row r has r % 4 entries."""
+    """Returns a sparse matrix-vector product; row r has r % 4 entries."""
     lengths = np.arange(rows) % 4
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     entries = int(starts[-1])
@@ -130,7 +130,7 @@ def test_long_loops_are_extrapolated_if_asked(collection: pm.KernelCollection) -
     assert not whole.emulation.extrapolated
     assert part.emulation.extrapolated
     assert part.operations.equals(whole.operations)
-    assert "not all turns were run" in str(part)
+    assert "not all iterations were run" in str(part)
     with pytest.raises(EmulationError, match="loops were extrapolated"):
         part.array("c")
 
@@ -163,7 +163,7 @@ def test_observed_kernels_are_counted() -> None:
     seen = knl.observe(arrays, groups="all")
     assert pm.feature("f_op_float32_madd").eval(seen) == pytest.approx(60)
     loads = pm.feature("f_mem_access_global_load")
-    # Two starts a test, and a column, a value and an x a turn.
+    # Two starts a test, and a column, a value and an x an iteration.
     assert loads.eval(seen) == pytest.approx(40 + (60 + 40) + 3 * 60)
     # Statistics are of one work-item, so that they hold for other sizes as well.
     assert loads.eval(seen.at(rows=80)) == pytest.approx(2 * loads.eval(seen))

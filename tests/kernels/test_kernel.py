@@ -39,7 +39,8 @@ def scale(name: str = "scale", assumptions: str = "n >= 1 and n mod 4 = 0", offs
 
 
 def copy(dimensions: int, **array: Any) -> Any:
-    """Copies an n x (n+1) x … array, in groups of 2, 3, … work-items along the last, last but one … dimension."""
+    """Returns a program that copies an n x (n+1) x … array, in groups of 2, 3, … work-items along the last, last but
+    one … dimension."""
     inames = ["i", "j", "k"][:dimensions]
     bounds = " and ".join(f"0 <= {iname} < n + {axis}" for axis, iname in enumerate(inames))
     shape = ", ".join(f"n + {axis}" for axis in range(dimensions))
@@ -271,7 +272,8 @@ def test_kernels_survive_pickling() -> None:
 
 
 def contents() -> str:
-    """Of the last one, Loopy chooses anew in each process which of three instructions it names beside a barrier."""
+    """Returns kernels' contents; for the last, Loopy chooses anew in each process which of three instructions it names
+    beside a barrier."""
     (nbody,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["nbody", "prefetch:True", "n:2048"])
     return " ".join(kernel.program.content for kernel in (pm.Kernel(scale()), pm.Kernel(copy(3)), nbody))
 

@@ -59,7 +59,7 @@ def program(**changes: Any) -> OpenCLProgram:
 
 
 def scaling(**changes: Any) -> OpenCLProgram:
-    """a = 2 a, in groups of four."""
+    """Returns a program of a = 2 a, in groups of four."""
     source = "__kernel void scale(__global float *a, const int n) { a[get_global_id(0)] *= 2; }"
     arguments = (Array("a", "float32", "n", is_output=True), Scalar("n", "int32"))
     given = {"source": source, "name": "scale", "global_size": "n", "local_size": 4, "arguments": arguments}

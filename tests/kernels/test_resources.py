@@ -1,4 +1,4 @@
-"""What kernels take of a device: estimates by hand, and what drivers say."""
+"""Compares kernels' demands on a device with estimates by hand, and with what drivers say."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ ptxas info    : Compile time = 3.806 ms
 
 
 def test_the_log_of_nvidias_compiler() -> None:
-    """As the driver 580.159 wrote it for an H200."""
+    """The log is as the driver 580.159 wrote it for an H200."""
     assert compiled(LOG, "total") == (8, 516)
     assert compiled(LOG, "other") == (32, 0)
     assert compiled(LOG, "absent") is None

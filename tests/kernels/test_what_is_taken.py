@@ -1,4 +1,4 @@
-"""What people give in the place of a kernel or a model, and sizes of any name."""
+"""People may give several things as a kernel or a model, and sizes of any name."""
 
 from __future__ import annotations
 

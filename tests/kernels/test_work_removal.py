@@ -71,7 +71,7 @@ def site(kernel: pm.Kernel, variable: str) -> Site:
 def test_every_work_item_reaches_the_same_addresses_in_the_same_loops(
     prefetch: str, fit: str, collection: pm.KernelCollection
 ) -> None:
-    """By running the generated code of both."""
+    """The generated code of both is run, and reaches the same addresses."""
     tags = ["matmul_sq", f"tiled_prefetch:{prefetch}", "lsize_0:4", "lsize_1:8", *fit.split()]
     (kernel,) = collection.generate_kernels(tags)
     for variable in "abc":

@@ -33,7 +33,7 @@ STEADY = "tests.simulated_timers:steady"
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Client]:
-    """A scheduler without workers."""
+    """Yields a client of a scheduler without workers."""
     with LocalCluster(n_workers=0, dashboard_address=":0") as local, Client(local, set_as_default=False) as client:
         yield client
 
@@ -84,7 +84,7 @@ def test_a_cluster_of_this_machine_takes_nobody_elses_code(
 
 
 def listening() -> list[tuple[str, int]]:
-    """The addresses at which this process, and those that it started, wait for others."""
+    """Returns the addresses at which this process, and those that it started, wait for others."""
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     return [
         (each.laddr.ip, each.laddr.port)

@@ -104,7 +104,7 @@ class Simulated:
 
 
 def severities(diagnosis: Diagnosis) -> dict[str, str]:
-    """What is not as it should be."""
+    """Returns the severity of each finding that is not as it should be."""
     return {f.name: str(f.severity) for f in diagnosis.findings if f.severity != Severity.OK}
 
 
@@ -262,7 +262,7 @@ def test_times_that_grow_faster_than_the_work_are_found() -> None:
 
 
 def events(step_ns: float, count: int, seed: int) -> list[float]:
-    """Times of kernels from 2 µs to 10 ms as differences of time stamps that are whole nanoseconds."""
+    """Returns times of kernels from 2 µs to 10 ms as differences of time stamps that are whole nanoseconds."""
     chance = random.Random(seed)
     times = []
     for _ in range(count):
@@ -287,7 +287,7 @@ def test_any_step_is_recovered_though_time_stamps_are_rounded(step_ns: float, se
 
 
 class Files:
-    """A tree such as Linux shows, in which a second of sleep changes things."""
+    """A tree of files such as Linux shows, in which a second of sleep changes things."""
 
     def __init__(self, root: Path, cores: int = 2) -> None:
         self.root = root
@@ -437,7 +437,7 @@ def test_the_report_is_as_wide_as_a_terminal_and_has_all(told: Callable[[float],
 
 
 def test_the_command_examines_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whether this machine is quiet isn't up to the test; that status, verdict and form agree is."""
+    """Status, verdict and form agree; it isn't up to the test whether this machine is quiet."""
     status = main(["doctor", "cpu", "cpu", "--seconds", "0.5", "--json"])
     assert status in (0, 1)
     data = json.loads(capsys.readouterr().out)

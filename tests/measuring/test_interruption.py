@@ -45,7 +45,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def press() -> None:
-    """Ctrl-C, as a terminal gives it to the process."""
+    """Sends Ctrl-C, as a terminal gives it to the process."""
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -55,14 +55,14 @@ def is_noticed() -> bool:
 
 @contextmanager
 def ending() -> Iterator[pytest.ExceptionInfo[KeyboardInterrupt]]:
-    """What is within ends by a KeyboardInterrupt."""
+    """Expects what is within to end by a KeyboardInterrupt."""
     with pytest.raises(KeyboardInterrupt) as raised:
         yield raised
 
 
 @contextmanager
 def interrupted(when: Callable[[], bool]) -> Iterator[None]:
-    """Ctrl-C once something is so; what is within ends by a KeyboardInterrupt, soon enough."""
+    """Sends Ctrl-C once something is so; what is within ends by a KeyboardInterrupt, soon enough."""
     pressed: list[float] = []
 
     def wait() -> None:
@@ -204,7 +204,7 @@ def test_a_driver_that_hangs_at_its_start(
 def test_a_measuring_process_that_is_stopped(
     scheduler: str | None, cpu: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was measured before is there, and undisturbed; what was not, is measured by the next run."""
+    """Measured kernels are there, and undisturbed; the others are measured by the next run."""
     monkeypatch.setenv(SECONDS_VARIABLE, "0.02")
     with pm.Store() as store:
         assert campaign(store, cpu, *kernels(3), scheduler=scheduler).run(progress=False).is_complete

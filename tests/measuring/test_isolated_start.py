@@ -1,4 +1,4 @@
-"""What lies in the working folder is not run by the processes that perfmodel starts."""
+"""The processes that perfmodel starts run nothing that lies in the working folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SHADOWED = ("pyopencl", "numpy", "json", "perfmodel", "tests", "socket", "sitecu
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Is there once a module of the working folder was run; that folder has one for whatever a process may look for."""
+    """Returns a file that exists once a module of the working folder was run; the folder has one for whatever is looked
+    for."""
     folder, marker = tmp_path / "downloads", tmp_path / "was-run"
     folder.mkdir()
     for name in SHADOWED:

@@ -233,7 +233,7 @@ def test_every_element_is_filled_with_moderate_numbers(device: Device, dtype: st
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the buffers that are held at present, of those made during the test."""
+    """Returns the sizes of the buffers that are held at present, of those made during the test."""
     import pyopencl as cl
 
     sizes: list[int] = []

@@ -44,7 +44,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No measuring process of another test, whose environment it would have."""
+    """Leaves no measuring process of another test, whose environment it would have."""
     monkeypatch.setattr(bench, "_benches", {})
 
 
@@ -166,7 +166,7 @@ def test_devices_by_the_form_of_their_keys(cpu: Device) -> None:
     for selectors in (["all"], [f"{start}*"], ["all", cpu.key, "cpu"]):
         (found,) = Campaign(kernels(1), selectors, protocol=PROTOCOL, timer=STEADY).plan().shares
         assert found.device == cpu
-    with pytest.raises(DeviceError, match=r"no device's key is of the form 'xyz\*'; there are"):
+    with pytest.raises(DeviceError, match=r"no device's key matches 'xyz\*'; there are"):
         Campaign(kernels(1), ["xyz*"]).plan()
 
 

@@ -551,7 +551,7 @@ def test_an_index_that_misses_a_row_is_found(sound: Path, path: Path) -> None:
 
 @pytest.fixture
 def readable() -> Iterator[Path]:
-    """A folder that any user may read, unlike pytest's own."""
+    """Yields a folder that any user may read, unlike pytest's own."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -560,7 +560,7 @@ def readable() -> Iterator[Path]:
 
 
 def as_somebody(code: str, *arguments: object) -> str:
-    """What a process that owns nothing prints: of another user where the tests run as root."""
+    """Returns what a process that owns nothing prints: of another user where the tests run as root."""
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},

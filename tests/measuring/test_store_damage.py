@@ -64,7 +64,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def left_open(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """The files as a process leaves them that is killed after its last `put`."""
+    """Returns the files as a process leaves them that is killed after its last `put`."""
     path = tmp_path_factory.mktemp("open") / "store.sqlite"
     with Store(path) as store:
         for row in MEASUREMENTS.values():
@@ -74,7 +74,7 @@ def left_open(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def looked_at(files: Files) -> tuple[list[str], dict[str, Measurement], dict[str, Failure]] | None:
-    """What `check` says, and the rows that are found; None where the store is refused, by a StoreError.
+    """Returns what `check` says, and the rows that are found; None where the store is refused, by a StoreError.
 
     Whatever is not found, is reported; each row that is found is as it was put.
     """
@@ -125,7 +125,7 @@ def test_a_flipped_bit_is_refused_or_reported_or_changes_nothing(closed: Files, 
 @given(st.data())
 @settings(max_examples=80, deadline=None)
 def test_a_flipped_bit_under_a_log_never_gives_another_value(left_open: Files, data: st.DataObject) -> None:
-    """What follows the flipped bit in the log counts as not written, as after a power cut in the midst of it."""
+    """Everything behind the flipped bit in the log counts as not written, as after a power cut in the midst of it."""
     assert left_open.log is not None
     total = 8 * (len(left_open.main) + len(left_open.log))
     position = data.draw(st.integers(0, total - 1))
@@ -166,7 +166,7 @@ def test_a_truncated_store_under_its_log(left_open: Files, data: st.DataObject) 
 
 
 def test_each_bit_of_a_rows_values_counts(closed: Files) -> None:
-    """Of every byte of one stored row, a bit flipped: the row is never taken for sound, and the others are."""
+    """A bit is flipped in every byte of one stored row: the row is never taken for sound, and the others are."""
     key = f"{7:064x}"
     text = b"[9.0, 0.0020119"
     start = closed.main.index(text, closed.main.index(b"c" * 64))

@@ -184,7 +184,7 @@ def test_no_file_is_overwritten_unasked(tmp_path: Path) -> None:
 
 def test_unknown_endings_and_folders_that_are_not_there(tmp_path: Path) -> None:
     with Store() as store:
-        with pytest.raises(StoreError, match=r"'\.cvs', which is no form of tables; did you mean '\.csv'\?"):
+        with pytest.raises(StoreError, match=r"'\.cvs', which is no kind of table file; did you mean '\.csv'\?"):
             export(store, tmp_path / "rows.cvs")
         with pytest.raises(StoreError, match="cannot be written"):
             export(store, tmp_path / "none" / "rows.csv")
@@ -230,7 +230,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
 
 
 def exported(path: Path) -> dict[str, Any]:
-    """The one row of a file of lines."""
+    """Returns the one row of a file of lines."""
     with Store() as store:
         store.put(measurement())
         export(store, path, force=True)

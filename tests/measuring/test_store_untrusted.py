@@ -48,7 +48,8 @@ def edited(path: Path, *statements: str) -> None:
 
 
 def refused(path: Path) -> None:
-    """Is so in one sentence, whether it is opened for writing or not, also as a compressed one, and left as it is."""
+    """Asserts that a store is refused in one sentence, opened for writing or not, also as a compressed one, and left as
+    it is."""
     before = path.read_bytes()
     packed = path.with_name(f"{path.name}.xz")
     packed.write_bytes(lzma.compress(before))
@@ -99,7 +100,7 @@ def test_a_schema_that_perfmodel_did_not_make_is_refused(path: Path, statements:
 
 @pytest.mark.parametrize("statement", [TRIGGER.format("t"), ENDLESS.format("t")])
 def test_a_trigger_that_comes_while_a_store_is_open_is_not_run(tmp_path: Path, statement: str) -> None:
-    """From Python 3.12 on, it is as if it were not there; before, nothing is put that would run it."""
+    """A trigger is as if it were not there from Python 3.12 on; before, nothing is put that would run it."""
     with Store(tmp_path / "times.sqlite") as store:
         store.put(measurement("k0"))
         edited(tmp_path / "times.sqlite", statement)
@@ -306,7 +307,7 @@ def claiming(content: bytes, pages: int) -> bytes:
 def test_no_more_is_unpacked_than_a_store_holds(
     spoil: Callable[[bytes], bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 64 MB of zeros, whose packed form has 10 kB, none is written."""
+    """No byte is written of 64 MB of zeros, whose packed form has 10 kB."""
     path = packed(tmp_path, spoil(sound(tmp_path)), preset=0)  # quickly
     (tmp_path / "unpacked").mkdir()
     written: list[int] = []

@@ -1,4 +1,4 @@
-"""Where a predicted time goes, for models of any form: the parts are named, and add up."""
+"""Predicted times are divided among the parts of models of any form: parts are named, and add up."""
 
 from __future__ import annotations
 

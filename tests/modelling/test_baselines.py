@@ -15,7 +15,7 @@ from perfmodel.modelling.predictor import Predictor
 
 
 def elementwise(instruction: str, name: str) -> pm.Kernel:
-    """float32 arrays of n elements, one work-item each, in groups of 128."""
+    """Returns a kernel over float32 arrays of n elements, one work-item each, in groups of 128."""
     program = lp.make_kernel(
         "{[i]: 0 <= i < n}",
         instruction,
@@ -29,25 +29,25 @@ def elementwise(instruction: str, name: str) -> pm.Kernel:
 
 @pytest.fixture(scope="module")
 def add() -> pm.Kernel:
-    """12 bytes and an addition an element."""
+    """Returns a kernel of 12 bytes and an addition an element."""
     return elementwise("out[i] = a[i] + b[i]", "add")
 
 
 @pytest.fixture(scope="module")
 def divide() -> pm.Kernel:
-    """8 bytes and a division an element."""
+    """Returns a kernel of 8 bytes and a division an element."""
     return elementwise("out[i] = a[i] / a[i]", "divide")
 
 
 @pytest.fixture(scope="module")
 def both() -> pm.Kernel:
-    """12 bytes, an addition and a division an element."""
+    """Returns a kernel of 12 bytes, an addition and a division an element."""
     return elementwise("out[i] = a[i] / b[i] + b[i]", "both")
 
 
 @pytest.fixture(scope="module")
 def gather() -> pm.Kernel:
-    """Which bytes it reads, data decide."""
+    """Returns a kernel whose data decide which bytes it reads."""
     program = lp.make_kernel(
         "{[i]: 0 <= i < n}",
         "out[i] = a[index[i]]",

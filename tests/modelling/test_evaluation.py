@@ -22,7 +22,7 @@ MADDS = "p_madd * f_op_float32_madd"
 RATE = 1e-11
 PROTOCOL = PROTOCOLS["quick"]
 TIMES = {64: 1.0, 128: 1.0, 256: 1.25, 320: 2.0, 384: 1.0}
-"""By size, what a kernel takes as a multiple of what the model says."""
+"""A kernel's time as a multiple of what the model says, by size."""
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def test_growth_is_what_predictions_say(calibration: pm.Calibration, tiled: pm.K
 
 
 def test_growth_names_the_size_from_which_something_else_limits(calibration: pm.Calibration, tiled: pm.Kernel) -> None:
-    """At n = 16 the launch is all; a cube of operations overtakes it at some doubling."""
+    """The launch is all at n = 16; a cube of operations overtakes it at some doubling."""
     found = calibration.explain(tiled, n=16)
     (growth,) = found.growth
     assert found.bottleneck == growth.limit == "overhead"

@@ -26,13 +26,13 @@ kernel void twice(global const float *x, global float *o, const int n)
 
 @pytest.fixture(scope="module")
 def kernels() -> list[pm.Kernel]:
-    """Kernels whose source loads one element three times, which a compiler loads once."""
+    """Returns kernels whose source loads one element three times, which a compiler loads once."""
     of_size = pm.Kernel.from_opencl(SOURCE, "twice", "n", 64, {"x": "n", "o": "n"}, n=1024)
     return [of_size.at(n=1024 * factor) for factor in (1, 2, 4, 8, 16)]
 
 
 def models() -> tuple[pm.Model, pm.Model]:
-    """One model of kernels as written, and one of kernels as compiled: it names index arithmetic."""
+    """Returns one model of kernels as written, and one of kernels as compiled: it names index arithmetic."""
     time = SimulatedTime(lambda count: 1e-9 * count(LOADS))
     written = pm.Model("f_sim", f"p_load * {LOADS}", {"f_sim": time})
     compiled = pm.Model("f_sim", f"p_load * {LOADS} + p_index * f_op_int32_mul_index", {"f_sim": time})

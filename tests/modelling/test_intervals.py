@@ -24,7 +24,7 @@ TRUTH = {"p_a": 2e-9, "p_b": 7e-9}
 
 
 def families(count: int, of_each: int, spread: float, noise: float, seed: int) -> tuple[Columns, np.ndarray, list[str]]:
-    """Kernels whose times differ from the model's by what is common to a family, and by noise."""
+    """Returns kernels whose times differ from the model's by what is common to a family, and by noise."""
     random = np.random.default_rng(seed)
     total = count * of_each
     columns = {"f_x": 10 ** random.uniform(4, 7, total), "f_y": 10 ** random.uniform(4, 7, total)}
@@ -67,7 +67,7 @@ def test_errors_of_one_family_are_known_to_be_alike() -> None:
 
 
 def test_a_kernel_unlike_all_others_is_far_away() -> None:
-    """Of what was measured one half is f_x, and never more than a tenth f_y; then one that is all f_y."""
+    """One half of what was measured is f_x, and never more than a tenth f_y; then comes a kernel that is all f_y."""
     columns, times, names = families(8, 6, 0.05, 0.02, 2)
     columns["f_y"] = columns["f_x"] * 0.01
     times = TRUTH["p_a"] * columns["f_x"] + TRUTH["p_b"] * columns["f_y"]
@@ -85,7 +85,7 @@ def test_a_kernel_unlike_all_others_is_far_away() -> None:
 
 @pytest.fixture(scope="module")
 def calibration() -> pm.Calibration:
-    """Of four families, with times that a formula gives, and an error of each family."""
+    """Returns a calibration of several families, with times that a formula gives, and an error of each family."""
     wrong = {"matmul_sq": 1.1, "throughput": 0.9, "global_copy": 1.2, "launch": 1.0, "transpose": 0.8}
 
     class Time(SimulatedTime):

@@ -1,4 +1,4 @@
-"""Mistakes of kernels: which are found, and what is said about them."""
+"""Mistakes of kernels are found, and described."""
 
 from __future__ import annotations
 

@@ -95,7 +95,8 @@ def test_slow_operations_have_their_own_throughput() -> None:
 
 
 def test_bank_conflicts_by_hand(collection: pm.KernelCollection) -> None:
-    """At stride 8, four words of each of four banks: 8 cycles a sub-group, of 32 words of 4 bytes each."""
+    """A stride of 8 puts four words of each sub-group in each of four banks: 8 cycles a sub-group, of 32 words of 4
+    bytes each."""
     times = {}
     for stride in (1, 8):
         tags = ["local_access", "direction:load", f"lstride_0:{stride}", "dtype:float32", "lsize_0:64", "n:4096", "m:4"]

@@ -134,7 +134,7 @@ def test_the_applications_are_those_of_table_ii(collection: pm.KernelCollection)
 
 
 def test_cases_come_from_times_and_profiles() -> None:
-    """Where the times are those that the profiles say, every choice is right, and no relative error is left."""
+    """Every choice is right, and no relative error is left, if the times are those that the profiles say."""
     applications = [Application("Reduction", "reduction dtype:float32 lsize_0:64", "n", (1024, 4096), 4096)]
     profiles = {"a": GPU, "b": replace(GPU, compute_units=2)}
     with Store() as store:

@@ -23,7 +23,7 @@ kernel void sq_mod(global float *matrix, global float *res, unsigned int m, unsi
 
 
 def utilization(work_items: int, lanes: int) -> float:
-    """U(nWG, nXU) as restored from the slides."""
+    """Returns U(nWG, nXU) as restored from the slides."""
     low, high = work_items // lanes, math.ceil(work_items / lanes)
     return low / high + (work_items % lanes) / lanes * (high - low) / high
 

@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def tables() -> dict[str, list[Row]]:
-    """Tables 4 to 7, by kernel; milliseconds."""
+    """Returns Tables 4 to 7, by kernel; milliseconds."""
     found: dict[str, list[Row]] = {}
     with (Path(__file__).parent / "published_occupancy_tables.csv").open(newline="") as file:
         for line in csv.DictReader(file):
@@ -101,7 +101,7 @@ def test_the_papers_deviations_follow_from_its_columns(
 def test_the_model_string_gives_the_papers_predictions(
     collection: pm.KernelCollection, tags: str, weight: float
 ) -> None:
-    """Of our kernels, counted, with the paper's cycles and clock and its weight from one row."""
+    """Our kernels are counted, with the paper's cycles and clock and its weight from one row."""
     name = tags.split()[0]
     rows = TABLES[name]
     (kernel,) = collection.generate_kernels([*tags.split(), f"n:{rows[0].n}"])
@@ -202,7 +202,7 @@ def test_no_kernel_is_in_both_sets(collection: pm.KernelCollection, is_small: bo
 @pytest.mark.timed
 @pytest.mark.filterwarnings("ignore::perfmodel.modelling.fitting.FitWarning")
 def test_the_recipe_runs_here(monkeypatch: pytest.MonkeyPatch, unflagged: None) -> None:
-    """With few and small kernels: what is measured does not matter, the way through does."""
+    """The recipe runs on few and small kernels: what is measured does not matter, the way through does."""
     few = {"matvec": (256,), "dot_product": (25600,), "vector_add": (25600,), "matrix_add": (160,)}
     several = {kernel: (2 * n, 4 * n, 8 * n) for kernel, (n,) in few.items()}
     for name, sizes in {"EVALUATION": few, "ONE_RUN": {k: (2 * n,) for k, (n,) in few.items()}}.items():

@@ -170,7 +170,7 @@ class Simulated(Recipe):
 
 @pytest.fixture(scope="module", autouse=True)
 def simulated_seconds() -> Iterator[None]:
-    """Registered for these tests only: elsewhere it would be a candidate of model searches."""
+    """Registers a feature for these tests only: elsewhere it would be a candidate of model searches."""
     vocabulary.register(
         Simulated.output,
         SimulatedTime(
@@ -259,7 +259,7 @@ def test_variants_of_one_label_are_told_apart(simulated: Outcome) -> None:
 
 
 def test_kernels_too_large_for_the_device_are_noted_and_the_rest_goes_on(cpu: Device) -> None:
-    """Where sizes are chosen by measuring, they are refused before there is a kernel that could be flagged."""
+    """Kernels are refused before there is one that could be flagged, where sizes are chosen by measuring."""
 
     class TooLarge(TinyRecipe):
         evaluation = (["matmul_sq", "n:96"], ["vector_add", f"lsize_0:{2 * cpu.max_work_group_size}", "n:auto"])
@@ -364,7 +364,7 @@ def test_errors_over_all_labels_against_values_computed_by_hand() -> None:
 
 
 def test_predicting_is_timed_against_measuring(outcome: Outcome, tmp_path: Path) -> None:
-    """What measuring took is the sum of all trials of the kernels predicted."""
+    """The time of measuring is the sum of all trials of the kernels predicted."""
     assert outcome.cost is not None
     times = sum(r.measured_s or 0 for r in outcome.evaluation("one-term"))
     assert outcome.cost.measuring > 26 * times

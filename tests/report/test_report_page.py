@@ -75,7 +75,7 @@ def test_what_is_no_calibration_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_kernels_are_generated_again_as_they_were(overlap: ReportedModel, sampled: Sample) -> None:
-    """What the calibration predicts for them now is what it predicted when it was made."""
+    """The calibration predicts for the kernels what it predicted when it was made."""
     assert len(sampled.kernels) == sampled.variants == len({(r.kernel, r.variant) for r in overlap.rows})
     assert any("kept=" in variant for _, variant in sampled.kernels)
     assert overlap.calibration
@@ -303,7 +303,7 @@ def test_text_and_marks_have_the_contrast_of_wcag_aa(chrome: Page, file: Path, t
 
 
 def _error(model: ReportedModel) -> float:
-    """The geometric mean error over the times that no fit has seen."""
+    """Returns the geometric mean error over the times that no fit has seen."""
     return math.exp(np.mean([math.log(row.error) for row in model.rows if row.role != CALIBRATION]))
 
 

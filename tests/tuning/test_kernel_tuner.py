@@ -131,7 +131,7 @@ def test_the_protocol_is_no_other_one() -> None:
 
 
 def opened_cache(entries: int) -> str:
-    """A cache as Kernel Tuner leaves it open: without its last brackets, each entry with a comma behind it."""
+    """Returns a cache as Kernel Tuner leaves it open: without its last brackets, each entry with a comma behind it."""
     head, _, tail = CACHE.read_text().partition('"cache": {')
     lines = tail.rsplit("}\n}", 1)[0].strip().split("\n")
     return "\n".join([f'{head}"cache": {{', *(line.rstrip(",") + "," for line in lines[:entries])])

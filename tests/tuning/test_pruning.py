@@ -56,7 +56,7 @@ def is_time(value: Any) -> bool:
 @given(st.lists(seconds, max_size=25), limits)
 @pytest.mark.filterwarnings("ignore::perfmodel.modelling.prediction.PredictionWarning")
 def test_what_is_kept(times: list[Any], limit: dict[str, Any]) -> None:
-    """Against the definition: stable order, the limits, nothing lost, and never nothing."""
+    """Compares with the definition: stable order, the limits, nothing lost, and never nothing."""
     pruned = pm.prune(range(len(times)), predictions(times), **limit)
     every = list(pruned) + [candidate.config for candidate in pruned.left_out]
     assert sorted(every) == list(range(len(times)))
@@ -284,7 +284,7 @@ __kernel void scale(__global float2 *a, const int n, const float by)
 
 @pytest.fixture
 def scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A runner that knows a kernel of two files; what Kernel Tuner writes goes into the same folder."""
+    """Returns a runner that knows a kernel of two files; what Kernel Tuner writes goes into the same folder."""
     core = pytest.importorskip("kernel_tuner.core")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scale.cl").write_text(SCALE)
@@ -322,7 +322,7 @@ def test_arguments_that_are_not_those_of_the_source(scaling: Any) -> None:
 
 
 class Evaluations(list[dict[str, Any]]):
-    """What Kernel Tuner compiled and ran."""
+    """Results of what Kernel Tuner compiled and ran."""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.counting_kernels import counted, make
 
 
 def sums(bounds: str, group: int, fits: bool = True) -> pm.Kernel:
-    """o[i] = the sum of row i of a, from `bounds`, a work-item each."""
+    """Returns a kernel of o[i] = the sum of row i of a, from `bounds`, a work-item each."""
     program = make(
         f"{{[i, k]: 0 <= i < n and {bounds}}}",
         "o[i] = sum(k, a[i, k])",
@@ -81,7 +81,7 @@ def test_a_loop_that_depends_on_data_is_as_long_as_its_statistics_say() -> None:
     [("fetch:none", 1), ("fetch:group", 1), ("fetch:halo", 4)],
 )
 def test_guarded_loads_of_a_halo(variant: str, each: int, collection: pm.KernelCollection) -> None:
-    """Of a tile two points larger each way, the work-items of a corner load four."""
+    """The work-items of a corner load four elements of a tile that is two points larger each way."""
     n = "n:112"
     (kernel,) = collection.generate_kernels(["finite_difference", variant, "lsizes:16x16", n])
     items = pm.feature("f_work_items").eval(kernel)

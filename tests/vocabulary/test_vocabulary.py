@@ -1,4 +1,4 @@
-"""How names become features: a model's own, registered ones, and families of installed packages."""
+"""Names become features: a model's own, registered ones, and those of families of installed packages."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class CellFamily(FeatureFamily):
 
 
 def with_package(folder: Path, point: str, script: str, prefix: str = '("mesh", "cells")') -> str:
-    """What the script prints, or the last line of its error, where a package offers `point` as features."""
+    """Returns what the script prints, or the last line of its error, where a package offers `point` as features."""
     (folder / "meshes.py").write_text(FAMILY.format(prefix=prefix))
     info = folder / "meshes-1.0.dist-info"
     info.mkdir()

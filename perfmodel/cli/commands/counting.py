@@ -36,7 +36,7 @@ def add(command: Command) -> None:
     added.add_argument("--transaction", type=int, default=32, metavar="BYTES", help="of global memory (default: 32)")
     added.add_argument("--banks", type=int, default=32, metavar="N", help="of local memory (default: 32)")
     added.add_argument("--no-checks", action="store_true", help="don't look for races and uninitialised memory")
-    added.add_argument("--full", action="store_true", help="run all turns of long loops, instead of extrapolating")
+    added.add_argument("--full", action="store_true", help="run all iterations of long loops, instead of extrapolating")
     added.add_argument("--steps", type=int, metavar="N", help="blocks that may be executed (default: two million)")
     added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
     json_option(added)

@@ -68,7 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _chosen(selectors: list[str | None]) -> list[Device]:
-    """The devices that are named, each once; the default one for None."""
+    """Returns the devices that are named, each once; the default one for None."""
     from perfmodel.device import devices, find_device
 
     if ALL in selectors:

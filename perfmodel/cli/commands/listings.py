@@ -46,7 +46,7 @@ def _devices(parsed: argparse.Namespace) -> None:
 
 
 def _data(device: Device) -> dict[str, Any]:
-    """A device's fingerprint, with units in its names."""
+    """Returns a device's fingerprint, with units in its names."""
     units = {
         "clock_mhz": ("clock_hz", 10**6),
         "global_memory": ("global_memory_bytes", 1),

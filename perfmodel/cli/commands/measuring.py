@@ -56,7 +56,7 @@ def add(command: Command) -> None:
 
 
 def _measure(parsed: argparse.Namespace) -> int:
-    """Exit status 1 where kernels are left that were neither measured nor found to fail."""
+    """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
     from perfmodel.measuring.campaign import Campaign, Limits
 
     if not parsed.store:

@@ -1,4 +1,4 @@
-"""``perfmodel occupancy``: of numbers as given, or of a kernel in a ``.cl`` file."""
+"""The command ``occupancy``: how full a device is, for given numbers or a kernel of a ``.cl`` file."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 
 def _of_source(parsed: argparse.Namespace, device: Device | None) -> tuple[dict[str, int], str]:
-    """Numbers of the kernel of a file, those of options first, and where registers are from."""
+    """Returns the numbers that options give, completed by the kernel of the file, and the source of its registers."""
     from perfmodel.cli.opencl_command import source_kernel
     from perfmodel.kernels.resources import resources
 

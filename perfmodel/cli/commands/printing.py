@@ -1,4 +1,4 @@
-"""What commands print: one JSON document and nothing else, or text whose tables fit the terminal."""
+"""Prints what commands found: one JSON document and nothing else, or text whose tables fit the terminal."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ def text(make: Callable[[], str]) -> None:
 
 
 def teller(parsed: argparse.Namespace) -> Callable[[str], None]:
-    """Prints a line before each step; on standard error where standard output is for a document."""
+    """Returns a function that prints a line before each step, on standard error where standard output is for a
+    document."""
     return lambda message: print(f"{message} …", file=sys.stderr if parsed.json else None, flush=True)
 
 
 @contextmanager
 def only_document(parsed: argparse.Namespace) -> Iterator[None]:
-    """What is printed meanwhile goes to standard error where standard output is for a document."""
+    """Sends what is printed meanwhile to standard error where standard output is for a document."""
     if not parsed.json:
         yield
         return
@@ -45,4 +46,4 @@ def _plain(value: Any) -> Any:
     """A numpy number or array as JSON has it."""
     if hasattr(value, "tolist"):
         return finite(value.tolist())
-    raise TypeError(f"{type(value).__name__} has no place in a document")
+    raise TypeError(f"{type(value).__name__} cannot be part of a JSON document")

@@ -51,7 +51,7 @@ def add(command: Command) -> None:
 
 
 def study_options(parser: argparse.ArgumentParser) -> None:
-    """What studies of several devices take besides; recipes have no use for it."""
+    """Adds the options of studies of several devices; recipes have no use for them."""
     group = parser.add_argument_group("for studies of several devices, such as projection")
     group.add_argument(
         "--devices", metavar="A,B,…", help="keys, names, cpu/2 for a part (default: all here and all of the store)"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def selected(tags: Sequence[str], device: str | None = None) -> list[Kernel]:
-    """Kernels of generators or Python files.
+    """Returns the kernels that tags select, of generators or of Python files.
 
     Args:
         device: for which sizes given as ``auto`` are chosen.
@@ -35,12 +35,12 @@ def selected(tags: Sequence[str], device: str | None = None) -> list[Kernel]:
 
 
 def described(parsed: argparse.Namespace) -> list[Kernel]:
-    """The kernels that a command's tags select, or the one of a ``.cl`` file."""
+    """Returns the kernels that a command's tags select, or the one of a ``.cl`` file."""
     return [kernel for kernel, _ in with_contents(parsed)]
 
 
 def with_contents(parsed: argparse.Namespace) -> list[tuple[Kernel, Mapping[str, Any]]]:
-    """The same with what their arrays hold, as far as that is said."""
+    """Returns the kernels of a command, each with what its arrays hold, as far as that is said."""
     if not any(tag.endswith(".cl") for tag in parsed.tags):
         return [(kernel, {}) for kernel in selected(parsed.tags)]
     from perfmodel.cli.opencl_command import source_kernel
@@ -51,7 +51,7 @@ def with_contents(parsed: argparse.Namespace) -> list[tuple[Kernel, Mapping[str,
 
 
 def lists_a_file(parsed: argparse.Namespace) -> bool:
-    """Whether the tags are one kernel file without a name; if so, prints what it defines."""
+    """Returns True after printing a kernel file's definitions, if the tags are such a file without a name."""
     if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".py"):
         return False
     from perfmodel.kernels.kernel_file import definitions
@@ -70,7 +70,7 @@ def lists_a_file(parsed: argparse.Namespace) -> bool:
 
 
 def kernel_data(kernel: Kernel) -> dict[str, Any]:
-    """How documents name a kernel."""
+    """Returns the fields that name a kernel in JSON documents."""
     return {"kernel": kernel.name, "variant": kernel.variant, "sizes": kernel.sizes}
 
 

@@ -195,7 +195,7 @@ def _vacuum(parsed: argparse.Namespace) -> None:
 
 
 def _read(path: str) -> Store:
-    """A store that has to be there, and is not written to."""
+    """Opens a store that has to be there, for reading only."""
     from perfmodel.measuring.store import Store
 
     return Store(path, read_only=True)
@@ -203,7 +203,7 @@ def _read(path: str) -> Store:
 
 @contextmanager
 def _target(path: str) -> Iterator[Store]:
-    """A store that is made where there is none, and is not left behind empty by an error."""
+    """Yields a store, made where there is none; an error leaves no empty one behind."""
     from perfmodel.measuring.store import Store
 
     is_new = not Path(path).exists()

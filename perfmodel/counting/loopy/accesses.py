@@ -42,7 +42,7 @@ class Accesses:
         self.touched = Footprints(domains)
 
     def of(self, instruction: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
-        """The accesses of an instruction; sizes and loop variables are no accesses."""
+        """Returns the accesses of an instruction; sizes and loop variables are no accesses."""
         stores = list(instruction.assignees)
         loads = subscripts(instruction.expression)
         loads += [load for store in stores for index in index_of(store) for load in subscripts(index)]
@@ -54,7 +54,7 @@ class Accesses:
     def of_predicate(
         self, predicate: Any, region: Region, loops: tuple[str, ...], instruction: str
     ) -> list[AccessCount]:
-        """The loads with which a predicate is decided."""
+        """Returns the loads with which a predicate is decided."""
         return self._all(subscripts(predicate), "load", region, loops, instruction)
 
     def _all(
@@ -109,7 +109,7 @@ class Accesses:
         )
 
     def _index(self, array: Any, access: Any, region: Region) -> Pieces | None:
-        """The place in the flattened array; None where data or a private variable decide on it."""
+        """Returns the index into the flattened array; None where data or a private variable decide on it."""
         total = ZERO
         bounds = self.domains.bounds(region)
         for position, step in zip(index_of(access), _steps(array, access), strict=True):
@@ -122,7 +122,7 @@ class Accesses:
         return plain(total)
 
     def _once(self, region: Region, *tag_types: type) -> Region:
-        """A region with all turns of the loops that have such a tag taken for one."""
+        """Returns a region with all iterations of the loops that have such a tag taken for one."""
         loops = {i for i in region.inames if self.kernel.iname_tags_of_type(i, tag_types)}
         if not loops:
             return region
@@ -132,7 +132,7 @@ class Accesses:
     # --- strides
 
     def _strides(self, array: Any, access: Any, inames: frozenset[str]) -> Mapping[str, Stride]:
-        """The stride along each loop variable that the index uses, in elements of the flattened array."""
+        """Returns the stride along each loop variable that the index uses, in elements of the flattened array."""
         used = get_dependencies(index_of(access))
         # What a private variable holds may depend on any of them.
         unknown = any(
@@ -153,7 +153,7 @@ class Accesses:
         return polynomial(flatten(total)) if get_dependencies(total) <= self.domains.sizes else None
 
     def _coefficient(self, position: Any, iname: str) -> Any:
-        """Of a loop variable in an index, or None where the index is not affine in it."""
+        """Returns a loop variable's coefficient in an index; None where the index is not affine in it."""
         try:
             return CoefficientCollector([iname])(simplify_using_aff(self.kernel, position)).get(var(iname), 0)
         except (LoopyError, RuntimeError):
@@ -164,7 +164,8 @@ class Accesses:
     def _footprint(
         self, space: str, name: str, array: Any, access: Any, direction: str, region: Region
     ) -> QuasiPolynomial | None:
-        """Distinct elements; each work-group has local elements of its own, and registers have none."""
+        """Returns the number of distinct elements; each work-group has local elements of its own, and registers have
+        none."""
         if space == "private":
             return None
         by_group = self._by_group(access, region)
@@ -191,7 +192,7 @@ class Accesses:
         return ByGroup(pairs, tuple(repeats), frozenset(axes))
 
     def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
-        """The isl set of places that an index has in a region; None where it can't be derived."""
+        """Returns the isl set of elements that an index reaches in a region; None where it can't be derived."""
         if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
             return None
         try:
@@ -226,25 +227,25 @@ class Accesses:
         return Line(elements, axis, math.gcd(*steps) or (1 if by_address else None))
 
     def footprints(self) -> tuple[Footprint, ...]:
-        """What all accesses collected so far touch together."""
+        """Returns what all accesses collected so far touch together."""
         return self.touched.footprints()
 
     def _size(self, array: Any) -> QuasiPolynomial | None:
-        """How many elements an array has; None where its shape is not given in the sizes."""
+        """Returns the number of an array's elements; None where its shape is not given in the sizes."""
         if not isinstance(array.shape, tuple) or not get_dependencies(array.shape) <= self.domains.sizes:
             return None
         return polynomial(flatten(math.prod(array.shape)))
 
 
 def _steps(array: Any, access: Any) -> list[Any]:
-    """The stride of each position of an index; None for the place among a vector's components."""
+    """Returns the stride of each index of an access; None for the index of a vector's component."""
     if isinstance(access, LinearSubscript) or array.dim_tags is None:  # one dimension, perhaps of unknown length
         return [1] * len(index_of(access))
     return [getattr(tag, "stride", None) for tag in array.dim_tags]
 
 
 def _components(array: Any) -> int:
-    """Components of a vector, for an array with an axis of them; else 1."""
+    """Returns the number of components of a vector, for an array with an axis of them; else 1."""
     for tag, extent in zip(array.dim_tags or (), array.shape or (), strict=False):
         if isinstance(tag, VectorArrayDimTag):
             return int(extent)

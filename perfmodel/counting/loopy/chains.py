@@ -1,4 +1,4 @@
-"""The operations through which a result of an instruction's last turn reaches its new one."""
+"""Finds the operations through which an instruction's result of one iteration reaches its result of the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfmodel.counting.loopy.types import Typing
 
 
 def operations_behind(target: Any, expression: Any, typing: Typing, context: str | None) -> Operations:
-    """Operations of `expression` that wait for `target`, by (kind, type); of several such ways, those of the longest.
+    """Returns the operations of `expression` that wait for `target`, by (kind, type), along the longest such path.
 
     Counted as `OperationCounter` counts them: sums and products from left to right, a multiplication that feeds an
     addition as one ``madd``. Empty if the expression doesn't contain the target, or passes it on as it is.
@@ -25,7 +25,8 @@ class _Path:
         self.target, self.typing, self.context = target, typing, context
 
     def through(self, expression: Any) -> Operations | None:
-        """The longest way from the target up to this expression's value; None if it does not contain the target."""
+        """Returns the longest path from the target to this expression's value; None if it does not contain the
+        target."""
         if expression == self.target:
             return Counter()
         if not isinstance(expression, ExpressionNode):
@@ -39,7 +40,7 @@ class _Path:
         return self.single(expression)
 
     def joined(self, operands: list[Any], kind: str, expression: Any) -> Operations | None:
-        """Through operands that are joined from left to right: all joins from the operand's place on."""
+        """Returns the path through operands joined from left to right: all joins from the target's operand on."""
         ways = [(place, way) for place, operand in enumerate(operands) if (way := self.through(operand)) is not None]
         if not ways:
             return None
@@ -56,7 +57,7 @@ class _Path:
         return max(found, key=lambda ops: ops.total())
 
     def single(self, expression: Any) -> Operations | None:
-        """Through an expression that is one operation, or none."""
+        """Returns the path through an expression that is one operation, or none."""
         node = _Node(self.typing, self.context)
         node(expression)
         ways = [way for operand in node.operands if (way := self.through(operand)) is not None]

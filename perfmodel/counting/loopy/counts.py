@@ -64,13 +64,13 @@ def count_loopy(
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Loopy prints a kernel that it fails on, beside raising an error."""
+    """Hides the kernel that Loopy prints when it fails, beside raising an error."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
 
 
 def one_line(error: Exception) -> str:
-    """An error of Loopy's, whose messages may be whole reports, as part of one sentence."""
+    """Returns an error of Loopy's, whose messages may be whole reports, as part of one sentence."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300].rstrip('.')}"
 
 
@@ -126,7 +126,8 @@ class _LoopyCounter:
         )
 
     def deciding(self, instruction: Any, accesses: Accesses, operations: list[OperationCount]) -> list[AccessCount]:
-        """The work of an instruction's predicates that depend on data; one around several instructions counts once."""
+        """Returns the loads of an instruction's predicates that depend on data; one around several instructions counts
+        once."""
         inames, found = instruction.within_inames, []
         depending = [p for p in instruction.predicates if self.domains.depends_on_data(p, inames, instruction.id)]
         for predicate in sorted(depending, key=str):
@@ -152,7 +153,7 @@ class _LoopyCounter:
         return [OperationCount(kind, dtype, times, executions) for kind, dtype, times in counted]
 
     def chains(self, instruction: Any) -> list[ChainCount]:
-        """The operations that an instruction does, turn by turn, to its own result."""
+        """Returns the operations that an instruction does, iteration by iteration, to its own result."""
         if len(instruction.assignees) != 1:
             return []
         (target,) = instruction.assignees
@@ -171,7 +172,8 @@ class _LoopyCounter:
         return [ChainCount(counted, self.domains.executions(region), loops)]
 
     def branches(self) -> Iterator[BranchCount]:
-        """The predicates of instructions, all those of one together; what is around several instructions, once."""
+        """Yields the predicates of instructions, all those of one together; what is around several instructions,
+        once."""
         around: dict[tuple[str, frozenset[str]], Any] = {}
         for instruction in self.kernel.instructions:
             if instruction.predicates:
@@ -187,7 +189,7 @@ class _LoopyCounter:
                 yield self.domains.branch("if", text, met, taken)
 
     def synchronization(self) -> tuple[Executions, QuasiPolynomial]:
-        """Local barriers and kernel launches, from the schedule's loops."""
+        """Returns the local barriers and the kernel launches, as the schedule has them."""
         items, subgroups, groups, launches = (self.domains.zero() for _ in range(4))
         for item, loops in _scheduled(self.kernel.linearization):
             if isinstance(item, Barrier) and item.synchronization_kind == "local":
@@ -215,7 +217,7 @@ def _check_statistics(kernel: Any, statistics: Mapping[str, float]) -> None:
 
 
 def _scheduled(schedule: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Every item of a schedule that is no loop, with the sequential loops around it, the outermost first."""
+    """Yields every item of a schedule that is no loop, with the sequential loops around it, the outermost first."""
     loops: list[str] = []
     for item in schedule:
         if isinstance(item, EnterLoop):

@@ -17,7 +17,7 @@ from perfmodel.counting.domains import Domains, Region, statistic
 
 
 class LoopyDomains(Domains):
-    """Where the instructions of a Loopy kernel run.
+    """The iteration domains of a Loopy kernel's instructions.
 
     Args:
         kernel: a linearized Loopy kernel.
@@ -41,12 +41,13 @@ class LoopyDomains(Domains):
         super().__init__(sizes, assumptions, groups, items, axes, starts, subgroup_size)
 
     def _start(self, iname: str) -> int:
-        """The loop variable's value for work-item 0."""
+        """Returns the loop variable's value for work-item 0."""
         low = static_min_of_pw_aff(self.kernel.get_iname_bounds(iname).lower_bound_pw_aff, constants_only=True)
         return int(str(low.get_constant_val()))
 
     def region(self, inames: frozenset[str], predicates: Iterable[Any], instruction: str) -> Region:
-        """Where an instruction runs: in its loops, if all predicates hold, under the kernel's assumptions.
+        """Returns the points at which an instruction runs: in its loops, if all predicates hold, under the kernel's
+        assumptions.
 
         Raises:
             CountingError: for a loop or predicate that depends on data and has no statistics.
@@ -61,13 +62,13 @@ class LoopyDomains(Domains):
         return Region(points.intersect_params(self.assumptions), known, factor, moving)
 
     def depends_on_data(self, predicate: Any, inames: frozenset[str], instruction: str) -> bool:
-        """Whether a predicate is decided only when the kernel runs."""
+        """Returns True if a predicate is decided only when the kernel runs."""
         points, *_ = self._loops(inames, instruction)
         return condition_to_set(points.space, predicate) is None
 
     def _loops(self, inames: frozenset[str], instruction: str) -> tuple[Any, frozenset[str], Fraction, frozenset[str]]:
-        """Points of the loops whose bounds are known, their names, and of the others the expected trips, and which of
-        them start somewhere that depends on data."""
+        """Returns the points of the loops whose bounds are known, their names, the expected trips of the other loops,
+        and those of them that start at a value that depends on data."""
         factor, known, moving = Fraction(1), inames, set()
         points = self._projected(known)
         while hidden := set(points.get_var_names(isl.dim_type.param)) - self.sizes:
@@ -109,11 +110,13 @@ class LoopyDomains(Domains):
         )
 
     def meetings(self, loops: frozenset[str]) -> tuple[Any, Any, Any]:
-        """How often work-items, sub-groups and work-groups meet a barrier inside these loops, as isl polynomials."""
+        """Returns how often work-items, sub-groups and work-groups meet a barrier inside these loops, as isl
+        polynomials."""
         return self.met(self.region(loops | self.groups_around(loops), (), "barrier"))
 
     def groups_around(self, loops: frozenset[str]) -> frozenset[str]:
-        """Group axes that the loops' bounds may depend on; outside all loops every group meets a barrier."""
+        """Returns the group axes that the loops' bounds may depend on; outside all loops every group meets a
+        barrier."""
         if not loops:
             return frozenset()
         around = next(i.within_inames for i in self.kernel.instructions if loops <= i.within_inames)
@@ -121,7 +124,7 @@ class LoopyDomains(Domains):
 
 
 def _is_bound_by(points: Any, iname: str, hidden: set[str], from_below: bool = False) -> bool:
-    """Whether a constraint ties the loop variable, or its start, to a value known only when the kernel runs."""
+    """Returns True if a constraint ties the loop variable, or its start, to a value known only when the kernel runs."""
     return any(
         constraint.involves_dims(*_place(points, iname), 1)
         and not (from_below and constraint.get_coefficient_val(*_place(points, iname)).is_neg())

@@ -80,7 +80,7 @@ class OperationCounter(_Walker):
             self.rec(factor)
 
     def steps(self, operands: list[Any], kind: type[Any]) -> Counter[str]:
-        """Operations by type that join the operands from left to right."""
+        """Returns the operations, by type, that join the operands from left to right."""
         return Counter(
             self.type_of(kind(tuple(operands[: end + 1])))
             for end in range(1, len(operands))
@@ -133,7 +133,7 @@ class OperationCounter(_Walker):
     map_right_shift = map_left_shift
 
     def add_integral(self, kind: str, expression: Any, *operands: Any) -> None:
-        """Operations of whole numbers, whatever the type that their result is assigned to."""
+        """Adds operations of whole numbers, whatever the type that their result is assigned to."""
         dtype = self.typing.type_of(expression, None)
         self.counts[kind, dtype] += len(operands) - 1
         self.within(dtype, *operands)
@@ -183,7 +183,7 @@ class _BranchCollector(_Walker):
 
 
 def subscripts_in_branches(expression: Any) -> list[Any]:
-    """The array accesses in an expression of which an if-expression decides whether they are made."""
+    """Returns the array accesses in an expression that are made or not as an if-expression decides."""
     collector = _BranchCollector()
     collector(expression)
     return collector.found
@@ -194,17 +194,17 @@ def variable_of(access: Any) -> Any:
 
 
 def index_of(access: Any) -> tuple[Any, ...]:
-    """The index expressions; one of ``a[[flat]]``, none of a scalar."""
+    """Returns the index expressions of an access: one for ``a[[flat]]``, none for a scalar."""
     return (access.index,) if isinstance(access, LinearSubscript) else getattr(access, "index_tuple", ())
 
 
 def access_tags(access: Any) -> frozenset[str]:
-    """The tags that a kernel's author gave with ``a$tag[i]``."""
+    """Returns the tags that a kernel's author gave with ``a$tag[i]``."""
     return frozenset(str(getattr(tag, "value", tag)) for tag in getattr(variable_of(access), "tags", ()))
 
 
 def flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
-    """Operands of nested sums, or of nested products, in the order in which C evaluates them."""
+    """Yields the operands of nested sums, or of nested products, in the order in which C evaluates them."""
     for child in expression.children:
         if isinstance(child, kind):
             yield from flattened(child, kind)
@@ -213,7 +213,7 @@ def flattened(expression: Any, kind: type[Any]) -> Iterator[Any]:
 
 
 def factors(product: Any) -> list[Any]:
-    """Factors that cost a multiplication: plus and minus one do not. Loopy writes a square as a product."""
+    """Returns the factors that cost a multiplication: plus and minus one do not. Loopy writes a square as a product."""
     if isinstance(product, Power):
         return [product.base, product.base]
     return [f for f in flattened(product, Product) if not (is_constant(f) and f in (1, -1))]

@@ -16,7 +16,7 @@ _SAFE = 2**31
 
 
 def evaluated(extent: Any, sizes: Mapping[str, NDArray[Any]]) -> Any:
-    """A whole number, or an array of them, exact beyond 64 bits too."""
+    """Returns an extent at some sizes: a whole number, or an array of them, exact beyond 64 bits too."""
     if any(np.any(np.abs(size) >= _SAFE) for size in sizes.values()):
         sizes = {name: np.asarray(size, dtype=object) for name, size in sizes.items()}
     return _Evaluator(sizes)(extent)
@@ -28,7 +28,7 @@ def depends_on(extent: Any) -> Set[str]:
 
 
 class _Evaluator(EvaluationMapper[Any]):  # type: ignore[misc]
-    """As pymbolic's, where that takes numbers only."""
+    """Evaluates as pymbolic does, also for arrays where that takes numbers only."""
 
     def map_min(self, expr: Any) -> Any:
         return reduce(np.minimum, map(self.rec, expr.children))

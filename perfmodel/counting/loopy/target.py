@@ -1,4 +1,5 @@
-"""OpenCL C from Loopy as perfmodel wants it: half precision too, and bounds checks that every driver gets right."""
+"""Generates OpenCL C from Loopy as perfmodel wants it: half precision too, and bounds checks that every driver gets
+right."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class OpenCLTarget(lp.PyOpenCLTarget):  # type: ignore[misc]
 
 @contextmanager
 def same_code() -> Iterator[None]:
-    """Within it, Loopy generates the same text for the same kernel in every process.
+    """Makes Loopy generate, within it, the same text for the same kernel in every process.
 
     By itself it goes through a set of instructions to find one that needs a barrier, which it then names in a comment:
     another one under another ``PYTHONHASHSEED``, so that a kernel would not find its own times in a store again.
@@ -60,7 +61,7 @@ def _half_precision(preamble_info: Any) -> Iterator[tuple[str, str]]:
 
 class _ExpressionMapper(ExpressionToPyOpenCLCExpressionMapper):  # type: ignore[misc]
     def map_comparison(self, expression: Any, type_context: Any) -> Any:
-        """x - 1 >= 0 becomes x > 0.
+        """Writes x - 1 >= 0 as x > 0.
 
         Loopy checks bounds by ``-1 + -16*gid(0) + -1*lid(0) + n >= 0``, for which Intel's CPU compiler (2025) lets
         work-items beyond n through.
@@ -73,7 +74,7 @@ class _ExpressionMapper(ExpressionToPyOpenCLCExpressionMapper):  # type: ignore[
         return super().map_comparison(expression, type_context)
 
     def map_constant(self, constant: Any, type_context: Any) -> Any:
-        """Numbers of half precision; Loopy has no letter for them."""
+        """Writes numbers of half precision, for which Loopy has no letter."""
         is_half = isinstance(constant, np.float16)
         if is_half or (type_context is None and isinstance(constant, float) and np.isfinite(constant)):
             return Literal(f"((half) {float(constant)!r}f)")

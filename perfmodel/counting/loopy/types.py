@@ -15,7 +15,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 
 class Typing:
-    """What a scheduled Loopy kernel says of its expressions."""
+    """Tells the types of a scheduled Loopy kernel's expressions, and the functions that they call."""
 
     def __init__(self, kernel: Any, callables: Any) -> None:
         self.kernel = kernel
@@ -24,7 +24,7 @@ class Typing:
         self.readers = {name: _ContextReader(self.guess, name) for name in (*FLOATS, *INTEGERS)}
 
     def type_of(self, expression: Any, context: str | None) -> str:
-        """numpy's name of the type, where literals have the type `context`, or Loopy's guess with None.
+        """Returns numpy's name of the type, where literals have the type `context`, or Loopy's guess with None.
 
         Raises:
             CountingError: for an expression whose type cannot be known.
@@ -37,7 +37,7 @@ class Typing:
         )
 
     def function_of(self, call: Any) -> str:
-        """The function's name in the kernel's source; Loopy renames those that it calls with several types."""
+        """Returns the function's name in the kernel's source; Loopy renames those that it calls with several types."""
         name = call.function.name
         return str(self.callables[name].name if name in self.callables else name)
 
@@ -64,7 +64,7 @@ class _ContextReader(TypeReader):  # type: ignore[misc]
     map_product = map_sum
 
     def map_floor_div(self, expression: Any) -> Any:
-        """Of operators that become functions of whole numbers, or powers, Loopy guesses the type."""
+        """Returns the type that Loopy guesses: such operators become functions of whole numbers, or powers."""
         return self.guess(expression, return_dtype_set=True)
 
     map_remainder = map_power = map_floor_div

@@ -70,7 +70,7 @@ class Campaign:
         self._timer = timer
 
     def plan(self) -> Plan:
-        """What `run` would do, without doing it."""
+        """Returns what `run` would do, without doing it."""
         with self._opened(only_looks=True) as (store, place):
             return Plan([work.share() for work in self._work(store, place, self._retry)])
 
@@ -80,7 +80,7 @@ class Campaign:
         Args:
             progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.
             budget_s: no further kernel is measured once measuring took so many seconds; at least one is, unless this
-                is 0. The kernels' families then take turns, so that what is reached is a part of each.
+                is 0. The kernels' families then alternate, so that what is reached is a part of each.
 
         Raises:
             MeasurementError: the budget is negative.
@@ -100,7 +100,8 @@ class Campaign:
 
     @contextmanager
     def _opened(self, only_looks: bool = False) -> Iterator[tuple[Store, Place]]:
-        """A store that the caller opened stays open; a path is opened for this campaign, once its devices are found."""
+        """Yields a store and an executor; a store that the caller opened stays open, a path is opened once devices are
+        found."""
         place: Place = ThisMachine()
         if self._scheduler is not None:
             from perfmodel.measuring.campaign.cluster import Cluster

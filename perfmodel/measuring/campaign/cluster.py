@@ -33,7 +33,7 @@ CONNECT_SECONDS = 30.0
 COUNT_SECONDS = 2.0
 LEAVE_SECONDS = 1.0
 ENCRYPTED = ("tls://", "wss://", "inproc://")
-"""How addresses of schedulers begin that nobody reaches without a certificate, or from another process."""
+"""Addresses of schedulers that begin so are reached by nobody without a certificate, or from another process."""
 _ADDRESS = re.compile(r"local|((tcp|tls|ucx|wss?|inproc)://)?[^\s/:]+(:\d+)?/?|((tcp|tls)://)?\[[\da-fA-F:]+\]:\d+")
 
 
@@ -43,12 +43,12 @@ def resource(device: Device) -> str:
 
 
 def resources() -> dict[str, float]:
-    """What a Dask worker on this machine advertises: one of each of its devices."""
+    """Returns what a Dask worker on this machine advertises: one of each of its devices."""
     return {resource(device): 1.0 for device in devices()}
 
 
 class Cluster:
-    """A `Place`: the workers of a Dask scheduler.
+    """Measures batches by the workers of a Dask scheduler.
 
     Args:
         scheduler: its address, `LOCAL`, or a `distributed.Client`, which stays open.
@@ -86,7 +86,7 @@ class Cluster:
         return True
 
     def capacity(self, device: Device) -> int:
-        """Twice the number of workers that have the device, so that none waits for the campaign."""
+        """Returns twice the number of workers that have the device, so that none waits for the campaign."""
         if time.monotonic() - self._counted_at >= COUNT_SECONDS:
             self._counted = Counter(name for worker in self._workers().values() for name in worker["resources"])
             self._counted_at = time.monotonic()
@@ -100,7 +100,7 @@ class Cluster:
         return submitted
 
     def does_without(self, batch: Batch) -> bool:
-        """A worker whose device fails leaves the cluster by itself."""
+        """Returns True: a worker whose device fails leaves the cluster by itself."""
         return True
 
     def close(self, is_interrupted: bool) -> None:
@@ -126,7 +126,8 @@ class Cluster:
                 bench.resume()
 
     def _devices(self) -> list[Device]:
-        """All that workers advertise, sorted by name; the same kind with another driver is another device.
+        """Returns all devices that workers advertise, sorted by name; the same kind with another driver is another
+        device.
 
         Raises:
             DeviceError: there is none.
@@ -179,7 +180,8 @@ def _local_cluster(distributed: Any) -> Any:
 
 
 def _measured_by_worker(*arguments: Any) -> Batch:
-    """A batch; a worker that can't go on with its device closes soon after, and others get what it leaves."""
+    """Measures one batch; a worker that can't go on with its device closes soon after, and others get what it
+    leaves."""
     batch = measure_batch(*arguments)
     if batch.stopped:
         from distributed import get_worker
@@ -191,7 +193,8 @@ def _measured_by_worker(*arguments: Any) -> Batch:
 
 
 def _check_answers(scheduler: str) -> None:
-    """A client that finds no scheduler, or has not its certificates, would take a minute to give up."""
+    """Raises an error for a scheduler that does not answer, or asks for certificates; a client would try for a
+    minute."""
     from distributed.comm import connect
     from distributed.security import Security
 

@@ -1,4 +1,4 @@
-"""Where batches are measured: on this machine, or by the workers of a cluster."""
+"""Measures batches somewhere, as an executor: on this machine, or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Place(Protocol):
         """
 
     def has(self, device: Device) -> bool:
-        """Whether anything can be measured on the device."""
+        """Returns True if anything can be measured on the device."""
 
     def capacity(self, device: Device) -> int:
-        """How many batches of a device it makes sense to hand out at once; zero where nothing can run them now."""
+        """Returns how many batches of a device can sensibly be handed out at once; zero where nothing can run them
+        now."""
 
     def submit(self, device: Device, timer: str, *arguments: Any) -> Future[Batch]:
         """Asks for `measure_batch` of these arguments."""

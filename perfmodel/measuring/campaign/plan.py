@@ -1,4 +1,4 @@
-"""What a campaign would do: how many kernels, for how long, and in how much memory."""
+"""A plan says what a campaign would do: how many kernels, for how long, and in how much memory."""
 
 from __future__ import annotations
 

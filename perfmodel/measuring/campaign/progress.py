@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 2.0
 
 
 class Progress:
-    """Shown once `PATIENCE_SECONDS` went by.
+    """A progress bar, shown once `PATIENCE_SECONDS` went by.
 
     Args:
         shown: by default on a terminal.
@@ -43,7 +43,8 @@ class Progress:
             self._bar.stop()
 
     def show(self, work: Sequence[DeviceWork]) -> None:
-        """How many kernels are done, how many of them failed, and whether disturbed ones are being measured again."""
+        """Updates the bar: how many kernels are done, how many of them failed, and whether disturbed ones are measured
+        again."""
         failed = sum(each.failed for each in work)
         description = "measuring disturbed ones again" if any(each.passes for each in work) else "measuring"
         self._bar.update(

@@ -1,4 +1,4 @@
-"""What became of a campaign: times, failures with their reasons, and what was not reached."""
+"""Holds what became of a campaign: times, failures with their reasons, and what was not reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_HERE = "not in the store, and its device is not on this machine"
 STOPPED = "not reached, as measuring on its device was stopped"
 LOST = "not measured, as the machines that tried were lost"
 UNMEASURED = frozenset({NOT_REACHED, NOT_HERE, STOPPED, LOST})
-"""Flags of kernels of which nothing is known, not even that they fail; measuring again goes on with them."""
+"""Flags of kernels that have neither a time nor a failure; measuring again goes on with them."""
 SHOWN_REASONS = 20
 
 
@@ -32,7 +32,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class DeviceResult:
-    """What became of a campaign's kernels on one device.
+    """Holds what became of a campaign's kernels on one device.
 
     Attributes:
         results: a result a kernel, in the order of the kernels.
@@ -65,7 +65,7 @@ class DeviceResult:
 
     @property
     def doubtful(self) -> dict[str, int]:
-        """How many of the measured kernels carry each flag."""
+        """Returns the number of measured kernels that carry each flag."""
         counts: dict[str, int] = {}
         for result in self.results:
             if result.seconds > 0:
@@ -76,7 +76,7 @@ class DeviceResult:
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """What became of a campaign; its text is a summary.
+    """Holds what became of a campaign; its text is a summary.
 
     Attributes:
         seconds: that it took.
@@ -87,7 +87,7 @@ class CampaignResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every kernel has a time or a reason why it has none."""
+        """True if every kernel has a time or a reason why it has none."""
         return not any(each.unmeasured for each in self.devices)
 
     def as_dict(self) -> dict[str, Any]:

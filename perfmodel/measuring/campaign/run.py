@@ -26,7 +26,7 @@ WAKE_SECONDS = 0.5
 
 
 class Run:
-    """One run of a campaign over the work of its devices, on a place."""
+    """One run of a campaign over the work of its devices, by an executor."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Run:
         self._counts = dict.fromkeys(work, 0)
         """Running batches of each device."""
         self._seen = dict.fromkeys(work, time.monotonic())
-        """When a device was last there."""
+        """The time at which each device was last seen (`time.monotonic`)."""
         self._ended: queue.SimpleQueue[Future[Batch]] = queue.SimpleQueue()
 
     def measure(self, progress: bool | None) -> None:
-        """Until nothing is left, or the budget is spent.
+        """Measures until nothing is left, or the budget is spent.
 
         Raises:
             StoreError: what came back can't be stored; all until then is.
@@ -93,7 +93,7 @@ class Run:
         return time.monotonic() > self._end and any(each.has_times for each in self._work)
 
     def _hand_out(self, each: DeviceWork) -> None:
-        """As many batches of a device as there is room for."""
+        """Hands out as many batches of a device as there is room for."""
         if self._is_spent():
             return
         if not each.is_waiting and not self._counts[each]:
@@ -126,7 +126,8 @@ class Run:
             future.cancel()
 
     def _next(self, timeout_s: float) -> DeviceWork | None:
-        """Takes the next batch that comes back in time; whose it is."""
+        """Waits for the next batch, stores it, and returns the work that it belongs to; None if none comes back in
+        time."""
         try:
             future = self._ended.get(timeout=timeout_s) if timeout_s else self._ended.get_nowait()
         except queue.Empty:

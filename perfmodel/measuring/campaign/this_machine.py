@@ -15,11 +15,11 @@ from perfmodel.measuring.store import Store
 ALL = "all"
 """Selects every device."""
 GRACE_SECONDS = 2.5
-"""How long a launch that is under way may go on after an interruption."""
+"""A launch that is under way may go on for so many seconds after an interruption."""
 
 
 def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device]:
-    """Those devices that a selector names: all, or with ``*`` in it, all whose keys are of this form.
+    """Returns the devices that a selector names: all, or with ``*`` in it, those whose keys match it.
 
     Raises:
         DeviceError: it names none.
@@ -30,12 +30,12 @@ def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device
         if found := [device for device in there if fnmatchcase(device.key, selector)]:
             return found
         keys = ", ".join(device.key for device in there) or "none"
-        raise DeviceError(f"no device's key is of the form {selector!r}; there are {keys}")
+        raise DeviceError(f"no device's key matches {selector!r}; there are {keys}")
     return [named(selector, there)]
 
 
 class ThisMachine:
-    """A `Place` that runs one batch a device at a time, and several devices at once."""
+    """Measures batches here: one of a device at a time, and of several devices at once."""
 
     name = "this machine"
 

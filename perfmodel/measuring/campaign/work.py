@@ -68,12 +68,12 @@ class DeviceWork:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are kernels to hand out."""
+        """True while there are kernels to hand out."""
         return bool(self._queue) and self._is_reachable and not self.stopped
 
     @property
     def missing(self) -> int:
-        """How many kernels the store had nothing of."""
+        """The number of kernels that the store had neither a time nor a failure of."""
         return self._missing if self._is_reachable else 0
 
     @property
@@ -94,7 +94,8 @@ class DeviceWork:
         return WAIT_SECONDS if self.passes else 0.0
 
     def take_turns(self) -> None:
-        """First one kernel of each family, then the second of each, and so on; within a family, ordered by key.
+        """Orders the queue: first one kernel of each family, then the second of each, and so on; within a family, by
+        key.
 
         Keys are hashes, so that this order is as good as random, and the same in every process.
         """
@@ -106,7 +107,8 @@ class DeviceWork:
         self._queue = deque(key for turn in turns for key in turn if key in waiting)
 
     def next_tasks(self, count: int, is_interrupted: Callable[[], bool]) -> list[Task]:
-        """The next launches, as far as there is time; what can't even be launched fails here and now."""
+        """Returns the next launches, as far as there is time; a kernel that can't even be launched fails here and
+        now."""
         tasks: list[Task] = []
         failures: list[Failure] = []
         while self._queue and len(tasks) < count and not is_interrupted():
@@ -120,11 +122,11 @@ class DeviceWork:
         return tasks
 
     def put_back(self, tasks: Iterable[Task]) -> None:
-        """Tasks that were not reached are the next ones again."""
+        """Puts tasks that were not reached in front of the queue."""
         self._queue.extendleft(task.key for task in reversed(list(tasks)))
 
     def take(self, batch: Batch, tasks: Sequence[Task]) -> None:
-        """What became of a batch: into the store at once, in one piece."""
+        """Takes what became of a batch, and stores it at once, in one transaction."""
         self._best[batch.place] = min(batch.best_s, self._best.get(batch.place, math.inf))
         measurements, failures = [], []
         for each in batch.done:
@@ -141,7 +143,7 @@ class DeviceWork:
         self.put_back(task for task in tasks if task.key not in reached)
 
     def lose(self, tasks: Iterable[Task]) -> None:
-        """Nothing came back of these; running again goes on with them."""
+        """Gives up tasks of which nothing came back; running again goes on with them."""
         for task in tasks:
             self._results.setdefault(task.key, Result(math.nan, (LOST,), task.key))
 
@@ -167,7 +169,7 @@ class DeviceWork:
             self._keep(measurement)
 
     def share(self) -> Share:
-        """What is to be done, and how long it will take by the costs of what was done before."""
+        """Returns what is to be done, and how long it will take by the costs of what was done before."""
         costs = self._store.costs(self.device.key)
         missing = {key: self._kernels[key] for key in self._queue}
         like = [costs[kernel.name] for kernel in missing.values() if kernel.name in costs]
@@ -202,7 +204,7 @@ class DeviceWork:
         return DeviceResult(self.device, rows, labels, len(self._new), self._known, self.stopped)
 
     def _look_up(self, retry: bool) -> None:
-        """What the store has: a time is taken as it is, and so is a failure, unless they are to be tried again."""
+        """Takes times and failures from the store, unless they are to be measured again."""
         for key, found in self._store.get_many(self._kernels).items():
             if not (retry and self._is_reachable and {DISTURBED, NOISY} & set(found.flags)):
                 self._results[key] = Result(found.seconds, self._doubts(key, found.flags), key)
@@ -212,7 +214,7 @@ class DeviceWork:
             self._results[key] = Result(math.nan, (f"{FAILED}: {failure.reason}",), key)
 
     def _is_better(self, key: str, timing: Timing, batch: Batch) -> bool:
-        """Whether a time should take the place of the one that was measured before: undisturbed first, then quiet."""
+        """Returns True if a time should replace the one that was measured before: undisturbed first, then quiet."""
         if key not in self._around:
             return True
         place, around = self._around[key]
@@ -251,7 +253,7 @@ class DeviceWork:
         return Failure(**self._described(key, conditions, of_packages), reason=reason)
 
     def _described(self, key: str, conditions: Mapping[str, object], of_packages: dict[str, str]) -> dict[str, Any]:
-        """What rows of measurements and failures share."""
+        """Returns the fields that rows of measurements and of failures share."""
         kernel = self._kernels[key]
         return {
             "key": key,
@@ -267,6 +269,7 @@ class DeviceWork:
         }
 
     def _doubts(self, key: str, flags: Sequence[str]) -> tuple[str, ...]:
-        """The flags that matter: for a kernel that does nothing, the launch overhead is what its time is about."""
+        """Returns the flags that matter: a kernel that does nothing is not flagged for being as short as the launch
+        overhead."""
         does_nothing = NEAR_OVERHEAD in flags and not self._kernels[key].launch().arrays()
         return tuple(flag for flag in flags if not (does_nothing and flag == NEAR_OVERHEAD))

@@ -15,7 +15,8 @@ _MOST_PARTS = 32
 
 
 def clock_step(times: Iterable[float]) -> float:
-    """Seconds of the step that all of these event times are multiples of; events count in nanoseconds.
+    """Returns the clock's step in seconds, of which all of these event times are multiples; events count in
+    nanoseconds.
 
     A step that is no whole number of nanoseconds shows in times that are a nanosecond off at most.
     """
@@ -25,7 +26,8 @@ def clock_step(times: Iterable[float]) -> float:
 
 
 def _broken_step(counts: Sequence[int]) -> float:
-    """The step of sorted counts without a common divisor: 1 unless all lie near multiples of something longer."""
+    """Returns the step of sorted counts without a common divisor: 1 unless all lie near multiples of something
+    longer."""
     gaps = [right - left for left, right in pairwise(counts)]
     wide = [gap for gap in gaps if gap > 1]  # those of 1 are one multiple, rounded up and down
     if len(counts) < _FEWEST_COUNTS or not wide or min(wide) < _FINEST_BROKEN - 2:
@@ -40,7 +42,7 @@ def _broken_step(counts: Sequence[int]) -> float:
 
 
 def _fitting(distances: Sequence[int], low: float, high: float) -> float | None:
-    """The step between two limits of which all distances of counts are multiples but for the rounding of both counts.
+    """Returns the step between two limits of which all distances of counts are multiples but for the rounding of both.
 
     Sorted, so that each narrows the limits down for those of more steps.
 

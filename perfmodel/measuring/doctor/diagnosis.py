@@ -1,4 +1,4 @@
-"""What an examination says: findings with their numbers, and the verdict that follows from them."""
+"""A diagnosis says what an examination found: findings with their numbers, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from perfmodel.device import Device
 
 BEST_PRECISION, COMMON_PRECISION = 1e-3, 1e-2
-"""No better precision is promised than the first: a few seconds of watching say nothing of the next hour. The second
-is enough for most, and shorter times have it."""
+"""The precisions that are promised. None is better than the first: a few seconds of watching say nothing of the next
+hour. The second is enough for most, and shorter times have it."""
 NEAR = 3
 """Times under so many launches are flagged by `measurement`, so none of them is promised."""
 
 
 class Severity(StrEnum):
-    """How much a finding counts against the device's times."""
+    """The weight of a finding against the device's times."""
 
     OK = "ok"
     DOUBTFUL = "doubtful"
@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
     @classmethod
     def of(cls, value: float, doubtful: float, bad: float = float("inf")) -> Severity:
-        """By the limit that a value is above."""
+        """Returns the severity of a value by the limits that it exceeds."""
         return cls.BAD if value > bad else cls.DOUBTFUL if value > doubtful else cls.OK
 
 
@@ -60,7 +60,7 @@ def amount(value: float | None, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check measured.
+    """Holds what one check measured.
 
     Attributes:
         fault: what is wrong, in words that follow "because"; empty if nothing is.
@@ -90,7 +90,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Promise:
-    """By which part times of so many seconds and more differ when they are measured again."""
+    """Says that times of so many seconds and more differ by no more than this part when they are measured again."""
 
     precision: float
     from_s: float
@@ -136,7 +136,7 @@ class Diagnosis:
 
 
 def promised(spread: float, step_s: float, overhead_s: float, overhead_spread_s: float) -> tuple[Promise, ...]:
-    """The precision that times of a millisecond have, and before it one per cent for those of shorter times.
+    """Returns the precision that times of a millisecond have, and before it one per cent for those of shorter times.
 
     Each from where on the clock's step and the launch's spread add no more than that again.
 

@@ -1,4 +1,4 @@
-"""What a driver says of a device's clock and place, for those that ask."""
+"""Asks a driver for the step of its device's clock, and for the device's PCI address."""
 
 from __future__ import annotations
 

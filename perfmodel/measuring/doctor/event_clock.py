@@ -1,4 +1,5 @@
-"""Whether profiling events tell the time: how finely, what a launch costs, the host's clock, and the work done."""
+"""Checks whether profiling events tell the time: how finely, what a launch costs, the host's clock, and the work
+done."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ SLOW_LAUNCH_S, VERY_SLOW_LAUNCH_S = 1e-4, 1e-2
 """Seconds of a launch: ten of the first are a millisecond, as long as kernels of a calibration commonly run; ten of
 the second are 0.1 s, as long as hardly any does."""
 ASTRAY, FAR_ASTRAY = 0.05, 0.2
-"""By which part events may miss the host's clock or the work done. The host's time has gaps between launches of up to
+"""Parts by which events may miss the host's clock or the work done. The host's time has gaps between launches of up to
 0.1 ms, which is 1 % of ten; clocks that change on their own make 2 or 3 %. Nothing sound makes 20 %."""
 
 _LAUNCHES, _LAUNCH_LOOKS = PROTOCOLS["unified"], 20
@@ -61,7 +62,7 @@ def keep_busy(workload: Workload, time: Time, seconds: float) -> None:
 
 
 def resolution(step_s: float, claimed_s: float | None) -> Finding:
-    """The check of the clock's step beside the one that the driver claims."""
+    """Checks the clock's step beside the one that the driver claims."""
     enough = STEPS_PER_PERCENT * step_s
     measured = (
         Quantity("step", step_s, "s"),
@@ -75,7 +76,7 @@ def resolution(step_s: float, claimed_s: float | None) -> Finding:
 
 
 def overhead_of(time: Time) -> Overhead | None:
-    """What a launch takes; None if that is less than the clock shows."""
+    """Returns the time that a launch takes by itself; None if that is less than the clock shows."""
     looks = [_trials(time, EMPTY, _LAUNCHES)[_LAUNCHES.dropped :] for _ in range(_LAUNCH_LOOKS)]
     if not all(looks):
         return None
@@ -84,7 +85,7 @@ def overhead_of(time: Time) -> Overhead | None:
 
 
 def launch_overhead(found: Overhead | None) -> Finding:
-    """The check of what a launch takes by itself."""
+    """Checks what a launch takes by itself."""
     if found is None:
         nothing = (Quantity("median", None, "s"), Quantity("least", None, "s"), Quantity("spread", None, "s"))
         return Finding("launch overhead", Severity.OK, nothing)
@@ -102,7 +103,7 @@ def launch_overhead(found: Overhead | None) -> Finding:
 
 
 def against_host(workload: Workload, time: Time, now: Now, step_s: float, overhead_s: float) -> Finding:
-    """The check that more runs take longer by the host's clock as they do by events.
+    """Checks that more runs take longer by the host's clock as they do by events.
 
     Calls of few and of many runs are compared, so that what a call costs besides drops out.
     """
@@ -133,7 +134,7 @@ def _why_not_host(ratio: float) -> tuple[str, str]:
 
 
 def proportionality(workload: Workload, time: Time, step_s: float, overhead_s: float) -> Finding:
-    """The check that twice and four times the work takes twice and four times as long, beyond the launch itself."""
+    """Checks that twice and four times the work takes twice and four times as long, beyond the launch itself."""
     launches = workload.times_as_much(_long_enough(_WORK_S, step_s, overhead_s), (1, 2, 4))
     # In turn, so that a device that changes its clock meanwhile does so for all; the best of each is the fair one.
     looks = [[_trials(time, launch, _FEW) for launch in launches] for _ in range(_WORK_LOOKS)]
@@ -154,7 +155,7 @@ def _long_enough(seconds: float, step_s: float, overhead_s: float) -> float:
 
 
 def _trials(time: Time, launch: Launch, protocol: Protocol) -> list[float]:
-    """Seconds of every run; none if the clock gave none for one of them."""
+    """Returns the seconds of every run; none if the clock gave none for one of them."""
     try:
         return list(time(launch, protocol).trials)
     except MeasurementError:

@@ -1,4 +1,4 @@
-"""A device examined by what its kernels take, and by what can be seen around it meanwhile."""
+"""Examines a device by what its kernels take, and by what can be seen around it meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Witness(typing.Protocol):
         """Looks right after the device has worked for seconds; each `keep_busy()` gives it some more."""
 
     def finding(self) -> Finding | None:
-        """What was seen; None where nothing can be seen."""
+        """Returns what the witness saw; None where nothing can be seen."""
 
 
 def examine(

@@ -1,4 +1,4 @@
-"""What NVIDIA's own tool says of a GPU, where it is there: other programs, clocks, and what slows it."""
+"""Asks NVIDIA's own tool, where it is there, for a GPU's other programs, its clocks, and what slows it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Ask: TypeAlias = Callable[[Sequence[str]], str | None]
 """Runs nvidia-smi with arguments; None where that fails."""
 
 BUSY = 0.1
-"""The part of the last second in which the GPU may have worked before we give it work: less is a desktop's."""
+"""The part of the last second in which other programs may keep the GPU busy before we give it work: a desktop needs
+less."""
 QUIET_S = 1.0
-"""After so many seconds a program that has ended no longer shows as work of the GPU."""
+"""A program that has ended may show as work of the GPU for so many seconds."""
 TIME_LIMIT_S = 10.0
 # Bits of the reasons for a clock below the highest that mean that the GPU can't do better at the moment (nvml.h). The
 # others are a clock that somebody set, which is good for times, and idleness.
@@ -120,7 +121,7 @@ class GpuState:
 
 
 def nvidia_smi(arguments: Sequence[str]) -> str | None:
-    """What the tool prints; None where it is missing, fails, or hangs as it does when a driver is stuck."""
+    """Returns what the tool prints; None where it is missing, fails, or hangs as it does when a driver is stuck."""
     try:
         done = subprocess.run(
             ["nvidia-smi", *arguments], capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
@@ -149,7 +150,7 @@ def _bits(cell: str) -> int | None:
 
 
 def _address(bus_id: str) -> Address | None:
-    """Of text such as ``00000000:0F:00.0``."""
+    """Returns the PCI address that a text such as ``00000000:0F:00.0`` names; None if it names none."""
     try:
         domain, bus, rest = bus_id.split(":")
         return int(domain, 16), int(bus, 16), int(rest.split(".")[0], 16)
@@ -158,7 +159,7 @@ def _address(bus_id: str) -> Address | None:
 
 
 def _is_ours(process: str) -> bool:
-    """This process, or one that it started to measure in."""
+    """Returns True for this process, or one that it started to measure in."""
     try:
         parent = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[1]
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""What else a machine does, as Linux tells everybody: other processes, other virtual machines, quotas."""
+"""Reads what else a machine does, as Linux tells everybody: other processes, other virtual machines, quotas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ QUIET_S = 1.0
 OTHERS = 0.05
 """The part of all cores that others may use: a kernel that wants all of them takes that much longer."""
 STOLEN = 0.02
-"""The part that the host of a virtual machine may take, or a quota: what the best models err by."""
+"""The part of all cores that the host of a virtual machine may take, or a quota: about what the best models err by."""
 _BUSY = ("user", "nice", "system", "irq", "softirq")
 _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """Ticks of all cores by what they did, seconds of this process, and for which a quota stopped it."""
+    """Holds the ticks of all cores by what they did, the seconds of this process, and those for which a quota stopped
+    it."""
 
     ticks: dict[str, int]
     own_s: float
@@ -30,12 +31,13 @@ class _Reading:
     clock_s: float
 
     def part(self, earlier: _Reading, *kinds: str) -> float:
-        """Of all ticks since, those of these kinds."""
+        """Returns the part that these kinds have of all ticks since an earlier reading."""
         passed = {field: self.ticks[field] - earlier.ticks[field] for field in _FIELDS}
         return sum(passed[kind] for kind in kinds) / max(1, sum(passed.values()))
 
     def throttled_part(self, earlier: _Reading) -> float | None:
-        """Of the time since, that for which a quota stopped the process, each core's counted; None if not told."""
+        """Returns the part of the time since then for which a quota stopped the process, each core's counted; None if
+        not told."""
         if self.throttled_s is None or earlier.throttled_s is None:
             return None
         return (self.throttled_s - earlier.throttled_s) / (self.clock_s - earlier.clock_s)
@@ -106,7 +108,7 @@ class MachineLoad:
 
 
 def _load_average(root: Path) -> float | None:
-    """Processes that wanted to run, on average over the last minute."""
+    """Returns how many processes wanted to run, on average over the last minute."""
     try:
         return float((root / "proc/loadavg").read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -114,7 +116,7 @@ def _load_average(root: Path) -> float | None:
 
 
 def _throttled(root: Path) -> float | None:
-    """Seconds for which quotas stopped this process's control group, or one above it; None where that isn't told."""
+    """Returns the seconds for which quotas stopped this process's control group, or one above it; None if not told."""
     try:
         lines = (root / "proc/self/cgroup").read_text().split()
     except OSError:
@@ -136,7 +138,7 @@ def _of_controller(groups: dict[str, str], wanted: str) -> str | None:
 
 
 def _upwards(path: str) -> list[Path]:
-    """A group's path and all above it, relative to where groups are mounted."""
+    """Returns a group's path and all above it, relative to where groups are mounted."""
     group = Path(path.lstrip("/"))
     return [group, *group.parents] if group != Path() else [group]
 

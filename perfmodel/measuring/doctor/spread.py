@@ -1,4 +1,4 @@
-"""How far numbers lie apart, without regard for the few that lie far out."""
+"""Measures how far numbers lie apart, without regard for the few that lie far out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Nine of ten values differ from their median by no more than this."""
+    """Returns the distance from their median that nine of ten values do not exceed."""
     median = statistics.median(values)
     return quantile([abs(value - median) for value in values], 0.9)
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value that a part of the values do not exceed, between two of them where it falls there."""
+    """Returns the value that a part of the values do not exceed, between two of them if need be."""
     ordered = sorted(values)
     place = part * (len(ordered) - 1)
     below = int(place)

@@ -1,4 +1,4 @@
-"""One kernel again and again for some seconds: warm-up, drift, bursts of load, and how well times agree."""
+"""Runs one kernel again and again for some seconds: warm-up, drift, bursts of load, and how well times agree."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from perfmodel.measuring.doctor.workload import Now, Time, Workload
 from perfmodel.measuring.protocol import PROTOCOLS
 
 SETTLED = 1.02
-"""A device is warm once a time is within 2 % of what it settles at: models err by a few per cent at their best."""
+"""A device is warm once a time is within this part of what times settle at: models err by a few per cent at their
+best."""
 LONG_WARM_UP_S = 0.5
-"""Seconds of a warm-up that leave the first kernels of a campaign with times of a cold device."""
+"""A warm-up of so many seconds leaves the first kernels of a campaign with times of a cold device."""
 DRIFT, STRONG_DRIFT = 0.02, 0.1
 """Parts by which a device may change its speed while it is watched: the first is about what the best models err by;
 the second is what a campaign takes for a disturbed device and measures again."""
 SLOW = 1.1
-"""A run is slow from so many times the best on, as the reference kernel of a campaign is."""
+"""A run is slow if it takes so many times the best run's time; a campaign judges its reference kernel by the same
+factor."""
 MANY_SLOW = 0.05
 """The part of slow runs from which on means are not to be trusted: if these take twice as long, the mean errs by 5 %.
 Minima need one run in 26 that nobody disturbs."""
 IMPRECISE, VERY_IMPRECISE = DRIFT, STRONG_DRIFT
-"""By which part times may differ from measurement to measurement, for the same reasons."""
+"""Parts by which times may differ from measurement to measurement, for the same reasons."""
 
 _PROTOCOL = PROTOCOLS["unified"]
 _SECONDS = 1e-3
@@ -71,7 +73,7 @@ def watch(workload: Workload, time: Time, now: Now, watch_s: float, began: float
 
 @dataclass(frozen=True)
 class Watch:
-    """What was seen of a device in a few seconds."""
+    """Holds what was seen of a device in a few seconds."""
 
     batches: tuple[Batch, ...]
 
@@ -82,7 +84,7 @@ class Watch:
 
     @cached_property
     def _warm(self) -> int:
-        """The first batch of a warm device."""
+        """The number of the first batch of a warm device."""
         # What three quarters of the batches do not fall below: a moment of a higher clock is not what it settles at.
         limit = SETTLED * quantile([batch.seconds for batch in self.batches], 0.25)
         return next(index for index, batch in enumerate(self.batches) if batch.seconds <= limit)
@@ -96,16 +98,17 @@ class Watch:
 
     @cached_property
     def _times(self) -> list[float]:
-        """What was measured of the warm device."""
+        """The times of the warm device's batches."""
         return [batch.seconds for quarter in self._quarters for batch in quarter]
 
     @cached_property
     def precision(self) -> float:
-        """Nine of ten measured times of the warm device are within this part of their median."""
+        """The distance from their median, as a part of it, that nine of ten measured times of the warm device keep
+        within."""
         return deviation(self._times) / statistics.median(self._times)
 
     def stability(self) -> Finding:
-        """The check of the device's clock: how long it takes to get warm, and whether it stays as fast."""
+        """Checks the device's clock: how long it takes to get warm, and whether it stays as fast."""
         times = [[batch.seconds for batch in quarter] for quarter in self._quarters]
         warm_up = self.batches[self._warm].start_s if self._warm else 0.0
         drift = statistics.median(times[-1]) / statistics.median(times[0]) - 1
@@ -129,7 +132,7 @@ class Watch:
         return Finding("clock stability", Severity.OK, measured)
 
     def load(self, step_s: float) -> Finding:
-        """The check for bursts in which others have the device."""
+        """Checks for bursts in which others have the device."""
         runs, slow, longest = 0, 0, 0.0
         for quarter in self._quarters:  # each with its own best, so that a clock that falls is not taken for load
             times = [run for batch in quarter for run in batch.runs]
@@ -149,7 +152,7 @@ class Watch:
         return Finding("competing load", Severity.DOUBTFUL, measured, fault, remedy)
 
     def agreement(self) -> Finding:
-        """The check of how well one time agrees with the next."""
+        """Checks how well one time agrees with the next."""
         measured = (
             Quantity("within", self.precision, "part"),
             Quantity("of", statistics.median(self._times), "s"),

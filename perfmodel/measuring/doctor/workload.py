@@ -1,4 +1,4 @@
-"""What a device is given to do: nothing, and arithmetic that takes as long as is asked for."""
+"""A workload gives a device nothing to do, or arithmetic that takes as long as is asked for."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Workload:
         self._rounds_per_s = rounds / max(seconds, 1e-9)
 
     def launch(self, seconds: float) -> Launch:
-        """A launch of about so many seconds, one round at least."""
+        """Returns a launch of about so many seconds, one round at least."""
         return self.rounds(max(1, min(round(self._rounds_per_s * seconds), _MOST_ROUNDS)))
 
     def times_as_much(self, seconds: float, factors: tuple[int, ...]) -> list[Launch]:
-        """Launches of exactly so many times the work of one of about so many seconds."""
+        """Returns launches of exactly so many times the work of one of about so many seconds."""
         rounds = max(1, min(round(self._rounds_per_s * seconds), _MOST_ROUNDS // max(factors)))
         return [self.rounds(rounds * factor) for factor in factors]
 
@@ -75,7 +75,8 @@ class Workload:
         return Launch(_SOURCE, "perfmodel_doctor", (self._items,), (self._group,), arguments)
 
     def _seconds(self, rounds: int, time: Time, now: Now) -> tuple[float, bool]:
-        """Of a launch by the host's clock, and whether events give it a time: three runs more take three times it."""
+        """Returns a launch's seconds by the host's clock, and whether events give it a time: three runs more take three
+        times it."""
         launch, has_times = self.rounds(rounds), True
         taken: dict[int, float] = {}
         for trials in (1, 4, 1, 4):  # a second look, as the first compiles, and as others may run at any time

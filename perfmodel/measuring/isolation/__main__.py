@@ -1,4 +1,4 @@
-"""The start of a measuring process: it ends with its parent from the first moment on, whatever becomes of it later.
+"""Starts a measuring process: it ends with its parent from the first moment on, whatever becomes of it later.
 
 ``python -m perfmodel.measuring.isolation SOCKET PARENT``: the number of a socket, and that of the parent's process.
 """

@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Measured:
-    """What became of a task: a timing, or the reason why there is none.
+    """Holds what became of a task: a timing, or the reason why there is none.
 
     Attributes:
         cost_s: seconds that it took, all attempts included.
@@ -61,13 +61,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of a batch.
+    """Holds what became of a batch.
 
     Attributes:
         done: in order; tasks that time did not reach are not among them.
         around_s: the slower of the reference's times before and after.
         best_s: the reference's best time there.
-        place: the machine.
+        place: the machine's name.
         versions: of the packages that took part.
         stopped: why nothing more can be measured there; empty if all is well.
     """
@@ -128,7 +128,7 @@ class Bench:
         return Batch(tuple(done), around, self._reference.best, socket.gethostname(), versions(), stopped)
 
     def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
-        """One launch by itself.
+        """Times one launch by itself.
 
         Args:
             is_given_up: asked meanwhile; once it says yes, the launch is ended.
@@ -150,12 +150,12 @@ class Bench:
         self._is_interrupted.set()
 
     def give_up(self) -> None:
-        """Ends the present launch as well; nothing is said of it."""
+        """Ends the batch, and the present launch as well, of which nothing is reported."""
         self._is_interrupted.set()
         self._is_given_up.set()
 
     def resume(self) -> None:
-        """Measures again, once the batches that were to end have ended."""
+        """Allows measuring again, once the batches that were to end have ended."""
         self._is_interrupted.clear()
         self._is_given_up.clear()
 
@@ -198,7 +198,7 @@ class Bench:
                     return None, str(error)
 
     def _driver_failure(self, reason: str) -> str:
-        """After a kernel that ended the process: why the driver, rather than that kernel, is at fault, if it is."""
+        """Returns why the driver, rather than the kernel that ended the process, is at fault; empty if it is not."""
         try:
             self._reference_seconds()
         except DriverError as error:
@@ -212,7 +212,7 @@ class Bench:
         )
 
     def _check_memory(self, launch: Launch) -> None:
-        """On a processor, arrays take the memory of the machine, which others use as well."""
+        """Refuses arrays that a processor has no memory for: it is the machine's, which others use as well."""
         if self.device.kind != "cpu":
             return
         wanted, free = array_bytes(launch), available()
@@ -223,7 +223,8 @@ class Bench:
             )
 
     def _reference_seconds(self, fresh_s: float = 0.0) -> float:
-        """The reference's time, now or so many seconds ago; a second process is tried where the first fails."""
+        """Returns the reference's time, of now or of so many seconds ago; a second process is tried where the first
+        fails."""
         at, seconds = self._last
         if time.monotonic() - at < fresh_s:
             return seconds
@@ -252,20 +253,20 @@ _opening = threading.Lock()
 
 @atexit.register
 def _close_all() -> None:
-    """No measuring process stays on a device after the program."""
+    """Closes all benches, so that no measuring process stays on a device after the program."""
     for bench in _benches.values():
         bench.close()
 
 
 def bench_of(device: Device, timer: str = DEVICE_TIMER) -> Bench:
-    """This process's bench of a device, whose measuring process is kept from one campaign to the next."""
+    """Returns this process's bench of a device, whose measuring process is kept from one campaign to the next."""
     with _opening:
         return _benches.setdefault((device.key, timer), Bench(device, timer))
 
 
 @contextmanager
 def isolated_timer(device: Device, limits: Limits | None = None) -> Iterator[Timer]:
-    """What times launches in a device's measuring process; the device is held meanwhile.
+    """Yields a timer of launches in a device's measuring process; the device is held meanwhile.
 
     It raises what `time_launch` raises, and MeasurementError for a launch that ended the process. Ctrl-C ends a launch.
     """
@@ -291,5 +292,5 @@ def measure_batch(
     seconds: float,
     patience_s: float,
 ) -> Batch:
-    """`Bench.measure` on this process's bench, as threads and Dask workers call it."""
+    """Measures on this process's bench, as `Bench.measure`; threads and Dask workers call it."""
     return bench_of(device, timer).measure(tasks, protocol, limits, seconds, patience_s)

@@ -27,13 +27,13 @@ _FORMS: dict[str, type[Any]] = {form.__name__: form for form in (ArrayArgument, 
 
 
 def device_timer(device: Device) -> Timer:
-    """What times launches here unless a campaign names another timer: the device itself."""
+    """Returns the timer of launches that is used unless a campaign names another: the device itself."""
     device.session()
     return lambda launch, protocol: time_launch(launch, device, protocol)
 
 
 def as_message(launch: Launch) -> dict[str, Any]:
-    """A launch as plain values."""
+    """Returns a launch as plain values."""
     forms = [type(argument).__name__ for argument in launch.arguments]
     return asdict(launch) | {"arguments": [[form, asdict(a)] for form, a in zip(forms, launch.arguments, strict=True)]}
 

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from types import FrameType
 
 LOOK_SECONDS = 0.1
-"""How long a wait may last before it looks at the flag again."""
+"""A wait looks at the flag again after at most so many seconds."""
 PATIENCE_SECONDS = 3.0
-"""So long after a Ctrl-C at which nothing looked, it is an exception after all, as it would be in the first place."""
+"""A Ctrl-C at which nothing looked for so long is an exception after all, as it would be in the first place."""
 
 
 class Interruption:
-    """Whether somebody wants an end."""
+    """A flag that says whether somebody wants an end."""
 
     def __init__(self) -> None:
         self._is_asked = self._is_heeded = False
@@ -37,7 +37,7 @@ class Interruption:
             raise KeyboardInterrupt
 
     def ask(self) -> None:
-        """Also within a signal handler: no lock is taken, which the interrupted code may hold."""
+        """Sets the flag, also within a signal handler: no lock is taken, which the interrupted code may hold."""
         self._is_asked = True
         _thread.start_new_thread(self._insist, ())
 
@@ -55,7 +55,7 @@ _present: Interruption | None = None
 
 @contextmanager
 def noticed() -> Iterator[Interruption]:
-    """Ctrl-C within sets the flag of what this gives, and is a KeyboardInterrupt at the end, if not before.
+    """Makes Ctrl-C set the flag of what this gives, and raises KeyboardInterrupt at the end, if not before.
 
     A second one acts as it would without this. Where signals can't be had, as outside the main thread, or are somebody
     else's, the flag is never set. Within another `noticed`, the flag is that one's.

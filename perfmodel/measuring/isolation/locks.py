@@ -1,4 +1,4 @@
-"""One measurement on a device at a time, whoever asks: campaigns, Dask workers and notebooks of one machine.
+"""Allows one measurement on a device at a time, whoever asks: campaigns, Dask workers and notebooks of one machine.
 
 Locks of the operating system on files: they are gone with the process that holds them, however it ends.
 """
@@ -22,7 +22,7 @@ LOOK_SECONDS = 0.02
 
 @contextmanager
 def held(device: Device, is_given_up: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """The device for oneself within; a processor's measurements also keep all others of the machine waiting.
+    """Holds the device for its caller; a processor's measurements also keep all others of the machine waiting.
 
     Args:
         is_given_up: asked while waiting; once it says yes, waiting ends with an error.
@@ -62,7 +62,7 @@ def _locked(path: Path, alone: bool, is_given_up: Callable[[], bool]) -> Iterato
 
 
 def _folder() -> Path:
-    """Private to the user: in the folder that PERFMODEL_LOCKS names, or among temporary files."""
+    """Returns a folder private to the user: the one that PERFMODEL_LOCKS names, or one among temporary files."""
     if named := os.environ.get(FOLDER_VARIABLE):
         folder = Path(named)
     else:

@@ -1,4 +1,4 @@
-"""How much memory of this machine is free, and how much a process holds."""
+"""Reads how much memory of this machine is free, and how much a process holds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ GROUPS = Path("/sys/fs/cgroup")
 
 
 def available() -> int:
-    """Bytes that programs here can still get: of the machine, or of the control group that limits them."""
+    """Returns the bytes that programs here can still get, of the machine or of the control group that limits them."""
     return min(int(psutil.virtual_memory().available), *_left_in_groups(GROUPS))
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; zero if there is none of this number."""
+    """Returns the bytes of memory that a process holds; zero if there is none of this number."""
     try:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
@@ -23,7 +23,8 @@ def resident(pid: int) -> int:
 
 
 def _left_in_groups(root: Path) -> list[int]:
-    """What the limits of control groups leave: version 2's and version 1's, as containers see their own."""
+    """Returns the bytes that limits of control groups leave: version 2's and version 1's, as containers see their
+    own."""
     left = []
     for limit, used, reclaimable in (
         ("memory.max", "memory.current", "inactive_file"),

@@ -28,7 +28,7 @@ from perfmodel.measuring.protocol import Protocol, Timing
 
 START_SECONDS = 120.0
 END_SECONDS, CLOSE_SECONDS = 10.0, 1.0
-"""How long a process that closed its socket may take to end by itself, and one that is killed."""
+"""Seconds that a process which closed its socket may take to end by itself, and one that is killed."""
 MEMORY_SHARE = 0.9
 
 Asked = Callable[[], bool]
@@ -40,7 +40,7 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one measurement may take.
+    """The limits of one measurement.
 
     Attributes:
         time_s: seconds for compiling a kernel, filling its arrays and all trials.
@@ -101,7 +101,7 @@ class MeasuringProcess:
         return self._process.pid
 
     def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
-        """Times a launch there.
+        """Times a launch in the measuring process.
 
         Args:
             is_given_up: asked meanwhile; once it says yes, the process is ended.
@@ -128,7 +128,7 @@ class MeasuringProcess:
         self._errors.close()
 
     def _asked(self, request: Mapping[str, Any], what: str, limits: Limits, is_given_up: Asked) -> dict[str, Any]:
-        """The answer to a request; whatever happens instead, no process is left that might still give it."""
+        """Returns the answer to a request; whatever happens instead, no process is left that might still give it."""
         try:
             return self._answer(request, what, limits, is_given_up)
         except (EOFError, OSError) as error:
@@ -174,7 +174,7 @@ class MeasuringProcess:
             raise ProcessEndedError(reason + f"{memory} that it may: use smaller sizes", is_certain=True)
 
     def _end(self, what: str, is_given_up: Asked) -> ProcessEndedError:
-        """How the process ended by itself, or by somebody else."""
+        """Returns an error that says how the process ended, by itself or by somebody else."""
         end = time.monotonic() + END_SECONDS
         while (status := self._process.poll()) is None and time.monotonic() < end and not is_given_up():
             time.sleep(0.01)
@@ -197,7 +197,7 @@ class MeasuringProcess:
         )
 
     def _last_words(self) -> str:
-        """The last line that the process wrote to its standard error."""
+        """Returns the last line that the process wrote to its standard error."""
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - 2000))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -206,7 +206,7 @@ class MeasuringProcess:
 
 @cache
 def _starter(_: int) -> ThreadPoolExecutor:
-    """The thread of this process (its number is the argument) that starts others.
+    """Returns the thread of this process (its number is the argument) that starts others.
 
     On Linux, what ends with its parent ends with the thread that started it; this one lives as long as the process.
     """

@@ -1,4 +1,4 @@
-"""Whether a device is as fast as it was: one kernel of fixed work, timed now and then between the measurements.
+"""Tells whether a device is as fast as it was: one kernel of fixed work, timed now and then between the measurements.
 
 Clocks change and other programs take their share for seconds at a time. All trials of a short kernel can fall into such
 a while and agree with each other, so that their spread shows nothing; the reference kernel does.
@@ -15,7 +15,7 @@ from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
 from perfmodel.measuring.protocol import Protocol, Timing
 
 DISTURBED = "disturbed"
-"""The flag of a time taken while the device was slow."""
+"""A flag of times taken while the device was slow."""
 
 TOLERANCE = 1.1
 """A device is disturbed while the reference kernel takes this many times its best time, or more."""
@@ -51,7 +51,7 @@ class Reference:
         """The shortest time that was seen, in seconds."""
 
     def seconds(self) -> float:
-        """The reference kernel's time now."""
+        """Returns the reference kernel's time now, in seconds."""
         if not self._rounds:
             trial = 256
             self._rounds = max(1, round(trial * _SECONDS / self._time(trial)))
@@ -60,7 +60,7 @@ class Reference:
         return seconds
 
     def wait(self, limit_s: float, is_given_up: Callable[[], bool]) -> None:
-        """Returns when the device is undisturbed, after so many seconds, or when it is given up."""
+        """Waits until the device is undisturbed, so many seconds went by, or waiting is given up."""
         end = time.monotonic() + limit_s
         while is_disturbed(self.seconds(), self.best) and time.monotonic() < end and not is_given_up():
             time.sleep(0.05)
@@ -73,5 +73,5 @@ class Reference:
 
 
 def is_disturbed(seconds: float, best: float) -> bool:
-    """Whether a device was disturbed while its reference kernel took so many seconds."""
+    """Returns True if a device was disturbed while its reference kernel took so many seconds."""
     return seconds >= TOLERANCE * best

@@ -1,4 +1,4 @@
-"""How Python processes are started: nothing that lies in the working folder is run, and perfmodel is this one.
+"""Starts Python processes: nothing that lies in the working folder is run, and perfmodel is this one.
 
 `python -m` looks for modules in the working folder first, and an empty entry of PYTHONPATH stands for it too, so that a
 file `numpy.py` in somebody's download folder would be taken for numpy.
@@ -26,20 +26,21 @@ runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module as ``python -m`` does; `environment` belongs to it."""
+    """Returns the command that runs a module as ``python -m`` does; `environment` belongs to it."""
     package = str(PACKAGE / "__init__.py")
     code = _START.format(entries=_entries(), package=package, module=module)
     return [sys.executable, "-P", "-c", code, *arguments]
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """These variables, by which no process that gets them looks for modules in its working folder."""
+    """Returns environment variables with which a process does not look for modules in its working folder."""
     named = [entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
     return {**variables, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(named)}
 
 
 def _entries() -> list[str]:
-    """Where this process finds modules, but for the working folder; the folder that holds perfmodel in any case."""
+    """Returns the folders in which this process finds modules, but for the working folder; that of perfmodel in any
+    case."""
     try:
         here = os.path.realpath(os.curdir)
     except OSError:  # it was removed

@@ -1,4 +1,4 @@
-"""Every measurement ever taken, in one SQLite file that several processes may write at once."""
+"""Keeps every measurement ever taken, in one SQLite file that several processes may write at once."""
 
 from perfmodel.measuring.store.exchange import export, import_file, merge, to_frame
 from perfmodel.measuring.store.looking import looked_into

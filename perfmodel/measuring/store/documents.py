@@ -1,4 +1,4 @@
-"""JSON texts that many rows share, such as a device's fingerprint: each is kept once, under a number made of it."""
+"""Stores JSON texts that many rows share, such as a device's fingerprint, once each, under a number made of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from perfmodel.basics.errors import StoreError
 
 
 def document_number(text: str) -> int:
-    """48 bits of the text's hash: SQLite stores so many in six bytes."""
+    """Returns 48 bits of the text's hash: SQLite stores so many in six bytes."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:6], "big")
 
 
 def put_document(connection: sqlite3.Connection, text: str) -> int:
-    """The number under which the text is kept, now if it was not.
+    """Returns the number under which the text is kept, now if it was not.
 
     A text that was damaged is mended by this, and with it all rows that share it.
 

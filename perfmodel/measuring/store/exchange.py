@@ -1,4 +1,4 @@
-"""A store's rows as tables: DataFrames, and files that other programs and other stores read."""
+"""Exchanges a store's rows as tables: DataFrames, and files that other programs and other stores read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_ROW = 2**22
-"""Characters: thirty times a measurement of ten thousand trials."""
+"""Characters of a line of a file: thirty times a measurement of ten thousand trials."""
 
 
 def to_frame(store: Store) -> pd.DataFrame:
-    """All measurements in their order, then all failures, a row each.
+    """Returns all measurements in their order, then all failures, a row each.
 
     Columns are the fields of `Measurement`; ``failure``, the reason, empty for a measurement; and what follows from
     these: ``seconds`` (NaN for a failure), ``device_key``, ``driver``, and ``size_n`` for each size ``n``.
@@ -63,7 +63,7 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
     content, sizes, device and protocol, and derived columns are passed over.
 
     Raises:
-        StoreError: for the first row that is wrong, with its place; nothing is written then.
+        StoreError: for the first row that is wrong, with its number; nothing is written then.
     """
     source = Path(path)
     measurements: list[Measurement] = []
@@ -86,7 +86,7 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
 def merge(target: Store, source: Store | str | os.PathLike[str]) -> Counts:
     """Adds the rows of one store to another; of two measurements with one key, the target's stays.
 
-    A measurement takes the place of a failure. The source is not written to; its damaged rows are left out, with a
+    A measurement replaces a failure. The source is not written to; its damaged rows are left out, with a
     `StoreWarning`.
 
     Raises:
@@ -100,7 +100,7 @@ def merge(target: Store, source: Store | str | os.PathLike[str]) -> Counts:
 
 
 def _records(store: Store) -> list[dict[str, Any]]:
-    """Each row as the values that a file of lines holds: of a failure, no times."""
+    """Returns each row as the values that a file of lines holds: of a failure, no times."""
     no_times = {"trials": (), "dropped": 0, "statistic": "", "flags": ()}
     rows: list[tuple[Measurement | Failure, dict[str, Any]]] = [(row, {"failure": ""}) for row in store]
     rows += [(row, {**no_times, "failure": row.reason}) for row in store.all_failures()]
@@ -109,7 +109,7 @@ def _records(store: Store) -> list[dict[str, Any]]:
 
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What follows from a row, for people; no import believes it."""
+    """Returns the values that follow from a row, for people; no import believes them."""
     from perfmodel.measuring.protocol import reduced
 
     is_measured = not record["failure"]
@@ -127,7 +127,7 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
 
 
 def _row(record: Mapping[str, Any]) -> Measurement | Failure:
-    """The row that a record describes.
+    """Returns the row that a record describes.
 
     Raises:
         ValueError, TypeError: what is wrong with it.

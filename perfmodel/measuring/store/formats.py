@@ -1,4 +1,5 @@
-"""Files of rows: lines of JSON, CSV, Parquet. Written whole or not at all; read as data of unknown origin."""
+"""Reads and writes files of rows: lines of JSON, CSV, Parquet. Written whole or not at all; read as data of unknown
+origin."""
 
 from __future__ import annotations
 
@@ -19,21 +20,21 @@ from perfmodel.measuring.store.rows import NESTED
 
 Record = dict[str, Any]
 LARGEST_FILE = 2**32
-"""Bytes."""
+"""Bytes that a file of rows may have."""
 LONGEST_VALUE = 2**22
 MOST_UNPACKED, MOST_TIMES = 2**26, 200
-"""Characters of a Parquet file's rows: so many, or so many times its bytes; rows of a store pack 50 to 1."""
+"""Characters that a Parquet file's rows may have: so many, or so many times its bytes; rows of a store pack 50 to 1."""
 
 
 class Form(ABC):
-    """One kind of file."""
+    """A kind of file that rows are written to and read from."""
 
     @abstractmethod
     def write(self, file: IO[bytes], columns: Sequence[str], records: Sequence[Record]) -> None: ...
 
     @abstractmethod
     def rows(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
-        """Each row's place, for errors, and values, nested ones not as texts.
+        """Yields each row's position, for errors, and its values, nested ones not as texts.
 
         Raises:
             ValueError: for what is no such file, or a row whose values are not of a file's types.
@@ -126,7 +127,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
 
 
 class Parquet(Form):
-    """By pyarrow, which comes with the extra ``parquet``."""
+    """A Parquet file, by pyarrow, which comes with the extra ``parquet``."""
 
     def write(self, file: IO[bytes], columns: Sequence[str], records: Sequence[Record]) -> None:
         pyarrow, parquet = _pyarrow()
@@ -152,7 +153,7 @@ class Parquet(Form):
 def _unpacked_rows(
     pyarrow: Any, parquet: Any, opened: IO[bytes], columns: Sequence[str], most: int
 ) -> Iterator[Record]:
-    """One row after the other, so that a text that stands in many rows is not there as often."""
+    """Yields one row after the other, so that a text that many rows have is not in memory as often."""
     plain = parquet.ParquetFile(opened, page_checksum_verification=True)
     groups = [plain.metadata.row_group(i).total_byte_size for i in range(plain.metadata.num_row_groups)]
     if sum(groups) > most:
@@ -173,22 +174,22 @@ FORMS: dict[str, Form] = {".parquet": Parquet(), ".csv": CSV(), ".jsonl": JSONLi
 
 
 def form_of(path: Path) -> Form:
-    """What the file's name says that it is.
+    """Returns the kind of file that a name stands for, by its ending.
 
     Raises:
         StoreError: for other endings.
     """
     if path.suffix not in FORMS:
         raise StoreError(
-            f"{path} ends in {path.suffix!r}, which is no form of tables{nearest(path.suffix, FORMS)}: give a name in "
-            f"{', '.join(FORMS)}"
+            f"{path} ends in {path.suffix!r}, which is no kind of table file{nearest(path.suffix, FORMS)}: give a name "
+            f"in {', '.join(FORMS)}"
         )
     return FORMS[path.suffix]
 
 
 @contextmanager
 def replacing(path: Path, force: bool) -> Iterator[IO[bytes]]:
-    """A file to write to, which gets its name once all of it is on disk.
+    """Opens a file to write to, which gets its name once all of it is on disk.
 
     Raises:
         StoreError: where there is such a file already, unless by `force`, or it can't be written.
@@ -219,14 +220,14 @@ def _check_columns(there: Iterable[str], wanted: Sequence[str]) -> None:
 
 
 def _flat(value: Any) -> Any:
-    """A value as a text or number; a missing one is empty."""
+    """Returns a value as a text or number; a missing one is empty."""
     if value is None or value != value:
         return ""
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list | tuple) else value
 
 
 def _nested(place: str, flat: Record) -> Record:
-    """The values of a row of texts and numbers."""
+    """Returns the values of a row of texts and numbers."""
     found = dict(flat)
     for name in flat:
         if name in NESTED:

@@ -1,4 +1,4 @@
-"""Looking into a store before anything is written: none is made for that."""
+"""Looks into a store before anything is written: none is made for that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfmodel.measuring.store.store import Store
 
 @contextmanager
 def looked_into(store: Store | str | os.PathLike[str] | None) -> Iterator[Store]:
-    """The store, only to be read; an empty one where there is none at the path.
+    """Yields the store, only to be read; an empty one where there is none at the path.
 
     Raises:
         StoreError: what lies at the path can't be opened as a store.

@@ -1,4 +1,4 @@
-"""How a store's file is opened: never spoilt, read where it may not be written, and at the present schema."""
+"""Opens a store's file: it is never spoilt, is read where it may not be written, and has the present schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAMAGED = "is damaged: restore it from a copy, or move it away to begin a new on
 
 @dataclass
 class Opened:
-    """A connection, and what it stands for.
+    """A connection to a store, and what it stands for.
 
     Attributes:
         refusal: what is said to who would write; empty where that may be done.
@@ -46,7 +46,7 @@ class Opened:
 
 
 def opened(path: Path | None, name: str, read_only: bool) -> Opened:
-    """The store in a file, or in memory.
+    """Opens the store in a file, or one in memory.
 
     Args:
         name: what errors call it.
@@ -113,7 +113,7 @@ def _at(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _decompressed(path: Path, name: str) -> Opened:
-    """A copy that is only read, and gone when the store is closed."""
+    """Opens a decompressed copy that is only read, and gone when the store is closed."""
     unpacked = tempfile.NamedTemporaryFile(suffix=".sqlite")  # noqa: SIM115, closed with the store
     try:
         unpack(path, unpacked)
@@ -125,7 +125,7 @@ def _decompressed(path: Path, name: str) -> Opened:
 
 
 def _check_whole(path: Path, name: str) -> None:
-    """Refuse what SQLite would take for sound and write to: a single byte, or a last page that was cut off."""
+    """Refuses a file that SQLite would take for sound and write to: a single byte, or a last page that was cut off."""
     with path.open("rb") as file:
         header = file.read(18)
     page_size = int.from_bytes(header[16:18], "big")
@@ -136,7 +136,7 @@ def _check_whole(path: Path, name: str) -> None:
 
 
 def _prepare(found: Opened, name: str) -> None:
-    """Bring the file to the present schema, one step after the other, or say why it cannot be used."""
+    """Brings the file to the present schema, one step after the other, or says why it cannot be used."""
     connection = found.connection
     distrust(connection)
     with bounded(connection, found.n_bytes):
@@ -159,7 +159,7 @@ def _prepare(found: Opened, name: str) -> None:
 
 
 def _take_a_copy(found: Opened) -> None:
-    """What may not be written is brought to the present schema in a temporary copy, which SQLite deletes."""
+    """Brings a store that may not be written to the present schema in a temporary copy, which SQLite deletes."""
     copy = sqlite3.connect("", isolation_level=None)
     found.connection.backup(copy)
     found.connection.close()
@@ -178,7 +178,7 @@ def _migrate(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:
-    """The file's schema version, zero for an empty file; errors for what is no store of ours."""
+    """Returns the file's schema version, zero for an empty file; errors for what is no store of ours."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     is_empty = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
@@ -195,7 +195,7 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Readers and a writer side by side; a file system that cannot do it keeps SQLite's ordinary journal."""
+    """Lets readers and a writer work side by side; a file system that cannot do it keeps SQLite's ordinary journal."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -226,6 +226,6 @@ def _explanation(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """As text that can be printed, in one line, and that tells a terminal nothing."""
+    """Returns a value as text that can be printed, in one line, and that tells a terminal nothing."""
     text = " ".join(str(value).encode("utf-8", "replace").decode().splitlines())
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

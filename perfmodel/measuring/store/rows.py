@@ -1,4 +1,5 @@
-"""What a store keeps, measurements and failures: as texts and numbers, and checked whenever they are read."""
+"""Turns what a store keeps, measurements and failures, into texts and numbers, and checks them whenever they are
+read."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ NESTED: dict[str, type] = {
 }
 """Fields that are stored as JSON, and what it holds."""
 VALUES: dict[str, type] = {"sizes": int, "tags": str, "versions": str}
-"""Of mappings whose values are all of one type, that type."""
+"""The type of a mapping's values, for fields whose values are all of one type."""
 DEVICE_TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -104,7 +105,8 @@ DEVICE_TYPES: dict[str, tuple[type, ...]] = {
 def measurement_key(
     content: str, sizes: Mapping[str, int], device: Mapping[str, Any], protocol: Protocol | Mapping[str, Any]
 ) -> str:
-    """What makes two measurements the same: program, sizes, device with its driver, and how the time was taken.
+    """Returns the key that equal measurements share: program, sizes, device with its driver, and how the time was
+    taken.
 
     Args:
         device: a fingerprint; its ``key`` and ``driver`` count.
@@ -125,7 +127,7 @@ def measurement_key(
 
 
 def encoded(row: Measurement | Failure) -> list[Any]:
-    """The row's values as they are stored, in the order of its fields.
+    """Returns the row's values as they are stored, in the order of its fields.
 
     Raises:
         ValueError: for what `decoded` would refuse, beginning with the field's name.
@@ -146,7 +148,7 @@ def encoded(row: Measurement | Failure) -> list[Any]:
 
 
 def decoded(kind: type[Row], stored: Sequence[Any]) -> Row:
-    """The row of values as `encoded` gives them.
+    """Returns the row of values as `encoded` gives them.
 
     Raises:
         ValueError: for what is no such row, beginning with the field's name.
@@ -166,12 +168,12 @@ def decoded(kind: type[Row], stored: Sequence[Any]) -> Row:
 
 
 def checksum(kind: type, stored: Sequence[Any]) -> str:
-    """16 hexadecimal digits that tell stored values from any others that damage could make of them."""
+    """Returns 16 hexadecimal digits that tell stored values from any others that damage could make of them."""
     return hashlib.sha256(json.dumps([kind.__name__, *stored]).encode()).hexdigest()[:16]
 
 
 def document(name: str, stored: Any) -> dict[str, Any]:
-    """What many rows share, such as a device's fingerprint; rows of one text share what is made of it.
+    """Reads a document that many rows share, such as a device's fingerprint; rows of one text share the result.
 
     Raises:
         ValueError: it is no text of JSON, or another one.
@@ -231,7 +233,7 @@ def _nested(text: str, kind: type) -> Any:
 
 
 def _check_device(fingerprint: Mapping[str, Any]) -> None:
-    """What a device is made of again has the types of `Device`."""
+    """Checks that the fields which a device is made of again have the types of `Device`."""
     for each in fields(Device):
         if each.name in fingerprint and not isinstance(fingerprint[each.name], DEVICE_TYPES[str(each.type)]):
             raise ValueError(f"its {each.name} is not of type {each.type}")
@@ -249,7 +251,7 @@ def _check_times(measurement: Measurement) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's."""
+    """Returns numpy's numbers as Python's."""
     if not hasattr(value, "item"):
         raise TypeError(f"a {type(value).__name__} cannot be stored")
     return value.item()

@@ -1,4 +1,4 @@
-"""The tables of a store, and how a file of an earlier schema becomes one of the present."""
+"""Makes the tables of a store, and brings a file of an earlier schema to the present one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfmodel.measuring.store.rows import COLUMNS, SHARED, Measurement, checksu
 
 APPLICATION_ID = 0x706D6F64  # "pmod": tells a store from other programs' SQLite files
 MOST_PARTS = 100
-"""More than any version has; of more, no more are looked at."""
+"""No more parts of a schema than these are looked at; no version has as many."""
 
 TABLES = (
     "CREATE TABLE document (number INTEGER PRIMARY KEY, text TEXT NOT NULL)",
@@ -43,7 +43,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _share_documents(connection: sqlite3.Connection) -> None:
-    """Documents by number, conditions, failures, and a checksum, which damaged text does not get."""
+    """Migrates to documents by number, conditions, failures, and a checksum, which damaged text does not get."""
     connection.execute("ALTER TABLE measurement RENAME TO measurement_1")
     for statement in TABLES:
         connection.execute(statement)
@@ -65,7 +65,7 @@ def _share_documents(connection: sqlite3.Connection) -> None:
 
 
 def _sound_text(value: Any) -> Any:
-    """The value without bytes that are no text."""
+    """Returns the value without bytes that are no text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -84,7 +84,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def is_as_made(connection: sqlite3.Connection, version: int) -> bool:
-    """Whether a file has what perfmodel makes for its version, and nothing else; whatever a name says that it is."""
+    """Returns True if a file has what perfmodel makes for its version, and nothing else; whatever its names claim."""
     return _parts(connection) == _made(version)
 
 
@@ -97,6 +97,6 @@ def _made(version: int) -> list[tuple[str, ...]]:
 
 
 def _parts(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    """Tables, indices and all else that a schema holds, each with its statement, whatever blanks that has."""
+    """Returns tables, indices and all else that a schema holds, each with its statement, whatever blanks that has."""
     found = connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {MOST_PARTS}")
     return sorted(tuple(" ".join(re.sub(r"([(),])", r" \1 ", str(value)).split()) for value in row) for row in found)

@@ -38,7 +38,7 @@ class StoreWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Counts:
-    """What adding rows to a store did.
+    """Holds what adding rows to a store did.
 
     Attributes:
         added: measurements that were not there before.
@@ -59,7 +59,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one device, protocol and kernel; of failures, of one reason too."""
+    """A number of rows of one device, protocol and kernel; of failures, of one reason too."""
 
     device: dict[str, Any]
     protocol: dict[str, Any]
@@ -105,30 +105,31 @@ class Store:
             self._opened.close()
 
     def get(self, key: str) -> Measurement | None:
-        """The measurement of that key; an error if it is damaged."""
+        """Returns the measurement of that key; an error if it is damaged."""
         for row in self._selected(Measurement, "WHERE key = ?", [key]):
             return self._decoded(Measurement, row)
         return None
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Measurement]:
-        """The measurements of those keys that are there; damaged ones are left out, with a `StoreWarning`."""
+        """Returns the measurements of those keys that are there; damaged ones are left out, with a `StoreWarning`."""
         return self._sound(Measurement, list(dict.fromkeys(keys)))
 
     def failures(self, keys: Iterable[str] | None = None) -> dict[str, Failure]:
-        """The failures of those keys that have one, or all; damaged ones are left out, with a `StoreWarning`."""
+        """Returns the failures of those keys that have one, or all; damaged ones are left out, with a
+        `StoreWarning`."""
         return self._sound(Failure, self._keys(Failure) if keys is None else list(dict.fromkeys(keys)))
 
     def all_failures(self) -> Iterator[Failure]:
-        """All failures, in the order in which they were first put; an error at one that is damaged."""
+        """Yields all failures, in the order in which they were first put; an error at one that is damaged."""
         for row in self._all_rows(Failure):
             yield self._decoded(Failure, row)
 
     def keys(self) -> list[str]:
-        """The keys of all measurements, in the order in which they were first put."""
+        """Returns the keys of all measurements, in the order in which they were first put."""
         return self._keys(Measurement)
 
     def keys_beginning(self, prefix: str, most: int = 10) -> list[str]:
-        """Keys of measurements and failures that begin so, in their order, and no more than `most`."""
+        """Returns keys of measurements and failures that begin so, in their order, and no more than `most`."""
         query = " UNION ".join(f"SELECT key FROM {table} WHERE key >= ? AND key < ?" for table in TABLE.values())
         with explained(self.name):
             rows = self._connection.execute(
@@ -137,7 +138,7 @@ class Store:
             return [str(row[0]) for row in rows]
 
     def put(self, measurement: Measurement) -> None:
-        """Write one measurement; one of the same key is replaced, in its place, so that nothing is there twice."""
+        """Write one measurement; one of the same key is replaced where it is, so that nothing is there twice."""
         self.put_many([measurement])
 
     def put_many(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> None:
@@ -164,17 +165,17 @@ class Store:
         return Counts(len(measured), written, len(measurements) + len(failures) - len(measured) - written)
 
     def __len__(self) -> int:
-        """How many measurements there are."""
+        """Returns the number of measurements."""
         with explained(self.name):
             return int(self._connection.execute("SELECT count(*) FROM measurement").fetchone()[0])
 
     def __iter__(self) -> Iterator[Measurement]:
-        """All measurements, in the order in which they were first put; an error at one that is damaged."""
+        """Yields all measurements, in the order in which they were first put; an error at one that is damaged."""
         for row in self._all_rows(Measurement):
             yield self._decoded(Measurement, row)
 
     def devices(self) -> list[Device]:
-        """The devices that measurements are of, each once, with the driver of its last one."""
+        """Returns the devices that measurements are of, each once, with the driver of its last one."""
         with explained(self.name):
             rows = self._connection.execute(
                 "SELECT number, text, (SELECT max(number) FROM measurement WHERE device = document.number) AS last "
@@ -189,7 +190,7 @@ class Store:
         return list(found.values())
 
     def groups(self) -> list[Group]:
-        """How many rows there are of each device, protocol and kernel, and of failures, of each reason."""
+        """Returns how many rows there are of each device, protocol and kernel, and of failures, of each reason."""
         found = []
         for table, reason in (("measurement", "''"), ("failure", "reason")):
             with explained(self.name):
@@ -208,7 +209,8 @@ class Store:
         return found
 
     def costs(self, device_key: str) -> dict[str, float]:
-        """Seconds that measuring one kernel of each name took on a device, on average; of trials, if that is all."""
+        """Returns the seconds that measuring one kernel of each name took on a device, on average; of trials, if that
+        is all."""
         device = "SELECT number FROM document WHERE json_valid(text) AND json_extract(text, '$.key') = ?"
         took = "coalesce(json_extract(conditions, '$.cost_s'), (SELECT sum(value) FROM json_each(trials)))"
         with explained(self.name):
@@ -220,7 +222,7 @@ class Store:
         return {str(kernel): float(seconds) for kernel, seconds in rows if seconds is not None}
 
     def check(self) -> list[str]:
-        """What is wrong with the file or with single rows, a sentence each; empty when all is well."""
+        """Returns what is wrong with the file or with single rows, a sentence each; empty when all is well."""
         problems: list[str] = []
         try:
             with explained(self.name):
@@ -256,7 +258,7 @@ class Store:
 
     @property
     def n_bytes(self) -> int:
-        """How large the file is, with its log; zero in memory."""
+        """The bytes of the file, with its log; zero in memory."""
         files = [] if self.path is None else [self.path, Path(f"{self.path}-wal")]
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -271,7 +273,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction; waits for other writers at its beginning, so that it can't be refused in its midst."""
+        """Runs one transaction; waits for other writers at its beginning, so that it can't be refused in its midst."""
         if self.refusal:
             raise StoreError(self.refusal)
         with explained(self.name):
@@ -307,7 +309,7 @@ class Store:
         )
 
     def _all_encoded(self, rows: Iterable[Measurement | Failure]) -> dict[str, list[Any]]:
-        """Values by key; of two rows with one key, the last."""
+        """Returns values by key; of two rows with one key, the last."""
         found = {}
         for row in rows:
             try:
@@ -323,7 +325,7 @@ class Store:
             return [row[0] for row in self._connection.execute(f"SELECT key FROM {TABLE[kind]} ORDER BY number")]
 
     def _sound(self, kind: type[Row], wanted: Sequence[str]) -> dict[str, Row]:
-        """The rows of these keys, without damaged ones, which a warning names."""
+        """Returns the rows of these keys, without damaged ones, which a warning names."""
         found: dict[str, Row] = {}
         damaged: list[str] = []
         for start in range(0, len(wanted), KEYS_A_QUERY):
@@ -338,7 +340,7 @@ class Store:
         return found
 
     def _all_rows(self, kind: type) -> Iterator[tuple[Any, ...]]:
-        """In pages, so that little is held at a time, and the store may be written in between."""
+        """Yields all rows, in pages, so that little is held at a time, and the store may be written in between."""
         last = -(2**63)
         while True:
             with explained(self.name):
@@ -354,7 +356,7 @@ class Store:
             last = following
 
     def _selected(self, kind: type, clause: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Rows as they are stored, with the texts of their documents, and their checksums at the end.
+        """Returns rows as they are stored, with the texts of their documents, and their checksums at the end.
 
         Rows that share a document share its text, so that a long one takes no more memory than it does in the file.
         """
@@ -370,7 +372,7 @@ class Store:
         ]
 
     def _texts(self, numbers: Iterable[Any]) -> dict[Any, Any]:
-        """The documents of these numbers, as far as they are there."""
+        """Returns the documents of these numbers, as far as they are there."""
         found: dict[Any, Any] = {}
         wanted = [number for number in numbers if isinstance(number, int)]
         for start in range(0, len(wanted), KEYS_A_QUERY):
@@ -396,7 +398,7 @@ class Store:
 
 
 def _firsts(rows: Iterable[Row]) -> list[Row]:
-    """Of rows with one key, the first."""
+    """Returns the first of the rows with each key."""
     found: dict[str, Row] = {}
     for row in rows:
         found.setdefault(row.key, row)

@@ -1,4 +1,5 @@
-"""What a store that somebody else wrote can't do: be run, be anything but files, take much more than it holds.
+"""Keeps a store that somebody else wrote from being run, from being anything but files, and from taking much more than
+it holds.
 
 As SQLite advises for files of unknown origin (https://sqlite.org/security.html), as far as this Python has it.
 """
@@ -19,7 +20,7 @@ from perfmodel.basics.files import other_than_file
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 LONGEST_VALUE = 2**24
-"""Bytes of a value, and of a row."""
+"""Bytes that a value, and a row, may have."""
 LONGEST_UNPACKED, DENSEST, ALWAYS_UNPACKED = 2**30, 100, 2**24
 """Bytes that a compressed store may unpack to: in all, for each of its own (measured stores have 5 to 13), and however
 few it has."""
@@ -89,7 +90,7 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 
 def _size(beginning: bytes, limit: int) -> int:
-    """The bytes that a database has, by its first ones."""
+    """Returns the bytes that a database has, by its first ones."""
     if not beginning.startswith(MAGIC):
         raise ValueError("file is not a database")
     page = int.from_bytes(beginning[16:18], "big")
@@ -100,7 +101,7 @@ def _size(beginning: bytes, limit: int) -> int:
 
 
 def distrust(connection: sqlite3.Connection) -> None:
-    """Has nothing in a file run, no byte of it believed, and no value taken that is too long."""
+    """Makes a connection run nothing that is in the file, believe no byte of it, and take no value that is too long."""
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
         connection.execute(f"PRAGMA {pragma}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
@@ -127,7 +128,7 @@ def bounded(connection: sqlite3.Connection, n_bytes: int) -> Iterator[None]:
 
 
 def _allowed(action: int, first: str | None, second: str | None, database: str | None, cause: str | None) -> int:
-    """Nothing that triggers or views ask for, nor that they are made, nor other files."""
+    """Allows nothing that triggers or views ask for, nor that they are made, nor other files."""
     is_other_file = action == sqlite3.SQLITE_ATTACH and bool(first)
     if cause is not None or action in _CREATED or is_other_file or second == "load_extension":
         return sqlite3.SQLITE_DENY

@@ -1,4 +1,4 @@
-"""What the measurements do and do not determine at a solution: bounds, open directions, standard errors."""
+"""Judges what the measurements do and do not determine at a solution: bounds, open directions, standard errors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MEMBER = 1e-4
 
 
 _SUBSTANTIAL = 0.5
-"""A part of a time that may as well not be there, when it is this large, is not known."""
+"""A part that is as large as this and may as well be missing is not known."""
 
 _NOTABLE = 0.001
-"""The same for a parameter that is not at a bound, with a standard error as large as itself."""
+"""The same limit for a parameter that is not at a bound, with a standard error as large as itself."""
 
 _TOGETHER = 0.9
 """Undetermined parameters that change with this correlation make up for each other."""
@@ -35,7 +35,7 @@ _FREER = 1.5
 """A standard error that grows by this factor once parameters may leave their bounds is that of the larger set."""
 
 _CERTAIN = 3.0
-"""A parameter is at its bound for certain where the best value beyond it is so many standard errors away."""
+"""A parameter is at its bound for certain if the best value beyond it is so many standard errors away."""
 
 LEVEL = 0.95
 """The probability with which a parameter lies within its limits."""
@@ -43,7 +43,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Assessment:
-    """See the attributes of the same names of `FitResult`."""
+    """Holds the attributes of the same names of `FitResult`."""
 
     fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
@@ -110,7 +110,7 @@ def _columns(matrix: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
 
 
 def _pressed(columns: Array, others: _Decomposition, residuals: Array, noise: float) -> list[bool]:
-    """Whether each parameter at a bound is there for certain: no noise would let it off.
+    """Returns, for each parameter at a bound, whether it is there for certain: no noise would let it off.
 
     Args:
         columns: Derivatives of the weighted residuals by these parameters.
@@ -139,7 +139,8 @@ def _doubtful(
     at_bound: tuple[str, ...],
     known: set[str],
 ) -> list[str]:
-    """Parameters with a bound, beside those that are known to be undetermined, whose error is as large as their value.
+    """Returns parameters with a bound, beside those that are known to be undetermined, whose error is as large as their
+    value.
 
     A value next to nothing is determined all the same if what it may be is a small part of all times. Parameters of
     either sign have true standard errors, however large these are.
@@ -155,7 +156,7 @@ def _doubtful(
 
 
 def _groups(doubtful: list[str], samples: Resampled, known: set[str]) -> list[Undetermined]:
-    """The doubtful parameters, each together with those that make up for it."""
+    """Returns the doubtful parameters, each together with those that make up for it."""
     found, left = [], list(doubtful)
     correlation = np.abs(samples.correlation)
     while left:
@@ -173,7 +174,7 @@ def _groups(doubtful: list[str], samples: Resampled, known: set[str]) -> list[Un
 
 
 def _freer(samples: Resampled, deviations: Mapping[str, float], without: list[str]) -> dict[str, float]:
-    """Standard errors that are much larger once parameters at their bounds may leave them."""
+    """Returns standard errors that are much larger once parameters at their bounds may leave them."""
     found = zip(samples.names, samples.deviations.tolist(), strict=True)
     return {name: size for name, size in found if name not in without and size > _FREER * deviations[name]}
 
@@ -191,7 +192,7 @@ def _limits(
 
 
 def _carry_into(covariance: Array, names: tuple[str, ...], samples: Resampled) -> None:
-    """Puts what the samples say of all their parameters into a covariance."""
+    """Writes the samples' covariances of all their parameters into a covariance."""
     places = [names.index(name) for name in samples.names]
     covariance[np.ix_(places, places)] = samples.changes.T @ samples.changes / len(samples.changes)
 
@@ -247,7 +248,7 @@ class _Decomposition:
 
 
 def _sparse_basis(basis: Array) -> Array:
-    """The reduced row echelon form, pivoting on the largest entries."""
+    """Returns the reduced row echelon form of a basis, pivoting on the largest entries."""
     rows = np.array(basis)
     for row in range(len(rows)):
         pivot = int(np.argmax(np.abs(rows[row])))
@@ -268,7 +269,7 @@ def _collinear_groups(names: list[str], scaled: _Decomposition, is_linear: bool)
 
 
 def _collinearity(names: tuple[str, ...], steps: Array, is_linear: bool) -> str:
-    """A sentence about parameters that can move together by `steps` without changing any prediction."""
+    """Returns a sentence about parameters that can move together by `steps` without changing any prediction."""
     where = "" if is_linear else " near the fitted values"
     fixed = "combinations of them" if len(names) > 2 else _fixed_combination(names, steps)
     choice = "the smallest choice" if is_linear else "one choice"

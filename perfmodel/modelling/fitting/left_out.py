@@ -1,4 +1,4 @@
-"""Predictions of measurements that a fit has not seen: each group is left out once and predicted from the others."""
+"""Predicts measurements that a fit has not seen: each group is left out once and predicted from the others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def leave_out(
     fitted: Mapping[str, float],
     **options: Any,
 ) -> Iterator[LeftOut]:
-    """Leave out each group of measurements in turn, fit to the others, and predict it.
+    """Leaves out each group of measurements in turn, fits to the others, and predicts it.
 
     Args:
         model: The parsed model string.

@@ -18,7 +18,7 @@ def solve_linear(
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The x within bounds that minimises the norm of design @ x - target.
+    """Returns the x within bounds that minimises the norm of design @ x - target.
 
     Args:
         design: Shape (N, M); columns of any magnitude, zero and collinear columns included.
@@ -58,7 +58,7 @@ def solve_linear(
 
 
 def solve_directly(problem: Problem) -> dict[str, float]:
-    """Every parameter of the solution of a linear problem.
+    """Returns every parameter of the solution of a linear problem.
 
     Raises:
         FitError: The model has no finite value for a measurement, or the bounds leave no solution.

@@ -54,7 +54,7 @@ class Coordinates:
         return dict(zip(self.names, map(float, self.scales * self._ratios(inner)), strict=True))
 
     def slopes(self, inner: Array) -> Array:
-        """Derivatives of the parameters by the coordinates."""
+        """Returns the derivatives of the parameters by the coordinates."""
         return self.scales * np.where(self.logarithmic, self._ratios(inner), 1.0)
 
     def _ratios(self, inner: Array) -> Array:
@@ -63,7 +63,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where one run ended; the cost is the sum of squared weighted residuals."""
+    """The point at which one run ended; the cost is the sum of squared weighted residuals."""
 
     values: Values
     cost: float
@@ -74,7 +74,7 @@ class Minimum:
 
 @np.errstate(all="ignore")  # starts may lie anywhere; what is not finite is judged by its cost
 def solve_nonlinear(problem: Problem, given: Mapping[str, float]) -> Solution:
-    """The best of the local minima reached from all starting points.
+    """Returns the best of the local minima reached from all starting points.
 
     Raises:
         FitError: No starting point gives a finite model, or the best minimum does not converge.
@@ -96,7 +96,7 @@ def solve_nonlinear(problem: Problem, given: Mapping[str, float]) -> Solution:
 
 @np.errstate(all="ignore")
 def local_minimum(problem: Problem, start: Mapping[str, float]) -> Values:
-    """The free parameters of the local minimum that is reached from one starting point."""
+    """Returns the free parameters of the local minimum that is reached from one starting point."""
     return _minimise(problem, dict(start), _SEARCH_TOLERANCE, _SEARCH_EVALUATIONS).values
 
 
@@ -109,7 +109,8 @@ def _best(minima: list[Minimum]) -> Minimum:
 
 
 def _settled_on_bounds(problem: Problem, minimum: Minimum) -> Minimum:
-    """The minimum with every parameter that the solver left just inside a bound put exactly on it, if none is worse."""
+    """Returns the minimum with every parameter that the solver left just inside a bound put exactly on it, if none is
+    worse."""
     coordinates = _coordinates(problem, minimum.values)
     inner = coordinates.inner(minimum.values)
     gradient = problem.jacobian(minimum.values).T @ problem.residuals(minimum.values) * coordinates.slopes(inner)
@@ -132,7 +133,7 @@ def _coordinates(problem: Problem, start: Mapping[str, float]) -> Coordinates:
 
 
 def _minimise(problem: Problem, start: Values, tolerance: float, evaluations: int) -> Minimum:
-    """One local minimum; thresholds stay where they are, for a column of zeros slows the solver down tenfold."""
+    """Returns one local minimum; thresholds stay fixed, for a column of zeros slows the solver down tenfold."""
     held = {name: start[name] for name in problem.flat}
     moving = {name: value for name, value in start.items() if name not in held}
     pinned = replace(problem, fixed={**problem.fixed, **held})
@@ -143,7 +144,7 @@ def _minimise(problem: Problem, start: Values, tolerance: float, evaluations: in
 
 
 def _descend(problem: Problem, start: Values, tolerance: float, evaluations: int) -> Minimum:
-    """A run of scipy's trust-region reflective method, driven by lmfit with the analytic Jacobian."""
+    """Runs scipy's trust-region reflective method, driven by lmfit with the analytic Jacobian."""
     import lmfit
 
     coordinates = _coordinates(problem, start)

@@ -16,7 +16,7 @@ SMALL = 0.01
 
 
 def poor_fit(problem: Problem, predicted: Array, freedom: int) -> list[str]:
-    """What whoever reads the fit must know, as sentences; none for a fit that explains its measurements.
+    """Returns sentences that a reader of the fit must know; none for a fit that explains its measurements.
 
     Args:
         predicted: Outputs in seconds, shape (N,).
@@ -37,7 +37,7 @@ def poor_fit(problem: Problem, predicted: Array, freedom: int) -> list[str]:
     if np.median(errors[judged]) > HOPELESS:
         found.append(
             f"the model does not explain the measurements: half of the {count} fitted values are off by a factor of"
-            f" {_factor(float(np.median(errors[judged])))} or more; check that times are in seconds, and what form the"
+            f" {_factor(float(np.median(errors[judged])))} or more; check that times are in seconds, and what terms the"
             " model has"
         )
     elif far.size:
@@ -51,7 +51,8 @@ def poor_fit(problem: Problem, predicted: Array, freedom: int) -> list[str]:
 
 
 def _factors(measured: Array, predicted: Array) -> Array:
-    """Absolute logarithms of predicted / measured, infinite where their signs differ, zero where both are zero."""
+    """Returns absolute logarithms of predicted / measured, infinite where their signs differ, zero where both are
+    zero."""
     with np.errstate(all="ignore"):
         ratios = predicted / measured
         logarithms = np.where(ratios > 0, np.abs(np.log(np.abs(ratios))), np.inf)

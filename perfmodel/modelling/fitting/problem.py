@@ -30,7 +30,7 @@ EXPONENT_BOUNDS = (1.0, 64.0)
 """An `overlap` of two equal times is 1.1 % above their maximum at 64: full overlap, for any measurement."""
 
 EDGE_MARGIN = 1e3
-"""How far an edge may lie beyond the reciprocal of the shortest output.
+"""An edge may lie beyond the reciprocal of the shortest output by no more than this factor.
 
 Downwards it may reach the reciprocal of the median output. A softer edge would turn the maximum into a mean of its
 arguments for most measurements, and back into a maximum for longer times than those: no basis for extrapolation.
@@ -86,24 +86,24 @@ class Problem:
         return self.model.is_linear and not self.is_logarithmic
 
     def predict(self, values: Mapping[str, float]) -> Array:
-        """Outputs in seconds, shape (N,), for values of the free parameters."""
+        """Returns outputs in seconds, shape (N,), for values of the free parameters."""
         predicted = self.compiled({**values, **self.fixed}, self.features)
         return np.array(np.broadcast_to(predicted, self.output.shape), dtype=np.float64)
 
     def residuals(self, values: Mapping[str, float]) -> Array:
-        """Weighted residuals, shape (N,)."""
+        """Returns weighted residuals, shape (N,)."""
         if not self.is_logarithmic:
             return self.weights * (self.predict(values) - self.output)
         ratio = np.log(self.predict(values) / self.output) / OUTLYING
         return np.asarray(OUTLYING * np.sign(ratio) * np.sqrt(2 * (np.hypot(1, ratio) - 1)), dtype=np.float64)
 
     def cost(self, values: Mapping[str, float]) -> float:
-        """The sum of squared weighted residuals, infinite where the model has no finite value."""
+        """Returns the sum of squared weighted residuals, infinite where the model has no finite value."""
         cost = float(np.sum(self.residuals(values) ** 2))
         return cost if np.isfinite(cost) else np.inf
 
     def jacobian(self, values: Mapping[str, float]) -> Array:
-        """Derivatives of the weighted residuals by the free parameters, shape (N, free)."""
+        """Returns derivatives of the weighted residuals by the free parameters, shape (N, free)."""
         rows = self.compiled.jacobian({**values, **self.fixed}, self.features)
         chosen = [self.model.parameters.index(name) for name in self.free]
         slopes = np.asarray(rows, dtype=np.float64)[chosen].T

@@ -1,4 +1,4 @@
-"""How far parameters within bounds may be from their fitted values: a parametric bootstrap of the linearised fit.
+"""Tells how far parameters within bounds may be from their fitted values: a parametric bootstrap of the linearised fit.
 
 Standard errors from the curvature at a solution take a parameter that is at its bound as known there, and so, where
 features are nearly collinear, all the others too. Here each sample adds the noise that the residuals show to what the
@@ -52,7 +52,7 @@ class Resampled:
 
 
 def resample(names: Sequence[str], jacobian: Array, below: Array, above: Array, noise: float) -> Resampled:
-    """Samples of a linearised fit of P parameters to N measurements.
+    """Samples a linearised fit of P parameters to N measurements.
 
     Args:
         names: The parameters.

@@ -1,4 +1,4 @@
-"""What a fit found, how sure it is, and what it cannot say."""
+"""Holds what a fit found, how sure it is, and what it cannot say."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class FitResult:
 
     @property
     def correlation(self) -> Array:
-        """Shape (P, P); zero where the covariance is, one on the diagonal."""
+        """Correlations of the parameters, shape (P, P); zero where the covariance is, one on the diagonal."""
         deviations = np.sqrt(np.diag(self.covariance))
         products = np.outer(deviations, deviations)
         correlation: Array = np.divide(self.covariance, products, out=np.zeros_like(products), where=products > 0)
@@ -105,7 +105,7 @@ class FitResult:
         return self.chi_square / self.degrees_of_freedom if self.degrees_of_freedom else float("nan")
 
     def mark(self, name: str) -> str:
-        """Why a parameter has no standard error, in brackets; empty where it has one."""
+        """Returns the reason why a parameter has no standard error, in brackets; empty where it has one."""
         if name in self.fixed:
             return "(fixed)"
         low, high = self.limits.get(name, (np.nan, np.nan))
@@ -117,7 +117,7 @@ class FitResult:
         return "" if np.isfinite(self.stderr[name]) else "(no standard error: as many parameters as measurements)"
 
     def report(self) -> str:
-        """The fit as plain text: values with standard errors, correlations, every row, what is undetermined."""
+        """Returns the fit as plain text: values with standard errors, correlations, every row, what is undetermined."""
         sections = (
             self._summary(),
             self._parameter_lines(),

@@ -1,4 +1,4 @@
-"""Where the search for a non-linear fit begins: a deterministic, ranked list of starting points."""
+"""Chooses where the search for a non-linear fit begins: a deterministic, ranked list of starting points."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _FLOOR = 0.01
 
 
 def starting_points(problem: Problem, given: Mapping[str, float]) -> list[Values]:
-    """Starting values of the free parameters, most promising first.
+    """Returns starting values of the free parameters, most promising first.
 
     Shape parameters are tried at several magnitudes around their natural scale. For each combination the costs come
-    from the linear surrogate (sums in the place of maxima), once by least squares and once as the largest that no
+    from the linear surrogate (sums instead of maxima), once by least squares and once as the largest that no
     measurement contradicts, which is right where each branch dominates somewhere. The combinations that predict best
-    are kept, and the best is perturbed. Values in `given` take the place of estimates.
+    are kept, and the best is perturbed. Values in `given` replace estimates.
 
     Raises:
         FitError: The model has no finite value at any starting point.
@@ -54,7 +54,7 @@ def starting_points(problem: Problem, given: Mapping[str, float]) -> list[Values
 
 
 def switched(problem: Problem, values: Mapping[str, float]) -> list[Values]:
-    """The point with one edge, exponent or threshold at a time at each of its other levels.
+    """Returns copies of the point with one edge, exponent or threshold at a time at each of its other levels.
 
     A switch that is too soft or too hard is a local minimum of its own; with the costs of a good fit the right level
     is within reach.
@@ -69,7 +69,8 @@ def _switches(problem: Problem) -> tuple[str, ...]:
 
 
 def _varied(problem: Problem, ordered: list[Values]) -> list[Values]:
-    """The first few and the first with each level of every switch: minima differ most by their switches."""
+    """Returns the first few points, and the first with each level of every switch: minima differ most by their
+    switches."""
     switches = _switches(problem)
     seen: set[tuple[str, float]] = set()
     chosen: list[Values] = []
@@ -127,7 +128,7 @@ def _levels(problem: Problem, name: str) -> tuple[float, ...]:
 
 
 def _between(column: Array) -> tuple[float, ...]:
-    """The middle between neighbouring values of a feature, at most 64 of them."""
+    """Returns the middles between neighbouring values of a feature, at most 64 of them."""
     values = np.unique(column)
     middles = (values[1:] + values[:-1]) / 2 if values.size > 1 else values
     chosen = np.linspace(0, middles.size - 1, min(middles.size, _MAX_THRESHOLDS)).round().astype(int)
@@ -154,7 +155,7 @@ def _cost_estimates(
 
 
 def _largest_consistent(column: Array, target: Array) -> float:
-    """The largest factor with which the column alone exceeds no target, 1 where nothing limits it."""
+    """Returns the largest factor with which the column alone exceeds no target, 1 where nothing limits it."""
     limiting = (column > 0) & (target > 0)
     return float(np.min(target[limiting] / column[limiting])) if limiting.any() else 1.0
 

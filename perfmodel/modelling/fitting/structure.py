@@ -1,4 +1,4 @@
-"""What a model's tree says about its parameters before any number is fitted.
+"""Tells from a model's tree what its parameters are, before any number is fitted.
 
 The search for a non-linear fit needs to know which parameters are costs (the model is linear in them once sums stand
 for its maxima), which are shapes, how large each of them is likely to be, and which cannot be seen at all because
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter, walk
 
 _COMPETING = frozenset({"max", "min", "smooth_max", "overlap"})
-"""Functions in which one argument can hide the others."""
+"""Names of functions in which one argument can hide the others."""
 
 _SUMMED = {"max": 0, "smooth_max": 1, "overlap": 1}
 """Functions that the linear surrogate replaces by a sum, with the number of trailing shape arguments to drop."""
@@ -30,17 +30,17 @@ _ODD = frozenset({"sqrt", "abs", "ceil", "floor", "tanh"})
 
 
 def edge_parameters(root: Node) -> frozenset[str]:
-    """Parameters that are the edge of a `smooth_max` or `smooth_step`: the reciprocal of a difference."""
+    """Returns parameters that are the edge of a `smooth_max` or `smooth_step`: the reciprocal of a difference."""
     return _last_arguments(root, {"smooth_max", "smooth_step"})
 
 
 def exponent_parameters(root: Node) -> frozenset[str]:
-    """Parameters that are the exponent of an `overlap`: dimensionless, from 1 (sum) upwards (maximum)."""
+    """Returns parameters that are the exponent of an `overlap`: dimensionless, from 1 (sum) upwards (maximum)."""
     return _last_arguments(root, {"overlap"})
 
 
 def thresholds(root: Node) -> dict[str, str]:
-    """Parameters that are the end of a `saturating` of a feature, with that feature.
+    """Returns parameters that are the end of a `saturating` of a feature, with that feature.
 
     The derivative by them is zero, so that only trying finds them.
     """
@@ -58,13 +58,14 @@ def _last_arguments(root: Node, functions: set[str]) -> frozenset[str]:
 
 
 def competing_parameters(root: Node) -> frozenset[str]:
-    """Parameters below a function in which one argument can hide the others."""
+    """Returns parameters below a function in which one argument can hide the others."""
     calls = [node for node in walk(root) if isinstance(node, Call) and node.function in _COMPETING]
     return frozenset(node.name for node in walk(*calls) if isinstance(node, Parameter))
 
 
 def absent_parameters(root: Node, zero_features: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Parameters that cannot act because every product they stand in is zero, each with the features to blame."""
+    """Returns parameters that cannot act because every product they stand in is zero, each with the features to
+    blame."""
     vanishing: set[Node] = set()
     for node in walk(root):
         if _vanishes(node, vanishing, zero_features):
@@ -101,7 +102,7 @@ def _vanishes(node: Node, vanishing: set[Node], zero_features: frozenset[str]) -
 
 
 def _walk_outside(root: Node, excluded: set[Node]) -> Iterator[Node]:
-    """Every distinct node reachable from the root without passing an excluded one."""
+    """Yields every distinct node reachable from the root without passing an excluded one."""
     seen = set(excluded)
     stack = [root]
     while stack:
@@ -113,7 +114,8 @@ def _walk_outside(root: Node, excluded: set[Node]) -> Iterator[Node]:
 
 
 def surrogate(root: Node) -> Node:
-    """The tree with sums for maxima and overlaps: linear in the costs wherever the model combines costs by them.
+    """Returns the tree with sums for maxima and overlaps: linear in the costs wherever the model combines costs by
+    them.
 
     A step that compares costs of the sum (a maximum spelled out) is taken as one.
     """
@@ -127,7 +129,7 @@ def _parameter_names(node: Node) -> frozenset[str]:
 
 
 def _simplified(root: Node, steps: Set[Node]) -> Node:
-    """The tree with sums in the place of maxima and one in the place of the given steps."""
+    """Returns the tree with sums instead of maxima and one instead of the given steps."""
     replaced: dict[Node, Node] = {}
     for node in walk(root):
         children = tuple(replaced[child] for child in node.children)
@@ -159,7 +161,7 @@ def _with_children(node: Node, children: tuple[Node, ...]) -> Node:
 
 
 def linear_parameters(root: Node) -> frozenset[str]:
-    """Parameters in which the tree is jointly linear (with an offset) while all the others are held."""
+    """Returns parameters in which the tree is jointly linear (with an offset) while all the others are held."""
     linear: dict[Node, frozenset[str]] = {}
     shape: set[str] = set()
     for node in walk(root):
@@ -186,7 +188,7 @@ def linear_parameters(root: Node) -> frozenset[str]:
 
 
 def natural_scales(root: Node, features: Mapping[str, NDArray[np.float64]], output: float) -> dict[str, float]:
-    """The magnitude each parameter should have for every part of the model to be as large as its place asks.
+    """Returns the magnitude that makes each parameter's part of the model as large as the output asks.
 
     Args:
         root: The model's tree.
@@ -214,7 +216,7 @@ def natural_scales(root: Node, features: Mapping[str, NDArray[np.float64]], outp
 
 
 def typical(values: NDArray[np.float64]) -> float:
-    """The median magnitude of the values that are not zero, 1 where all are."""
+    """Returns the median magnitude of the values that are not zero, 1 where all are."""
     magnitudes = np.abs(values[values != 0])
     return float(np.median(magnitudes)) if magnitudes.size else 1.0
 
@@ -296,5 +298,5 @@ def _asked_of_factors(magnitude: float, left: float | None, right: float | None)
 
 
 def _bounded_power(base: float, exponent: float) -> float:
-    """base ** exponent kept within floating-point range."""
+    """Returns base ** exponent kept within floating-point range."""
     return math.exp(max(-300.0, min(300.0, exponent * math.log(base))))

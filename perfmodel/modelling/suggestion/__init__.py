@@ -1,4 +1,4 @@
-"""Suggesting a model string: a search of the feature vocabulary that is judged by kernels that no fit has seen.
+"""Suggests a model string: a search of the feature vocabulary that is judged by kernels that no fit has seen.
 
 First come sums of non-negative terms, by floating forward selection; then terms for overlaps, by the same search with
 a smooth maximum of memory's and the chip's own time; in the end `perfmodel.modelling.fitting` fits both in all their
@@ -35,7 +35,7 @@ FEWEST_ROWS, FEWEST_GROUPS = 10, 4
 # Held out at a time: each group in the search of sums, several together where a fit takes longer.
 SUM_FOLDS, OVERLAP_FOLDS, FORM_FOLDS = 40, 10, 6
 SHARPNESS = 4.0
-"""The exponent for which overlapped terms are chosen; that of the model is fitted."""
+"""The exponent with which overlapped terms are chosen; that of the model is fitted."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What a search found.
+    """Holds what a search found.
 
     Attributes:
         model: the suggested one; `calibration`: fitted to all kernels.
@@ -188,7 +188,7 @@ def _table(kernels: Sequence[Kernel], times: Times | pd.DataFrame) -> pd.DataFra
 
 
 def _used(table: pd.DataFrame) -> Any:
-    """Which rows a fit lets take part, shape (N,)."""
+    """Returns a mask of the rows that a fit lets take part, shape (N,)."""
     if not len(table):
         raise FitError("there is no kernel to learn from; give kernels and their times")
     with warnings.catch_warnings():
@@ -198,7 +198,8 @@ def _used(table: pd.DataFrame) -> Any:
 
 
 def _groups(kernels: Sequence[Kernel], left_out: int) -> list[str]:
-    """What is held out together: families, or where there are few, their variants.
+    """Returns the group of each kernel, by which kernels are held out: families, or where there are few, their
+    variants.
 
     Args:
         left_out: how many kernels beside these have doubtful times.
@@ -225,7 +226,8 @@ def _searched(
     terms: int,
     tell: Callable[[str], None],
 ) -> tuple[list[Found], dict[str, Found]]:
-    """The best sums of each number of terms; and the best terms for a ``sum`` and, if any can, for an ``overlap``."""
+    """Returns the best sums of each number of terms; and the best terms for a ``sum`` and, if any can, for an
+    ``overlap``."""
     path: list[Found] = []
     most = min(terms, len(measured) // 3)
     if found:

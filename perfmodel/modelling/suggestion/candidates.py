@@ -1,4 +1,5 @@
-"""Candidate features: what the kernels' own counts offer, as columns of numbers that differ from all simpler ones."""
+"""Offers candidate features: what the kernels' own counts have, as columns of numbers that differ from all simpler
+ones."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ COLLINEAR = 1e-6
 
 
 def offered(kernels: Sequence[Kernel]) -> dict[str, Feature]:
-    """Every feature that the counts of any of the kernels offer, the simplest names first."""
+    """Returns every feature that the counts of any of the kernels offer, the simplest names first."""
     counts = {id(kernel.program): kernel.counts for kernel in kernels}
     found = {name: f for each in counts.values() for name, f in candidates(each).items()}
     return {name: found[name] for name in sorted(found, key=_complexity)}
 
 
 def columns(kernels: Sequence[Kernel], features: Mapping[str, Feature]) -> dict[str, Array]:
-    """Each feature's values for the kernels, shape (N,); NaN where it is not defined."""
+    """Returns each feature's values for the kernels, shape (N,); NaN where it is not defined."""
     alike: dict[object, list[int]] = {}
     for row, kernel in enumerate(kernels):
         others = tuple((name, value) for name, value in kernel.bound.items() if name not in kernel.program.sizes)
@@ -41,7 +42,7 @@ def columns(kernels: Sequence[Kernel], features: Mapping[str, Feature]) -> dict[
 
 
 def _values(kernel: Kernel, features: Mapping[str, Feature], sizes: Mapping[str, Array]) -> dict[str, Array]:
-    """All at once, as they share counts; where one is not defined, each by itself."""
+    """Evaluates all features at once, as they share counts; where one is not defined, each by itself."""
     bound = kernel.bind(sizes)
     try:
         return evaluate_all(features, kernel, bound)
@@ -52,7 +53,7 @@ def _values(kernel: Kernel, features: Mapping[str, Feature], sizes: Mapping[str,
 
 
 def distinct(found: Mapping[str, Array], measured: Array, groups: Sequence[str]) -> dict[str, Array]:
-    """The columns that a fit of relative residuals can tell apart, of each bunch the first.
+    """Returns the columns that a fit of relative residuals can tell apart, of each bunch the first.
 
     Those with undefined values are left out, and those above zero in no group or one: while that is held out, nothing
     says what the feature costs, so that it cannot be judged.

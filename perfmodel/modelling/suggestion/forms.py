@@ -1,4 +1,4 @@
-"""Model strings of chosen terms: their sum, and overlaps of what memory and what the chip itself has to do."""
+"""Writes model strings of chosen terms: their sum, and overlaps of what memory and what the chip itself has to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Form:
 
 
 def resource(name: str, feature: Feature) -> int:
-    """Whose time a feature costs, by its family and unit: memory's, the chip's own, or overhead."""
+    """Returns the resource whose time a feature costs, by its family and unit: memory, the chip itself, or overhead."""
     words = [word.key for word in parse_name(name).words]
     unit = getattr(feature, "unit", "")
     if unit == "operation" or (words[0] == "mem" and "local" in words):
@@ -59,7 +59,8 @@ def resource(name: str, feature: Feature) -> int:
 
 
 def strings(terms: Mapping[str, int]) -> list[str]:
-    """The model strings of these features, given with their resources: the sum first, then overlaps if any can be."""
+    """Returns the model strings of these features, given with their resources: the sum first, then overlaps if any can
+    be."""
     parameters: dict[str, str] = {}
     for name in terms:
         parameter = parameter_name(name)
@@ -77,7 +78,8 @@ def strings(terms: Mapping[str, int]) -> list[str]:
 
 
 def parameter_name(feature: str) -> str:
-    """``p_op_float32_madd`` for ``f_op_float32_madd``; conditions in words: ``f_x_afr:>1`` is ``p_x_afr_gt1``."""
+    """Returns a parameter's name, ``p_op_float32_madd`` for ``f_op_float32_madd``; ``f_x_afr:>1`` gives
+    ``p_x_afr_gt1``."""
     for operator, word in _OPERATORS.items():
         feature = feature.replace(operator, word)
     return "p_" + re.sub(r"[^A-Za-z0-9]+", "_", feature[2:]).strip("_")
@@ -117,7 +119,7 @@ def cross_validated_forms(
     held_out: Sequence[Rows],
     penalty: float,
 ) -> list[Form]:
-    """Every form of the terms chosen for a sum, and every overlap of those chosen for that."""
+    """Returns every form of the terms chosen for a sum, and every overlap of those chosen for that."""
     texts: dict[str, str] = {}
     for chosen_for, names in choices.items():
         own = strings({name: resource(name, features[name]) for name in names})

@@ -1,4 +1,4 @@
-"""A suggestion as text: for people, and as a file for `perfmodel calibrate @FILE`."""
+"""Writes a suggestion as text: for people, and as a file for `perfmodel calibrate @FILE`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfmodel.modelling.suggestion.search import geometric_mean_error
 
 
 def as_text(suggestion: Suggestion) -> str:
-    """The path of sums, the comparison of forms, the chosen form on what was held out, and the model."""
+    """Returns the path of sums, the comparison of forms, the chosen form on what was held out, and the model."""
     left_out = len(suggestion.calibration.left_out)
     sections = [
         f"{len(suggestion.groups)} kernels in {len(suggestion.error_by_group)} groups, each held out in its turn; "
@@ -35,7 +35,7 @@ def as_text(suggestion: Suggestion) -> str:
 
 
 def as_file(suggestion: Suggestion, command: str) -> str:
-    """The model string with a comment that says where it comes from."""
+    """Returns the model string with a comment that says where it comes from."""
     chosen = suggestion.chosen
     comment = [
         command,

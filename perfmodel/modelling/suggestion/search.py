@@ -1,4 +1,4 @@
-"""Stepwise search for terms with non-negative weights, scored on kernels that the fit has not seen."""
+"""Searches stepwise for terms with non-negative weights, scored on kernels that the fit has not seen."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ Terms = tuple[int, ...]
 LEAST_PENALTY = 0.02
 """A term more has to lower the error by at least this fraction of it."""
 PATIENCE = 3
-"""So many terms more without a better model, and the search ends."""
+"""The search ends after so many terms more without a better model."""
 SHORTLIST = 8
-"""Candidates cross-validated for one place: those that fit best."""
+"""So many candidates are cross-validated for each term: those that fit best."""
 NEGLIGIBLE = 1e-9
 """Differences of errors below this fraction are rounding."""
 WORST = float(np.log(10))
-"""What a row counts at most, as a logarithm of a ratio: a kernel without any of the terms is predicted to take 0 s."""
+"""An error counts as no more than this, the logarithm of a ratio: a kernel without any of the terms is predicted to
+take 0 s."""
 OVERHEAD, MEMORY, ON_CHIP = range(3)
 RISING = (1.0, 1.5, 2.0, 3.0)
 """Exponents on the way to sharper ones: a maximum hides terms that a sum shows."""
@@ -29,7 +30,8 @@ REPEATS = 3
 
 
 def folds(groups: Sequence[Hashable], most: int) -> list[Rows]:
-    """The rows to hold out at a time: each group by itself, or several together where there are too many groups.
+    """Returns the rows to hold out at a time: each group by itself, or several together where there are too many
+    groups.
 
     The largest groups are dealt out first, each to the fold that has the fewest rows.
     """
@@ -42,7 +44,7 @@ def folds(groups: Sequence[Hashable], most: int) -> list[Rows]:
 
 
 def typical_error(ratios: Array) -> float:
-    """The factor by which predictions are typically off, less 1: exp(mean |log(predicted / measured)|) - 1.
+    """Returns the factor by which predictions are typically off, less 1: exp(mean |log(predicted / measured)|) - 1.
 
     Unlike the geometric mean of relative errors, it is not small where half of the predictions are very good and the
     other half useless.
@@ -53,12 +55,12 @@ def typical_error(ratios: Array) -> float:
 
 
 def geometric_mean_error(ratios: Array) -> float:
-    """The geometric mean of |predicted - measured| / measured, as the papers have it."""
+    """Returns the geometric mean of |predicted - measured| / measured, as the papers have it."""
     return float(np.exp(np.mean(np.log(np.maximum(np.abs(ratios - 1), 1e-12)))))
 
 
 def penalty(features: int, rows: int) -> float:
-    """The fraction of the error that a term more has to gain.
+    """Returns the fraction of the error that a term more has to gain.
 
     By chance alone, the best of M useless columns takes 2 log(M) times the variance off N squared residuals (Foster and
     George, "The Risk Inflation Criterion for Multiple Regression", 1994), which lowers the error by log(M)/N of it.
@@ -109,7 +111,8 @@ class Search:
         self._known: dict[Terms, Found] = {}
 
     def found(self, terms: Iterable[int]) -> Found:
-        """These terms with their cross-validated error, infinite where the fit to all rows has no use for one."""
+        """Returns these terms with their cross-validated error, infinite where the fit to all rows has no use for
+        one."""
         key = tuple(sorted(terms))
         if key not in self._known:
             ratios = np.zeros(len(self.design))
@@ -122,7 +125,8 @@ class Search:
         return self._known[key]
 
     def path(self, most: int, known: Iterable[Terms] = ((),)) -> list[Found]:
-        """The best set found of each number of terms, by floating forward selection from the best of the known sets.
+        """Returns the best set found of each number of terms, by floating forward selection from the best of the known
+        sets.
 
         After each addition, terms are exchanged and taken away again as long as that gives a better set of its number
         of terms than was known.
@@ -144,7 +148,7 @@ class Search:
         return [best[size] for size in sorted(best) if size and np.isfinite(best[size].error)]
 
     def _added(self, terms: Terms) -> list[Found]:
-        """The terms with one more: those that fit best."""
+        """Returns the terms with one more: those that fit best."""
         others = [c for c in range(self.design.shape[1]) if c not in terms]
         residuals = [self._residual((*terms, c)) for c in others]
         return [self.found((*terms, others[i])) for i in np.argsort(residuals, kind="stable")[:SHORTLIST]]
@@ -185,7 +189,7 @@ class Search:
         )
 
     def _shares(self, terms: Terms) -> tuple[Array, Array]:
-        """Which of the terms are memory's, and which the chip's own: 1 or 0."""
+        """Returns which of the terms are memory's, and which the chip's own: 1 or 0, as two arrays."""
         resources = self.resources[list(terms)]
         return (resources == MEMORY).astype(np.float64), (resources == ON_CHIP).astype(np.float64)
 
@@ -199,7 +203,8 @@ def _norm(a: Array, b: Array, exponent: float) -> Array:
 
 
 def _derivatives(a: Array, b: Array, exponent: float) -> tuple[Array, Array]:
-    """Of the norm by a and by b; 1 where both are 0, so that a row without any costs yet can get some."""
+    """Returns the norm's derivatives by a and by b; 1 where both are 0, so that a row without any costs yet can get
+    some."""
     total = _norm(a, b, exponent)
     divisor = np.where(total > 0, total, 1.0)
     by_a, by_b = (np.where(total > 0, part / divisor, 1.0) ** (exponent - 1) for part in (a, b))

@@ -26,7 +26,7 @@ REACH_BLOCK = 32
 TOGETHER = 128
 """Groups that are looked at for what they share."""
 WORTH_LOOKING = 2**22
-"""Bytes."""
+"""Bytes that a project file may have."""
 ALIGNED = 256
 """Bytes that arrays start at a multiple of."""
 

@@ -1,4 +1,4 @@
-"""What the measurements cannot say is found, named and explained."""
+"""The fit finds, names and explains what the measurements cannot say."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TRUE_COSTS = {"p_madd": 1e-12, "p_byte": 3e-11, "p_launch": 5e-6}
 
 
 def kernels(seed: int, count: int = 60) -> tuple[Columns, NDArray[np.float64]]:
-    """Counts of kernels from microseconds to milliseconds and their times with 2 % noise."""
+    """Returns counts of kernels from microseconds to milliseconds and their times with 2 % noise."""
     random = np.random.default_rng(seed)
     sizes = np.logspace(1, 4, count) ** 2
     columns = {

@@ -16,7 +16,7 @@ SEEDS = 40
 
 
 def fitted(difference: float, seed: int, noise: float = 0.05) -> FitResult:
-    """Three costs of 5e-10 s each; f_y differs from f_x by a fraction of about `difference`."""
+    """Fits three costs of 5e-10 s each; f_y differs from f_x by a fraction of about `difference`."""
     random = np.random.default_rng(seed)
     x, z = 10 ** random.uniform(4, 8, (2, 20))
     y = x * np.exp(difference * random.standard_normal(20))

@@ -26,7 +26,7 @@ MAXIMUM = parse("max(p_mem * f_bytes, p_flop * f_flops) + p_launch")
 
 
 def columns_of(seed: int, count: int = 80) -> Columns:
-    """Counts for times from 10 microseconds to 0.1 s, memory or arithmetic up to 30 times the other."""
+    """Returns counts for times from 10 microseconds to 0.1 s, memory or arithmetic up to 30 times the other."""
     random = np.random.default_rng(seed)
     sizes = 10 ** np.linspace(6, 10, count)
     balance = 10 ** random.uniform(-1.5, 1.5, count)
