@@ -76,7 +76,7 @@ class AccessClasses(KernelGenerator):
         choice("direction", "load (summed, the sum stored) or store", "load", "store"),
         number("m", "accesses of a work-item", 1, 2, 4, 8, 16),
         choice("axes", f"of the launch; with 2, rows of {ROW} work-items", "1", "2"),
-        number("stride", "elements from one work-item's element to the next, of access:strided", 8, 2, 32),
+        number("stride", "elements from one work-item to the next, of access:strided", 8, 2, 32),
         number("window", "elements that access:complex is spread over", 2**22, 2**10, 2**14, 2**18),
         *work_group(256),
         size("n", "work-items", 2**18, 2**20, 2**22),

@@ -278,15 +278,15 @@ def _roofline(index: int, charts: Charts) -> str:
     roofs = [[c.parameter, f"{c.rate:.4g} B/s"] for c in found.bandwidths]
     roofs += [[c.parameter, f"{c.rate:.4g} operations/s"] for c in found.rates]
     caption = (
-        "Floating-point operations, a multiply-add being one, by bytes that global accesses ask for. The roofs are "
+        "Floating-point operations, a multiply-add being one, by bytes that global accesses ask for. The ceilings are "
         f"reciprocals of this model's parameters; caches may lift a kernel above one. {charts.sample.sentence}"
     )
     return section(
         title,
         chart("roofline", caption.strip(), model=index),
         details(
-            _counted("Table of intensities and roofs", len(lines)),
-            table(["roof", "rate"], roofs) + table(header, lines[:MOST_LINES], texts=range(3)),
+            _counted("Table of intensities and ceilings", len(lines)),
+            table(["ceiling", "rate"], roofs) + table(header, lines[:MOST_LINES], texts=range(3)),
         ),
     )
 
