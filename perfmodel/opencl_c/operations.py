@@ -59,12 +59,12 @@ class KernelOperations:
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
         self.own = compiled_operations if as_compiled else own_operations
-        self.steps = frozenset(block.number for block in _steps(kernel.body))
+        loops = [each for each in low.statements(kernel.body) if isinstance(each, low.Loop)]
+        self.steps = frozenset(block.number for loop in loops for block in low.straights(loop.step))
         self.assigned: dict[low.Register, list[low.Expression]] = {}
-        for block in self.blocks:
-            for statement in block.statements:
-                if isinstance(statement, low.Assign):
-                    self.assigned.setdefault(statement.register, []).append(statement.value)
+        for statement in self.statements:
+            if isinstance(statement, low.Assign):
+                self.assigned.setdefault(statement.register, []).append(statement.value)
         self.of_data = self._of_data()
         self.of_values = self._of_values()
         self._known: dict[int, BlockOperations] = {}
@@ -72,6 +72,10 @@ class KernelOperations:
     @cached_property
     def blocks(self) -> tuple[low.Straight, ...]:
         return tuple(low.straights(self.kernel.body))
+
+    @property
+    def statements(self) -> Iterator[low.Simple]:
+        return (statement for block in self.blocks for statement in block.statements)
 
     def depends_on_data(self, expression: low.Expression) -> bool:
         return any(
@@ -82,8 +86,7 @@ class KernelOperations:
     def _of_data(self) -> frozenset[low.Register]:
         found = {
             statement.result
-            for block in self.blocks
-            for statement in block.statements
+            for statement in self.statements
             if isinstance(statement, low.Atomic) and statement.result is not None
         }
         self.of_data = frozenset(found)
@@ -102,8 +105,7 @@ class KernelOperations:
         found: set[low.Register] = set()
         waiting = [
             expression
-            for block in self.blocks
-            for statement in block.statements
+            for statement in self.statements
             if isinstance(statement, low.Store | low.Atomic)
             for expression in low.expressions_of(statement)[1:]
         ]
@@ -175,7 +177,7 @@ class _Counter:
             return summands(expression)
         if is_product(expression):
             return factors(expression)
-        return list(low.parts(expression))
+        return low.parts(expression)
 
 
 def own_operations(expression: low.Expression) -> Iterator[Operation]:
@@ -309,13 +311,6 @@ def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
     elif not isinstance(expression, low.Load):
         for part in low.parts(expression):
             yield from _read_for_value(part)
-
-
-def _steps(body: tuple[low.Statement, ...]) -> Iterator[low.Straight]:
-    """The blocks that loops end their turns with."""
-    for statement in low.statements(body):
-        if isinstance(statement, low.Loop):
-            yield from low.straights(statement.step)
 
 
 def _is_number(type_: object) -> bool:

@@ -164,8 +164,7 @@ class Emulator:
     def _barrier_places(self) -> Mapping[int, Place]:
         return {
             statement.number: statement.place
-            for block in low.straights(self.kernel.body)
-            for statement in block.statements
+            for statement in low.simple_statements(self.kernel.body)
             if isinstance(statement, low.Barrier)
         }
 

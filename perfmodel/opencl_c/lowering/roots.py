@@ -16,39 +16,25 @@ def assign_variables(
     body: tuple[low.Statement, ...], registers: Sequence[low.Register], parameters: Sequence[syn.Variable]
 ) -> None:
     """Sets `Access.variable` everywhere."""
-    blocks = list(low.straights(body))
+    simple = list(low.simple_statements(body))
     pointers = [register for register in registers if isinstance(register.type, Pointer)]
     roots: dict[low.Register, Roots] = {
         register: frozenset(() if register.parameter is None else (parameters[register.parameter].name,))
         for register in pointers
     }
-    assigned = [
-        (statement.register, statement.value)
-        for block in blocks
-        for statement in block.statements
-        if isinstance(statement, low.Assign) and isinstance(statement.register.type, Pointer)
-    ]
     changed = True
     while changed:  # what a register may point to only grows
         changed = False
-        for register, value in assigned:
-            merged = roots[register] | _roots(value, roots)
-            if merged != roots[register]:
-                roots[register], changed = merged, True
-    for block in blocks:
-        for statement in block.statements:
-            if isinstance(statement, low.Store | low.Atomic):
-                _set(statement.access, statement.pointer, roots)
-            for expression in low.expressions_of(statement):
-                for part in low.walk(expression):
-                    if isinstance(part, low.Load):
-                        _set(part.access, part.pointer, roots)
-
-
-def _set(access: low.Access, pointer: low.Expression, roots: dict[low.Register, Roots]) -> None:
-    found = _roots(pointer, roots)
-    if len(found) == 1 and UNKNOWN not in found:
-        (access.variable,) = found
+        for statement in simple:
+            if isinstance(statement, low.Assign) and statement.register in roots:
+                merged = roots[statement.register] | _roots(statement.value, roots)
+                changed |= merged != roots[statement.register]
+                roots[statement.register] = merged
+    for statement in simple:
+        for node in low.accesses_of(statement):
+            found = _roots(node.pointer, roots)
+            if len(found) == 1 and UNKNOWN not in found:
+                (node.access.variable,) = found
 
 
 def _roots(pointer: low.Expression, roots: dict[low.Register, Roots]) -> Roots:
