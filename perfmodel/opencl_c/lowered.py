@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator, KeysView
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from perfmodel.opencl_c.arithmetic import Number as Number
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of
 from perfmodel.opencl_c.visitor import Tree, children
 from perfmodel.opencl_c.visitor import walk as nodes_within
-
-Number: TypeAlias = int | float
 
 
 @dataclass(eq=False)

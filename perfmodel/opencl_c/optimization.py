@@ -14,7 +14,7 @@ from typing import Any
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import is_product, is_sum
-from perfmodel.opencl_c.types import BOOL, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import is_float
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
@@ -281,7 +281,7 @@ class _Optimizer:
 
 def _by_quotient(expression: low.Expression) -> low.Expression:
     """A remainder of whole numbers by the quotient, which is often asked for as well, and is what machines compute."""
-    if not isinstance(expression, low.Binary) or expression.operator != "%" or _is_float(expression.type):
+    if not isinstance(expression, low.Binary) or expression.operator != "%" or is_float(expression.type):
         return expression
     if isinstance(expression.right, low.Constant):
         return expression
@@ -293,7 +293,7 @@ def _by_quotient(expression: low.Expression) -> low.Expression:
 def _is_work(expression: low.Expression) -> bool:
     """Whether an expression does something itself that takes time; sums of addresses are part of their accesses."""
     if isinstance(expression, low.Convert):
-        return _is_float(expression.type) != _is_float(expression.operand.type)
+        return is_float(expression.type) != is_float(expression.operand.type)
     return isinstance(expression, low.Binary | low.Call | low.Load | low.Select)
 
 
@@ -302,9 +302,5 @@ def _cannot_fail(expression: low.Expression) -> bool:
     if isinstance(expression, low.Load):
         return False
     if isinstance(expression, low.Binary) and expression.operator in "/%":
-        return _is_float(expression.type) or isinstance(expression.right, low.Constant)
+        return is_float(expression.type) or isinstance(expression.right, low.Constant)
     return True
-
-
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, Scalar | Vector) and type_ != BOOL and element_of(type_).is_float

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from perfmodel.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.emission import Emission, Storage
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
@@ -15,8 +16,6 @@ from perfmodel.opencl_c.lowering.simple import alignment_of, is_lvalue, is_simpl
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.lowering.storage import leaves
 from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Vector
-
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class Expressions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
@@ -37,35 +37,39 @@ def assign_variables(
                 (node.access.variable,) = found
 
 
-def _roots(pointer: low.Expression, roots: dict[low.Register, Roots]) -> Roots:
+def _origins(pointer: low.Expression) -> Iterator[low.Expression]:
+    """Iterates over the expressions that a pointer is one of, moved and reinterpreted."""
     match pointer:
-        case low.Read():
-            return roots.get(pointer.register, frozenset((UNKNOWN,)))
-        case low.Address():
-            return frozenset((pointer.object.name,))
         case low.Offset():
-            return _roots(pointer.pointer, roots)
+            yield from _origins(pointer.pointer)
         case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
-            return _roots(pointer.operand, roots)
+            yield from _origins(pointer.operand)
         case low.Select():
-            return _roots(pointer.then, roots) | _roots(pointer.otherwise, roots)
-        case low.Constant():
-            return frozenset()
-    return frozenset((UNKNOWN,))
+            yield from _origins(pointer.then)
+            yield from _origins(pointer.otherwise)
+        case _:
+            yield pointer
+
+
+def _roots(pointer: low.Expression, roots: dict[low.Register, Roots]) -> Roots:
+    """Returns the points-to set of a pointer: names of arrays and memory objects, and `UNKNOWN`."""
+    found: set[str] = set()
+    for origin in _origins(pointer):
+        match origin:
+            case low.Read():
+                found |= roots.get(origin.register, {UNKNOWN})
+            case low.Address():
+                found.add(origin.object.name)
+            case low.Constant():
+                pass
+            case _:
+                found.add(UNKNOWN)
+    return frozenset(found)
 
 
 def space_of(pointer: low.Expression) -> str:
-    """The address space that a pointer points to, ``generic`` if that is not known."""
-    match pointer:
-        case low.Read():
-            type_ = pointer.register.type
-        case low.Offset():
-            return space_of(pointer.pointer)
-        case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
-            return space_of(pointer.operand)
-        case low.Select():
-            spaces = {space_of(pointer.then), space_of(pointer.otherwise)}
-            return spaces.pop() if len(spaces) == 1 else "generic"
-        case _:
-            type_ = pointer.type
-    return type_.space if isinstance(type_, Pointer) else "generic"
+    """Returns the address space that a pointer points to, ``generic`` if that is not known."""
+    origins = _origins(pointer)
+    types = [origin.register.type if isinstance(origin, low.Read) else origin.type for origin in origins]
+    spaces = {type_.space if isinstance(type_, Pointer) else "generic" for type_ in types}
+    return spaces.pop() if len(spaces) == 1 else "generic"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import WORK_ITEM
-from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector, is_float
 from perfmodel.opencl_c.visitor import children, walk
 
 _PURE = (
@@ -64,10 +64,6 @@ def is_lvalue(expression: syn.Expression) -> bool:
     while isinstance(expression, syn.Swizzle):
         expression = expression.vector
     return isinstance(expression, syn.Name | syn.Dereference | syn.Member)
-
-
-def is_float(type_: Type) -> bool:
-    return isinstance(type_, Scalar | Vector) and element_of(type_).is_float
 
 
 def is_void(type_: Type) -> bool:

@@ -25,7 +25,7 @@ from perfmodel.counting.symbolic import (
     remainder,
 )
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.lowering.folding import number_as
+from perfmodel.opencl_c.arithmetic import number_as
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
 from perfmodel.opencl_c.visitor import Dispatch
 
