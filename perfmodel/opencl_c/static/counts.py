@@ -138,15 +138,10 @@ class StaticCounter(Loops):
             self.barrier(region)
 
     def accesses_of(self, statement: Any, region: Region) -> None:
-        for expression in low.expressions_of(statement):
-            for part in low.walk(expression):
-                if isinstance(part, low.Load):
-                    place = self.evaluate(part.pointer)
-                    self.accesses.add(part.access, "load", part.pointer, place, region, self.loops)
-        if isinstance(statement, low.Store | low.Atomic):
-            place = self.evaluate(statement.pointer)
-            for direction in ("store",) if isinstance(statement, low.Store) else ("load", "store"):
-                self.accesses.add(statement.access, direction, statement.pointer, place, region, self.loops)
+        for node in low.accesses_of(statement):
+            place, access = self.evaluate(node.pointer), node.access
+            for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
+                self.accesses.add(access, direction, node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 
