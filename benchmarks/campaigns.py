@@ -23,15 +23,15 @@ from typing import Any
 import psutil
 
 import perfmodel
-from perfmodel.campaign import Campaign, Limits
-from perfmodel.campaign.run import Run
-from perfmodel.campaign.work import DeviceWork
+from perfmodel.basics.provenance import versions
 from perfmodel.device import Device, find_device
-from perfmodel.isolation.bench import Batch, Measured
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.measurement import Timing
-from perfmodel.provenance import versions
-from perfmodel.store import Store
+from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign.run import Run
+from perfmodel.measuring.campaign.work import DeviceWork
+from perfmodel.measuring.isolation.bench import Batch, Measured
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.protocol import Timing
+from perfmodel.measuring.store import Store
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernels
 from tests.simulated_timers import SECONDS_VARIABLE
@@ -75,7 +75,7 @@ def cluster(workers: int, folder: Path, seconds: float) -> Iterator[tuple[str, l
         for number in range(workers):
             options = ("--no-dashboard", "--death-timeout", "60", "--local-directory", str(folder / f"dask-{number}"))
             locks = {FOLDER_VARIABLE: str(folder / f"locks-{number}")}
-            start("perfmodel.cli", "worker", address, *options, **locks)
+            start("perfmodel", "worker", address, *options, **locks)
         yield address, started[1:]
 
 

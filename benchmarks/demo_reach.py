@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.errors import FitError
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
-from perfmodel.errors import FitError
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.matmul_demo import BOTH, NO_FETCH, PREFETCH, MatmulDemo, is_whole
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import of_errors
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 SHOWN = {PREFETCH: "one term, prefetch", NO_FETCH: "one term, no fetch", BOTH: "overlap, both at once"}

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.measurement import Launch
-from perfmodel.report.tables import grid
+from perfmodel.basics.tables import grid
+from perfmodel.kernels.launch import Launch
 
 APPLICATIONS: dict[str, tuple[str, tuple[dict[str, int], ...]]] = {
     # Tags, and growing sizes of which the first is the source's.

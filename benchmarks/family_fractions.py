@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.baselines import DEMANDS, Work
-from perfmodel.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import GROUPS_FIT
 from perfmodel.device import find_device
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import GROUPS_FIT
+from perfmodel.modelling.baselines import DEMANDS, Work
 
 MEMORY, LOCAL, GROUPS = DEMANDS
 BARRIER = "barriers"

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.kernel import Kernel
+from perfmodel.basics.statistics import BAND, geometric_mean
+from perfmodel.basics.tables import grid, percent
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.unified import LABELS, Unified, evaluation_kernels
-from perfmodel.recipe import CALIBRATION, EVALUATION, TagFilter, kernels_of
-from perfmodel.report.tables import grid, percent
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.recipes.recipe import TagFilter
+from perfmodel.recipes.running import kernels_of
 
 warnings.simplefilter("ignore")
 GROUPS = {"lsizes:16x16": "lsizes:2-D_Large", "lsizes:256": "lsizes:1-D_Large"}

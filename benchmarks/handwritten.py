@@ -16,9 +16,10 @@ from pathlib import Path
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, kernels
+from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.tables import grid, percent, seconds, sizes_text
 from perfmodel.device import find_device
-from perfmodel.report.tables import ERRORS, error_cells, grid, percent, seconds, sizes_text
-from perfmodel.summary import geometric_mean, of_errors
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -17,9 +17,11 @@ from collections import defaultdict
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.recipe import kernels_of, recipe
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import geometric_mean, of_errors
+from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.tables import grid
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import perfmodel as pm
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.models.projection import APPLICATIONS
-from perfmodel.report.tables import grid, seconds
 
 COUNT = 10
 REPEATS = 5

@@ -34,11 +34,11 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, CampaignResult
+from perfmodel.basics.errors import CalibrationError
+from perfmodel.basics.tables import grid
 from perfmodel.device import Device, find_device
-from perfmodel.errors import CalibrationError
-from perfmodel.pruning import Pruned
-from perfmodel.report.tables import grid
+from perfmodel.measuring.campaign import Campaign, CampaignResult
+from perfmodel.tuning.pruning import Pruned
 
 SOURCE = Path(__file__).parents[1] / "examples" / "convolution.cl"
 REACH = 3

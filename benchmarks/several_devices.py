@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, CampaignResult
-from perfmodel.campaign.this_machine import ThisMachine
 from perfmodel.device import Device
+from perfmodel.measuring.campaign import Campaign, CampaignResult
+from perfmodel.measuring.campaign.this_machine import ThisMachine
 
 # Short and long kernels, of every resource that several devices could share: launches, memory, arithmetic.
 TAGS = (

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.measuring.store import Measurement, Store
 from perfmodel.report.store_tables import n_bytes
-from perfmodel.report.tables import grid, seconds
-from perfmodel.store import Measurement, Store
 
 ROW = Measurement(
     key="",

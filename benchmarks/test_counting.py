@@ -19,11 +19,11 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import perfmodel as pm
-from perfmodel import vocabulary
 from perfmodel.counting import cache
-from perfmodel.counting.loopy_counts import count_loopy
+from perfmodel.counting.loopy.counts import count_loopy
 from perfmodel.counting.quasipolynomial import from_isl
 from perfmodel.generators.matmul import SquareMatmul
+from perfmodel.vocabulary import named_features as vocabulary
 
 SIZES = 16 * np.arange(1, 1_000_001)
 PROPERTIES = (

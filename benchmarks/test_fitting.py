@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, parse
-from perfmodel.fitting import fit
-from perfmodel.fitting.nonlinear import Coordinates
-from perfmodel.fitting.problem import Problem, pose
+from perfmodel.modelling.fitting import fit
+from perfmodel.modelling.fitting.nonlinear import Coordinates
+from perfmodel.modelling.fitting.problem import Problem, pose
 
 COSTS = {
     "p_load": 4e-12,

@@ -14,9 +14,10 @@ from importlib import import_module
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.intervals import LEVELS
-from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
-from perfmodel.summary import of_errors
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.modelling.intervals import LEVELS
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -14,10 +14,12 @@ import warnings
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.tables import grid, percent, sizes_text
 from perfmodel.device import Device
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of, recipe
-from perfmodel.report.tables import grid, percent, sizes_text
-from perfmodel.vocabulary import evaluate_all
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
+from perfmodel.vocabulary.named_features import evaluate_all
 
 warnings.simplefilter("ignore")
 LEAST = 0.01

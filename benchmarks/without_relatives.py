@@ -16,11 +16,13 @@ from collections import Counter
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid
 from perfmodel.device import Device
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.unified_plus import UnifiedPlus
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import of_errors
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 MATMUL = ("matmul", "matmul_sq", "matmul_tiled", "batched_matmul")

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import perfmodel
-from perfmodel.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS
 from perfmodel.report.kernel_list import as_text
-from perfmodel.vocabulary import families
+from perfmodel.vocabulary.named_features import families
 
 HERE = Path(__file__).resolve().parent
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
 from perfmodel.features.transactions import block_bytes
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError, nearest
 from perfmodel.counting.access_classes import CLASSES
 from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.errors import FeatureError, nearest
-from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
 from perfmodel.features.operations import DTYPES
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
-from perfmodel.stride_fraction import StrideFraction, parse_stride_fraction
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.stride_fraction import StrideFraction, parse_stride_fraction
 
 SPACES = ("global", "local", "private")
 DIRECTIONS = ("load", "store")

@@ -11,15 +11,15 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
+from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError, KernelError, PerfmodelError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.residency import Limits, limits_of, occupancy
-from perfmodel.resources import Estimate, estimate
-from perfmodel.vocabulary import FeatureFamily, by_role, unknown_word
+from perfmodel.device.occupancy import Limits, limits_of, occupancy
+from perfmodel.kernels.resources import Estimate, estimate
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import FeatureFamily, by_role, unknown_word
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
 
 
 class _NamedFeature:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import (
     AccessFamily,
@@ -24,7 +23,8 @@ from perfmodel.features.memory_access import (
     Floats,
     Sizes,
 )
-from perfmodel.granularity import Granularity
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import Granularity
 
 WORD_BYTES = 4
 

@@ -23,9 +23,9 @@ import numpy as np
 import pymbolic
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, Tag, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, Tag, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 STRIDE_TAGS = ("lstride_0", "lstride_1", "gstride_0", "gstride_1", "loopstride")
 

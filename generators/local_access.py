@@ -9,9 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 LOCAL_BYTES = 32 << 10
 # A round is two iterations of eight unrolled accesses. What every round repeats, a compiler would keep in registers: it

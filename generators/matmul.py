@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.kernels.kernel import Kernel
 
 # By shape, the rows of a, its columns and those of b (the program's n, m and l), in halves of the size tag.
 SHAPES = {

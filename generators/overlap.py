@@ -9,9 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 # Multiply-adds of a round, each into a sum of its own, so that none waits for another.
 WIDTH = 4

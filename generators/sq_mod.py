@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
-from perfmodel.tags import size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 # A work-item finds its row and column by a quotient and a remainder, and its own element by them, twice, as published.
 SOURCE = """\

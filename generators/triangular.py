@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size
+from perfmodel.kernels.kernel import Kernel
 
 # By access, the index of the result, and the term k of its sum.
 ACCESSES = {"rows": ("i", "a[i, k]"), "columns": ("i", "a[k, i]"), "product": ("i, j", "a[i, k] * b[k, j]")}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 # The slides' demonstration: time is proportional to the multiply-adds, at a rate that whole multiplications show. It
 # knows nothing else of a kernel, so that each variant needs a calibration, and is not told from the other.

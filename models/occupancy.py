@@ -14,12 +14,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
-from perfmodel.residency import condition_of_device
+from perfmodel.projection.device_profile import occupancy_condition
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 ONCE, SEVERAL, PLUS_NAME, UNFILLED, VARIED_NAME = "one-run", "several-runs", "occupancy-plus", "unfilled", "varied"
 """The models, by name."""
@@ -293,7 +293,7 @@ class Occupancy(Recipe):
         """Returns models with the occupancy of the device's own compute capability or architecture, where it has
         one."""
         try:
-            return models_for(None if device is None else condition_of_device(device))
+            return models_for(None if device is None else occupancy_condition(device))
         except DeviceError as error:
             notes.append(f"occupancy is left out of all models: {error}")
             return models_for(None)

@@ -10,9 +10,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter, tag_filters
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 # "Two types of models"; the terms are each computation's.
 OVERHEAD = "overhead = p_launch * f_sync_kernel_launch + p_group * f_thread_groups"

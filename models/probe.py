@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perfmodel.recipe import TagFilter
+from perfmodel.recipes.recipe import TagFilter
 
 MOST_SECONDS = 0.5e-3
 

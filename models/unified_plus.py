@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.recipe import Recipe, TagFilter, tag_filters
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 
 def _typed(dtype: str, kinds: str) -> tuple[str, ...]:

@@ -10,52 +10,54 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
-    from perfmodel.campaign import Campaign
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection
-    from perfmodel.device import devices
-    from perfmodel.device_choice import choose_device
-    from perfmodel.device_profile import DeviceProfile
-    from perfmodel.errors import PerfmodelError
-    from perfmodel.feature_table import measure
-    from perfmodel.interception import intercept
-    from perfmodel.kernel import Kernel
-    from perfmodel.kernel_generator import KernelGenerator
-    from perfmodel.model import Model
-    from perfmodel.profile import emulate
-    from perfmodel.pruning import prune
-    from perfmodel.residency import occupancy
-    from perfmodel.store import Store
-    from perfmodel.vocabulary import feature, register
-    from perfmodel.work_removal import isolate_accesses, remove_work
+from perfmodel.basics.version import VERSION
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from perfmodel.basics.errors import PerfmodelError
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.collection.kernel_generator import KernelGenerator
+    from perfmodel.device import devices
+    from perfmodel.device.occupancy import occupancy
+    from perfmodel.interception import intercept
+    from perfmodel.kernels.emulation import emulate
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.kernels.work_removal import isolate_accesses, remove_work
+    from perfmodel.measuring.campaign import Campaign
+    from perfmodel.measuring.store import Store
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.model import Model
+    from perfmodel.projection.device_choice import choose_device
+    from perfmodel.projection.device_profile import DeviceProfile
+    from perfmodel.tuning.pruning import prune
+    from perfmodel.vocabulary.named_features import feature, register
+
+__version__ = VERSION
 
 # Each public name and the module that defines it; a name's module is imported when the name is first used, so that
 # `import perfmodel` costs next to nothing.
 _EXPORTS = {
-    "ALL_GENERATORS": "collection",
-    "Calibration": "calibration",
-    "Campaign": "campaign",
-    "DeviceProfile": "device_profile",
-    "Kernel": "kernel",
-    "KernelCollection": "collection",
-    "KernelGenerator": "kernel_generator",
-    "Model": "model",
-    "PerfmodelError": "errors",
-    "Store": "store",
-    "choose_device": "device_choice",
+    "ALL_GENERATORS": "collection.collection",
+    "Calibration": "modelling.calibration",
+    "Campaign": "measuring.campaign",
+    "DeviceProfile": "projection.device_profile",
+    "Kernel": "kernels.kernel",
+    "KernelCollection": "collection.collection",
+    "KernelGenerator": "collection.kernel_generator",
+    "Model": "modelling.model",
+    "PerfmodelError": "basics.errors",
+    "Store": "measuring.store",
+    "choose_device": "projection.device_choice",
     "devices": "device",
-    "emulate": "profile",
-    "feature": "vocabulary",
+    "emulate": "kernels.emulation",
+    "feature": "vocabulary.named_features",
     "intercept": "interception",
-    "isolate_accesses": "work_removal",
-    "measure": "feature_table",
-    "occupancy": "residency",
-    "prune": "pruning",
-    "register": "vocabulary",
-    "remove_work": "work_removal",
+    "isolate_accesses": "kernels.work_removal",
+    "measure": "modelling.feature_table",
+    "occupancy": "device.occupancy",
+    "prune": "tuning.pruning",
+    "register": "vocabulary.named_features",
+    "remove_work": "kernels.work_removal",
 }
 
 __all__ = [

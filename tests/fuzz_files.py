@@ -32,11 +32,12 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import perfmodel as pm
-from perfmodel.device_profile import FOLDER, DeviceProfile
-from perfmodel.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.measuring.store import Store, export, import_file, to_frame
+from perfmodel.projection.device_profile import FOLDER, DeviceProfile
 from perfmodel.report.page import report_page
 from perfmodel.report.reported import reported
-from perfmodel.store import Store, export, import_file, import_kernel_tuner, to_frame
+from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "docs" / "results" / "demo-nvidia-h200-e38dd1"

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse, to_text
 from perfmodel.expression.functions import LANGUAGE
 

@@ -30,16 +30,16 @@ import numpy as np
 os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from perfmodel.errors import CountingError, EmulationError, KernelError, SourceError
-from perfmodel.kernel import Kernel
+from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_file import declared_arguments
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.opencl_program import Scalar as ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 from perfmodel.opencl_c.types import Pointer, Record, Scalar, Vector, element_of
-from perfmodel.opencl_file import declared_arguments
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.opencl_program import Scalar as ScalarArgument
 from tests.opencl_c.kernel_files import launches
 from tests.opencl_c.random_kernels import RandomChooser, random_kernel
 

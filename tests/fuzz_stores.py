@@ -35,13 +35,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from perfmodel.cli import command_parser
-from perfmodel.errors import PerfmodelError
-from perfmodel.measurement import Protocol
-from perfmodel.store import Failure, Measurement, Store, export, measurement_key, merge, to_frame
-from perfmodel.store.documents import document_number
-from perfmodel.store.rows import COLUMNS, SHARED, checksum
-from perfmodel.store.schema import MIGRATIONS
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.command_line import command_parser
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Failure, Measurement, Store, export, measurement_key, merge, to_frame
+from perfmodel.measuring.store.documents import document_number
+from perfmodel.measuring.store.rows import COLUMNS, SHARED, checksum
+from perfmodel.measuring.store.schema import MIGRATIONS
 
 SECONDS, HARD_SECONDS = 2.0, 30.0
 """Seconds of the processor that a store may take; and seconds until a process that hangs is ended, on a busy machine,

@@ -23,8 +23,8 @@ import psutil
 
 import perfmodel
 from perfmodel.device import find_device
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.store import Store
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.store import Store
 from tests.simulated_campaign import TROUBLE, expected_rows
 from tests.simulated_timers import DONE_VARIABLE, HANGING_VARIABLE, SECONDS_VARIABLE
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from perfmodel.measurement import Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import Launch, LocalArgument, ScalarArgument
 
 
 def arguments_of(launch: Launch, queue: cl.CommandQueue) -> list[Any]:

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign
 from perfmodel.device import Device, find_device
-from perfmodel.measurement import Protocol
-from perfmodel.store import Failure, Measurement, Store, measurement_key
+from perfmodel.measuring.campaign import Campaign
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Failure, Measurement, Store, measurement_key
 from tests.simulated_kernels import kernel, kernels
 from tests.simulated_timers import expected
 

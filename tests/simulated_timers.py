@@ -10,11 +10,12 @@ import os
 import time
 from pathlib import Path
 
+from perfmodel.basics.errors import KernelError
 from perfmodel.device import Device
-from perfmodel.errors import KernelError
-from perfmodel.isolation.child import Timer
-from perfmodel.isolation.reference import NAME
-from perfmodel.measurement import Launch, Protocol, Timing
+from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.isolation.child import Timer
+from perfmodel.measuring.isolation.reference import NAME
+from perfmodel.measuring.protocol import Protocol, Timing
 
 SECONDS_VARIABLE = "SIMULATED_SECONDS"
 """Names the seconds of the host that each timing takes."""

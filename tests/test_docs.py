@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import command_parser, main
+from perfmodel.cli.command_line import command_parser, main
 from perfmodel.report.kernel_list import as_markdown
-from perfmodel.vocabulary import families
+from perfmodel.vocabulary.named_features import families
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -27,7 +27,7 @@ assert all((files("perfmodel.report") / f"page.{kind}").is_file() for kind in ("
 assert (files("perfmodel") / "py.typed").is_file()
 assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy", "throughput", "empty"}
 assert perfmodel.feature("f_op_float32_madd")
-from perfmodel.recipe import recipes
+from perfmodel.recipes.recipe import recipes
 assert "demo" in recipes()
 assert perfmodel.Calibration.shipped("unified-plus", device="H200").parameters
 print("complete")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import perfmodel as pm
-from perfmodel.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS
 
 FOLDER = Path(__file__).parent
 

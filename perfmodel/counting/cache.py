@@ -20,7 +20,7 @@ import platformdirs
 import pymbolic.version
 from loopy.tools import LoopyKeyBuilder
 
-import perfmodel
+from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 
@@ -86,10 +86,10 @@ def _versions() -> list[Any]:
     modules."""
     own = hashlib.sha256()
     here = Path(__file__).parent
-    for source in sorted([*here.glob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
+    for source in sorted([*here.rglob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
         own.update(source.read_bytes())
     others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
-    return [perfmodel.__version__, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
+    return [VERSION, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
 
 
 # Once and now, so that it is the code that this process runs.

@@ -11,9 +11,9 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
-from perfmodel.errors import CountingError
 
 # Of isl, for what work-groups touch: about a tenth of a second.
 MOST_OPERATIONS = 30_000

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.evaluation import Block, blockwise, once_per_block, power
-from perfmodel.errors import CountingError
 
 _WRAP = 1 << 64
 

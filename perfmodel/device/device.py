@@ -10,13 +10,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device.drivers import driver_faults, opencl, platforms
-from perfmodel.errors import DeviceError, nearest
-
-if TYPE_CHECKING:
-    from perfmodel.device.session import Session
+from perfmodel.device.session import Session
 
 DEVICE_VARIABLE = "PERFMODEL_DEVICE"
 KINDS = ("gpu", "cpu", "accelerator")
@@ -104,8 +102,6 @@ class Device:
 
     def session(self) -> Session:
         """Returns all that this process holds on the device; errors as in `context`."""
-        from perfmodel.device.session import Session
-
         if self.key not in _sessions:
             found = {device.key: raw for device, raw in _listed()}
             whole, units = _split(self.key)

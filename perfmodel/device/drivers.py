@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
 
 LOADER_VARIABLES = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 SYSTEM_FOLDER = Path("/etc/OpenCL/vendors")

@@ -6,15 +6,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from uuid import uuid4
 
+from perfmodel.basics.errors import DeviceError, KernelError
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.drivers import opencl
-from perfmodel.errors import DeviceError, KernelError
-
-if TYPE_CHECKING:
-    from perfmodel.device.device import Device
 
 LOG_LINES = 8
 SPARE_BYTES = 2**28
@@ -24,6 +21,22 @@ PROGRAMS = 64
 """So many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
 NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
 """An extension of NVIDIA's, and the option of it that makes its compiler tell what resources kernels need."""
+
+
+class Described(Protocol):
+    """Tells a session what it has to know of its device; `perfmodel.device.Device` does."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def global_memory(self) -> int: ...
+
+    @property
+    def local_memory(self) -> int: ...
+
+    def end_session(self) -> None:
+        """Forgets all that this process holds on the device."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class Usage:
 class Session:
     """Context, profiling queue, programs and buffers on one device; made on first use, kept by the process."""
 
-    def __init__(self, device: Device, raw: Any) -> None:
+    def __init__(self, device: Described, raw: Any) -> None:
         cl = opencl()
         self.device = device
         self.raw = raw
@@ -95,7 +108,7 @@ class Session:
 
 
 @contextmanager
-def failures_of(kernel: str, device: Device) -> Iterator[None]:
+def failures_of(kernel: str, device: Described) -> Iterator[None]:
     """Turns what pyopencl raises within into a KernelError of one sentence, and ends the device's session.
 
     A kernel that fails while it runs leaves its context unusable on several drivers; the next launch gets a new one.
@@ -116,7 +129,7 @@ def status(error: Exception) -> str:
     return str(cl.status_code.to_string(code, "status %d")) if isinstance(code, int) else type(error).__name__
 
 
-def _sentence(kernel: str, device: Device, code: str) -> str:
+def _sentence(kernel: str, device: Described, code: str) -> str:
     if "MEM" in code or code in ("OUT_OF_RESOURCES", "MemoryError"):
         return f"kernel {kernel!r} ran out of memory or resources on {device.key} ({code}): use smaller sizes"
     if code.startswith(("INVALID_WORK", "INVALID_GLOBAL")):

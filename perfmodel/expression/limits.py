@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression.functions import LANGUAGE
 from perfmodel.expression.tape import compile_nodes
 from perfmodel.expression.text import to_text

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from perfmodel.errors import ModelStringError, nearest
+from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.algebra import ZERO
 from perfmodel.expression.derivative import gradient, is_affine
 from perfmodel.expression.latex import to_latex

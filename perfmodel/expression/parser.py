@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError, nearest
+from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.functions import LANGUAGE
 from perfmodel.expression.limits import MAX_NESTING, Ledger
 from perfmodel.expression.tokens import Kind, Token, tokenize

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.errors import FeatureError, FitError, PerfmodelError, nearest
+from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError, nearest
 from perfmodel.expression.derivative import lowered
 from perfmodel.expression.functions import FUNCTIONS
 from perfmodel.expression.tree import Binary, Call, FeatureName, Node, Number, Parameter, walk

@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 
 MAX_LENGTH = 20_000
 MAX_NAME = 500

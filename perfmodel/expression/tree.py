@@ -7,7 +7,7 @@ number of distinct nodes, however often a term is used.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -19,9 +19,8 @@ class Node:
         return ()
 
     def __repr__(self) -> str:
-        from perfmodel.expression.text import to_text
-
-        return f"<{type(self).__name__} {to_text(self)}>"
+        own = [value for each in fields(self) if isinstance(value := getattr(self, each.name), str | float)]
+        return f"<{' '.join(map(str, [type(self).__name__, *own]))}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

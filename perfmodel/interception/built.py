@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
     from perfmodel.opencl_c.syntax import Function

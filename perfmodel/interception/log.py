@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError
+from perfmodel.interception.launches import Launches, predicted
+from perfmodel.interception.patches import PATCHES
+from perfmodel.interception.record import LaunchRecord
+from perfmodel.interception.report import as_text
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import pandas as pd
 
-    from perfmodel.calibration import Calibration
-    from perfmodel.interception.record import LaunchRecord
+    from perfmodel.modelling.calibration import Calibration
 
 
-@dataclass
-class Launches:
-    """Launches of the same kernel on the same device with the same sizes and values."""
-
-    records: list[LaunchRecord]
-
-    @property
-    def first(self) -> LaunchRecord:
-        return self.records[0]
-
-    @property
-    def seconds(self) -> float | None:
-        """The median of the times that are known, in seconds; None if none is."""
-        times = [record.seconds for record in self.records]
-        known = [time for time in times if time is not None]
-        return statistics.median(known) if known else None
-
-    @property
-    def sizes(self) -> dict[str, Any]:
-        """The scalar arguments by name."""
-        return {each.name: _plain(each.value) for each in self.first.arguments if each.kind == "scalar"}
-
-
-class LaunchLog(Sequence["LaunchRecord"]):
+class LaunchLog(Sequence[LaunchRecord]):
     """Records the launches made within ``with`` blocks of it; see `perfmodel.intercept`."""
 
     def __init__(self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20) -> None:
@@ -57,16 +35,12 @@ class LaunchLog(Sequence["LaunchRecord"]):
         self._kept: set[tuple[object, ...]] = set()
 
     def __enter__(self) -> LaunchLog:
-        from perfmodel.interception.patches import PATCHES
-
         PATCHES.open(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        from perfmodel.interception.patches import PATCHES
-
         PATCHES.close(self)
         self._let_go()
 
@@ -152,20 +126,4 @@ class LaunchLog(Sequence["LaunchRecord"]):
         return frame.astype({"predicted_s": "float64", "measured_s": "float64"})
 
     def __repr__(self) -> str:
-        from perfmodel.interception.report import as_text
-
         return as_text(self.groups())
-
-
-def predicted(
-    group: Launches, calibration: Calibration, statistics: Mapping[str, float] | None = None
-) -> tuple[float | None, str]:
-    """Returns the predicted seconds of one launch, or None and the reason."""
-    try:
-        return group.first.predict(calibration, statistics), ""
-    except PerfmodelError as error:
-        return None, str(error).split("\n")[0]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value

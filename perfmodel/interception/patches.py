@@ -14,16 +14,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
+from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
 from perfmodel.interception.given import SETTERS, UNSET, Given, GivenBuffer
-from perfmodel.interception.record import InterceptionWarning, LaunchRecord
-
-if TYPE_CHECKING:
-    from perfmodel.interception.log import LaunchLog
+from perfmodel.interception.record import LaunchRecord
 
 LAUNCH = "enqueue_nd_range_kernel"
 _PARAMETERS = (
@@ -31,6 +29,17 @@ _PARAMETERS = (
     "allow_empty_ndrange",
 )
 _ARGUMENTS, _BUILT = "_perfmodel_arguments", "_perfmodel_built"
+
+
+class Log(Protocol):
+    """Receives what is told of each launch, while it is open."""
+
+    limit_bytes: int
+
+    def wants_contents(self, record: LaunchRecord) -> bool:
+        """Says whether contents are to be kept of a launch that is about to happen."""
+
+    def add(self, record: LaunchRecord) -> None: ...
 
 
 @dataclass
@@ -46,20 +55,20 @@ class Patches:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._logs: tuple[LaunchLog, ...] = ()
+        self._logs: tuple[Log, ...] = ()
         self._generation = 0
         self._patched: list[tuple[Any, str, Any, Any]] = []
         self._launch: tuple[Any, Any] = (None, None)
         self._num_args: Any = None
         self._device_names: dict[int, str] = {}
 
-    def open(self, log: LaunchLog) -> None:
+    def open(self, log: Log) -> None:
         with self._lock:
             if not self._logs:
                 self._install()
             self._logs = (*self._logs, log)
 
-    def close(self, log: LaunchLog) -> None:
+    def close(self, log: Log) -> None:
         """Ends the latest block of this log."""
         with self._lock:
             last = len(self._logs) - 1 - self._logs[::-1].index(log)
@@ -236,7 +245,7 @@ class Patches:
             name = self._device_names[device.int_ptr] = device.name.strip()
         return name
 
-    def _keep_contents(self, record: LaunchRecord, call: dict[str, Any], logs: Sequence[LaunchLog]) -> list[Any] | None:
+    def _keep_contents(self, record: LaunchRecord, call: dict[str, Any], logs: Sequence[Log]) -> list[Any] | None:
         """Begins copies of arrays, if a log wants them; returns what the launch must wait for, if that is changed."""
         cl = _pyopencl()
         limits = [log.limit_bytes for log in logs if log.wants_contents(record)]

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.interception.log import Launches, predicted
-from perfmodel.report.tables import grid, seconds
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.interception.launches import Launches, predicted
 
 if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 COUNTS = ("global_loads", "global_stores", "transactions", "local_accesses", "bank_conflicts", "barriers")

@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.files import check_file
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.files import check_file
 from perfmodel.interception.log import LaunchLog
 
 FLAGS, VALUED = ("--json", "--emulate"), ("--predict",)

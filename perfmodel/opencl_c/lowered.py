@@ -13,14 +13,15 @@ and constant memory an address.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, KeysView
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from perfmodel.opencl_c.arithmetic import Number as Number
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of
-
-Number: TypeAlias = int | float
+from perfmodel.opencl_c.visitor import Tree, children
+from perfmodel.opencl_c.visitor import walk as nodes_within
 
 
 @dataclass(eq=False)
@@ -60,7 +61,7 @@ class MemoryObject:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Tree):
     type: Type
 
 
@@ -247,7 +248,7 @@ class Access:
 
 
 @dataclass(frozen=True, eq=False)
-class Assign:
+class Assign(Tree):
     """A register, or some of its components, in order, gets a value."""
 
     register: Register
@@ -256,14 +257,14 @@ class Assign:
 
 
 @dataclass(frozen=True, eq=False)
-class Store:
+class Store(Tree):
     pointer: Expression
     value: Expression
     access: Access
 
 
 @dataclass(frozen=True, eq=False)
-class Atomic:
+class Atomic(Tree):
     """``add sub xchg inc dec cmpxchg min max and or xor`` in memory; `result` gets the old value unless None."""
 
     operation: str
@@ -274,24 +275,27 @@ class Atomic:
 
 
 @dataclass(frozen=True, eq=False)
-class Barrier:
+class Barrier(Tree):
     """All work-items of the group meet; `number` counts the barriers of a kernel."""
 
     number: int
     place: Place
 
 
+Simple: TypeAlias = Assign | Store | Atomic | Barrier
+
+
 @dataclass(frozen=True, eq=False)
-class Straight:
+class Straight(Tree):
     """Statements that are executed one after the other, all equally often; `number` counts the blocks, from 0."""
 
     number: int
-    statements: tuple[Assign | Store | Atomic | Barrier, ...]
+    statements: tuple[Simple, ...]
     place: Place
 
 
 @dataclass(frozen=True, eq=False)
-class If:
+class If(Tree):
     """`condition` is a register of type bool, `number` counts the branches (ifs and loops) of a kernel, from 0.
 
     `is_choice` says that it comes from ``&&``, ``||`` or ``?:``.
@@ -306,7 +310,7 @@ class If:
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(Tree):
     """Turns of: `test`, end unless `condition`, `body`, `step`. A ``do`` loop's first turn has no test.
 
     Attributes:
@@ -335,7 +339,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
+class Scope(Tree):
     """Statements that can be left for their end."""
 
     label: str
@@ -343,7 +347,7 @@ class Scope:
 
 
 @dataclass(frozen=True, eq=False)
-class Leave:
+class Leave(Tree):
     """Ends the surrounding loop or scope of this label; always the last of its list."""
 
     label: str
@@ -387,62 +391,70 @@ class LoweredKernel:
     warnings: tuple[str, ...] = field(default=())
 
 
-def parts(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that an expression is made of."""
-    match expression:
-        case Constant() | Read() | Address():
-            return ()
-        case WorkItem():
-            return () if expression.axis is None else (expression.axis,)
-        case Unary() | Convert() | Reinterpret():
-            return (expression.operand,)
-        case Binary():
-            return (expression.left, expression.right)
-        case Select():
-            return (expression.condition, expression.then, expression.otherwise)
-        case Join():
-            return expression.parts
-        case Pick():
-            return (expression.vector,)
-        case Call():
-            return expression.arguments
-        case Offset():
-            return (expression.pointer, expression.index)
-        case Load():
-            return (expression.pointer,)
+# --- walks
+
+
+def parts(expression: Expression) -> list[Expression]:
+    """Returns the expressions that an expression is made of."""
+    return children(expression)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """An expression and all within it, operands first."""
-    for part in parts(expression):
-        yield from walk(part)
-    yield expression
+    """Iterates over an expression and all within it, operands first."""
+    return nodes_within(expression)
 
 
-def expressions_of(statement: Assign | Store | Atomic | Barrier) -> tuple[Expression, ...]:
-    match statement:
-        case Assign():
-            return (statement.value,)
-        case Store():
-            return (statement.pointer, statement.value)
-        case Atomic():
-            return (statement.pointer, *statement.operands)
-    return ()
+def expressions_of(statement: Simple) -> list[Expression]:
+    """Returns the expressions that a statement evaluates; of a store the address comes first."""
+    return children(statement)
 
 
-def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """All statements, in the order of the source; one that has others comes before them."""
+def statements(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Iterates over all statements, in the order of the source; one that has others comes before them."""
     for statement in body:
         yield statement
-        match statement:
-            case If():
-                yield from statements((*statement.then, *statement.otherwise))
-            case Loop():
-                yield from statements((*statement.test, *statement.body, *statement.step))
-            case Scope():
-                yield from statements(statement.body)
+        if not isinstance(statement, Straight):
+            yield from statements(children(statement))
 
 
-def straights(body: tuple[Statement, ...]) -> Iterator[Straight]:
-    """All blocks, in the order of the source."""
+def straights(body: Iterable[Statement]) -> Iterator[Straight]:
+    """Iterates over all basic blocks, in the order of the source."""
     return (statement for statement in statements(body) if isinstance(statement, Straight))
+
+
+def simple_statements(body: Iterable[Statement]) -> Iterator[Simple]:
+    """Iterates over the statements of all basic blocks, in the order of the source."""
+    return (statement for block in straights(body) for statement in block.statements)
+
+
+def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
+    """Iterates over what accesses memory in a statement: its loads, and the statement itself if it stores."""
+    yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
+
+
+def registers_read(node: Expression | Simple) -> Iterator[Register]:
+    """Iterates over the registers that an expression or a statement reads, each as often as it is read."""
+    return (part.register for part in nodes_within(node) if isinstance(part, Read))
+
+
+def register_set(statement: Simple) -> Register | None:
+    """Returns the register that a statement gives a value, be it to some of its components only."""
+    match statement:
+        case Assign():
+            return statement.register
+        case Atomic():
+            return statement.result
+    return None
+
+
+def registers_set(body: Iterable[Statement]) -> KeysView[Register]:
+    """Returns the registers that statements give values, in the order of the source."""
+    found = map(register_set, simple_statements(body))
+    return dict.fromkeys(register for register in found if register is not None).keys()
+
+
+def labels_left(body: Iterable[Statement]) -> set[str]:
+    """Returns the labels of surrounding loops and scopes that statements leave."""
+    inside = list(statements(body))
+    own = {statement.label for statement in inside if isinstance(statement, Loop | Scope)}
+    return {statement.label for statement in inside if isinstance(statement, Leave)} - own

@@ -13,11 +13,13 @@ from functools import cached_property
 from typing import TypeAlias
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.builtins import operations as operations_of_builtin
-from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, width_of
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, is_float, width_of
 
 Operations = Counter[tuple[str, str]]
-Operation: TypeAlias = tuple[str, str, int, bool]
+Operation: TypeAlias = tuple[str, str, int]
+"""Kind, type, and how often one work-item does it."""
 OwnOperations: TypeAlias = Callable[[low.Expression], Iterator[Operation]]
 
 _KINDS = {
@@ -31,9 +33,8 @@ _KINDS = {
     "^": "bitwise",
     "<<": "shift",
     ">>": "shift",
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "compare"),
+    **dict.fromkeys(COMPARISONS, "compare"),
 }
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,12 @@ class KernelOperations:
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
         self.own = compiled_operations if as_compiled else own_operations
-        self.steps = frozenset(block.number for block in _steps(kernel.body))
+        loops = [each for each in low.statements(kernel.body) if isinstance(each, low.Loop)]
+        self.steps = frozenset(block.number for loop in loops for block in low.straights(loop.step))
         self.assigned: dict[low.Register, list[low.Expression]] = {}
-        for block in self.blocks:
-            for statement in block.statements:
-                if isinstance(statement, low.Assign):
-                    self.assigned.setdefault(statement.register, []).append(statement.value)
+        for statement in self.statements:
+            if isinstance(statement, low.Assign):
+                self.assigned.setdefault(statement.register, []).append(statement.value)
         self.of_data = self._of_data()
         self.of_values = self._of_values()
         self._known: dict[int, BlockOperations] = {}
@@ -72,6 +73,10 @@ class KernelOperations:
     @cached_property
     def blocks(self) -> tuple[low.Straight, ...]:
         return tuple(low.straights(self.kernel.body))
+
+    @property
+    def statements(self) -> Iterator[low.Simple]:
+        return (statement for block in self.blocks for statement in block.statements)
 
     def depends_on_data(self, expression: low.Expression) -> bool:
         return any(
@@ -82,8 +87,7 @@ class KernelOperations:
     def _of_data(self) -> frozenset[low.Register]:
         found = {
             statement.result
-            for block in self.blocks
-            for statement in block.statements
+            for statement in self.statements
             if isinstance(statement, low.Atomic) and statement.result is not None
         }
         self.of_data = frozenset(found)
@@ -102,8 +106,7 @@ class KernelOperations:
         found: set[low.Register] = set()
         waiting = [
             expression
-            for block in self.blocks
-            for statement in block.statements
+            for statement in self.statements
             if isinstance(statement, low.Store | low.Atomic)
             for expression in low.expressions_of(statement)[1:]
         ]
@@ -159,8 +162,8 @@ class _Counter:
         _Counter(self.indices, self.indices, self.own).count(pointer, floats=self.found)
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
-        for kind, dtype, times, is_float in self.own(expression):
-            (floats if floats is not None and is_float else self.found)[kind, dtype] += times
+        for kind, dtype, times in self.own(expression):
+            (floats if floats is not None and _is_of_floats(dtype) else self.found)[kind, dtype] += times
         for part in self.parts(expression):
             if isinstance(part, low.Load):
                 self.count_address(part.pointer)
@@ -175,60 +178,60 @@ class _Counter:
             return summands(expression)
         if is_product(expression):
             return factors(expression)
-        return list(low.parts(expression))
+        return low.parts(expression)
 
 
 def own_operations(expression: low.Expression) -> Iterator[Operation]:
-    """What an expression does itself, without its operands: kind, type, times, whether of floats."""
+    """Iterates over the operations that an expression does itself, without its operands."""
     match expression:
         case low.Binary() if is_sum(expression):
             yield from _joined(summands(expression), expression, "add")
         case low.Binary() if is_product(expression):
             yield from _joined(factors(expression), expression, "mul")
         case low.Binary():
-            if expression.type == BOOL and expression.operator not in _COMPARISONS:
+            if expression.type == BOOL and expression.operator not in COMPARISONS:
                 return  # joins conditions
             type_ = expression.left.type
             if isinstance(type_, Pointer) or type_ == BOOL or is_constant(expression):
                 return
             element = element_of(type_)
-            yield _KINDS[expression.operator], element.dtype, width_of(type_), element.is_float
+            yield _KINDS[expression.operator], element.dtype, width_of(type_)
         case low.Unary(operator="~"):
             element = element_of(expression.type)
-            yield "bitwise", element.dtype, width_of(expression.type), False
+            yield "bitwise", element.dtype, width_of(expression.type)
         case low.Call():
             types = tuple(argument.type for argument in expression.arguments)
             result = expression.type
             # What a comparison of floats gives is an int; it is an operation of floats.
-            typed = types[0] if types and _is_number(types[0]) and not _is_float(result) else result
-            if _is_number(typed):
+            typed = types[0] if types and isinstance(types[0], Scalar | Vector) and not is_float(result) else result
+            if isinstance(typed, Scalar | Vector):
                 element = element_of(typed)
                 for kind, times in operations_of_builtin(expression.function, types):
-                    yield kind, element.dtype, times, element.is_float
+                    yield kind, element.dtype, times
 
 
 def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
     """The same as compilers write it."""
     if isinstance(expression, low.Convert):
         source, target = expression.operand.type, expression.type
-        if _is_number(source) and _is_number(target) and BOOL not in (source, target):
-            from_, to = element_of(source), element_of(target)
-            if from_.is_float != to.is_float or (from_.is_float and from_ != to):
-                wider = max(from_, to, key=lambda scalar: scalar.size)
-                yield (
-                    "convert",
-                    (wider if from_.is_float == to.is_float else from_ if from_.is_float else to).dtype,
-                    (width_of(target)),
-                    True,
-                )
+        if isinstance(source, Scalar | Vector) and isinstance(target, Scalar | Vector) and BOOL not in (source, target):
+            elements = {element_of(source), element_of(target)}
+            floats = [element for element in elements if element.is_float]
+            if floats and len(elements) > 1:
+                widest = max(floats, key=lambda scalar: scalar.size)
+                yield "convert", widest.dtype, width_of(target)
         return
-    for kind, dtype, times, is_float in own_operations(expression):
+    for kind, dtype, times in own_operations(expression):
         right = expression.right if isinstance(expression, low.Binary) else None
-        if kind not in ("div", "mod") or is_float or not isinstance(right, low.Constant):
-            yield kind, dtype, times, is_float
+        if kind not in ("div", "mod") or _is_of_floats(dtype) or not isinstance(right, low.Constant):
+            yield kind, dtype, times
             continue
         for simpler, number in _quotient_by(int(right.value), kind, is_signed=not dtype.startswith("u")).items():
-            yield simpler, dtype, number * times, False
+            yield simpler, dtype, number * times
+
+
+def _is_of_floats(dtype: str) -> bool:
+    return dtype.startswith("float")
 
 
 def _quotient_by(divisor: int, kind: str, is_signed: bool) -> dict[str, int]:
@@ -253,14 +256,18 @@ def _joined(operands: list[low.Expression], expression: low.Expression, kind: st
     joins = len(operands) - max(leading, 1)
     if kind == "add":
         fused = min(joins, sum(is_multiplication(operand) for operand in operands))
-        yield "madd", element.dtype, fused * width, element.is_float
-        yield "mul", element.dtype, -fused * width, element.is_float
+        yield "madd", element.dtype, fused * width
+        yield "mul", element.dtype, -fused * width
         joins -= fused
-    yield kind, element.dtype, joins * width, element.is_float
+    yield kind, element.dtype, joins * width
 
 
 def is_sum(expression: low.Expression) -> bool:
-    return isinstance(expression, low.Binary) and expression.operator in "+-" and _is_number(expression.type)
+    return (
+        isinstance(expression, low.Binary)
+        and expression.operator in "+-"
+        and isinstance(expression.type, Scalar | Vector)
+    )
 
 
 def is_product(expression: low.Expression) -> bool:
@@ -309,18 +316,3 @@ def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
     elif not isinstance(expression, low.Load):
         for part in low.parts(expression):
             yield from _read_for_value(part)
-
-
-def _steps(body: tuple[low.Statement, ...]) -> Iterator[low.Straight]:
-    """The blocks that loops end their turns with."""
-    for statement in low.statements(body):
-        if isinstance(statement, low.Loop):
-            yield from low.straights(statement.step)
-
-
-def _is_number(type_: object) -> bool:
-    return isinstance(type_, Scalar | Vector)
-
-
-def _is_float(type_: object) -> bool:
-    return isinstance(type_, Scalar | Vector) and element_of(type_).is_float

@@ -8,13 +8,14 @@ does not change in a loop is computed before it, unless that could fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import is_product, is_sum
-from perfmodel.opencl_c.types import BOOL, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import is_float
+from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
 
@@ -47,15 +48,15 @@ class _Use(low.Node):
 
 
 @dataclass
-class _Turns:
-    """A loop that is being gone through.
+class _Preheader:
+    """What stands before a loop that is being gone through.
 
     Attributes:
-        before: what is computed before it.
-        outside: the place in the stack of scopes of the one around it.
+        computed: the invariants that are computed there.
+        outside: the place in the stack of scopes of the one around the loop.
     """
 
-    before: list[Any]
+    computed: list[Any]
     outside: int
 
 
@@ -76,60 +77,36 @@ class _Optimizer:
         self.levels: dict[low.Register, int] = {}
         self.memory: dict[str, int] = {}
         self.scopes: list[dict[int, _Shared]] = [{}]
-        self.loops: list[_Turns] = []
+        self.loops: list[_Preheader] = []
         self.defined: list[Any] = []
         self.registers: list[low.Register] = []
         self.last, self.blocks = 0, kernel.blocks
 
     def kernel(self) -> low.LoweredKernel:
-        body = self.resolved(self.body(self.source.body))
+        body = tuple(map(self.resolved, self.body(self.source.body)))
         registers = (*self.source.registers, *self.registers)
         return replace(self.source, body=body, registers=registers, blocks=self.blocks)
 
     # --- statements, first pass
 
-    def body(self, statements: Iterable[low.Statement]) -> tuple[Any, ...]:
-        found: list[Any] = []
-        for statement in statements:
-            match statement:
-                case low.Straight():
-                    found.append(self.straight(statement))
-                case low.If():
-                    found.append(self.branch(statement))
-                case low.Loop():
-                    found += self.loop(statement)
-                case low.Scope():
-                    inner = self.apart(statement.body)
-                    self.forget(statement.body)
-                    found.append(replace(statement, body=inner))
-                case low.Leave():
-                    found.append(statement)
-        return tuple(found)
+    def body(self, statements: Iterable[low.Statement]) -> list[Any]:
+        return [each for statement in statements for each in self.statement(statement)]
 
-    def straight(self, block: low.Straight) -> low.Straight:
-        """The block's statements, each behind what it is the first to compute."""
+    statement = Dispatch[[], list[Any]](low.Statement)
+
+    @statement.on(low.Straight)
+    def straight(self, block: low.Straight) -> list[Any]:
+        """Returns the block, each of its statements behind what it is the first to compute."""
         found: list[Any] = []
         for statement in block.statements:
             self.defined = []
-            changed = self.simple(statement)
+            changed: Any = rebuilt(statement, self.expression)
+            if isinstance(changed, low.Assign):
+                number = self.number_of(changed.value) if changed.components is None else self.new()
+                self.set(changed.register, number)
             found += [*self.defined, changed]
             self.affect(statement)
-        return replace(block, statements=tuple(found))
-
-    def simple(self, statement: Any) -> Any:
-        match statement:
-            case low.Assign():
-                value = self.expression(statement.value)
-                self.values[statement.register] = self.number_of(value) if statement.components is None else self.new()
-                self.levels[statement.register] = len(self.loops)
-                return replace(statement, value=value)
-            case low.Store():
-                pointer, value = self.expression(statement.pointer), self.expression(statement.value)
-                return replace(statement, pointer=pointer, value=value)
-            case low.Atomic():
-                operands = tuple(map(self.expression, statement.operands))
-                return replace(statement, pointer=self.expression(statement.pointer), operands=operands)
-        return statement
+        return [replace(block, statements=tuple(found))]
 
     def affect(self, statement: Any) -> None:
         """Memory that a statement changes is another one now."""
@@ -137,26 +114,37 @@ class _Optimizer:
             case low.Store() | low.Atomic():
                 self.memory[statement.access.space] = self.new()
                 if isinstance(statement, low.Atomic) and statement.result is not None:
-                    self.change(statement.result)
+                    self.set(statement.result, self.new())
             case low.Barrier():
                 self.memory["global"], self.memory["local"] = self.new(), self.new()
 
-    def branch(self, branch: low.If) -> low.If:
+    @statement.on(low.If)
+    def branch(self, branch: low.If) -> list[Any]:
         values, memory = dict(self.values), dict(self.memory)
         then = self.apart(branch.then)
         self.values, self.memory = values, memory
         otherwise = self.apart(branch.otherwise)
         self.forget((*branch.then, *branch.otherwise))
-        return replace(branch, then=then, otherwise=otherwise)
+        return [replace(branch, then=then, otherwise=otherwise)]
 
+    @statement.on(low.Scope)
+    def scope(self, scope: low.Scope) -> list[Any]:
+        inner = self.apart(scope.body)
+        self.forget(scope.body)
+        return [replace(scope, body=inner)]
+
+    @statement.on(low.Leave)
+    def leave(self, leave: low.Leave) -> list[Any]:
+        return [leave]
+
+    @statement.on(low.Loop)
     def loop(self, loop: low.Loop) -> list[Any]:
-        whole = (*loop.test, *loop.body, *loop.step)
-        turns = _Turns([], len(self.scopes) - 1)
-        self.loops.append(turns)
-        self.forget(whole)
+        preheader = _Preheader([], len(self.scopes) - 1)
+        self.loops.append(preheader)
+        self.forget((loop,))
         self.scopes.append({})
-        # A turn may end early, and the first one of a `do` loop has no test.
-        test = () if loop.is_do else self.body(loop.test)
+        # An iteration may end early, and the first one of a `do` loop has no test.
+        test = () if loop.is_do else tuple(self.body(loop.test))
         body = self.apart(loop.body)
         self.forget(loop.body)
         step = self.apart(loop.step)
@@ -165,30 +153,29 @@ class _Optimizer:
             test = self.apart(loop.test)
         self.scopes.pop()
         self.loops.pop()
-        self.forget(whole)
+        self.forget((loop,))
         changed = replace(loop, test=test, body=body, step=step)
-        if not turns.before:
+        if not preheader.computed:
             return [changed]
         self.blocks += 1
-        return [low.Straight(self.blocks - 1, tuple(turns.before), loop.place), changed]
+        return [low.Straight(self.blocks - 1, tuple(preheader.computed), loop.place), changed]
 
     def apart(self, body: Iterable[low.Statement]) -> tuple[Any, ...]:
         """Statements that are not always executed: what they compute is not known behind them."""
         self.scopes.append({})
-        found = self.body(body)
+        found = tuple(self.body(body))
         self.scopes.pop()
         return found
 
     def forget(self, body: tuple[low.Statement, ...]) -> None:
         """Registers and memory that statements may have changed have other values now."""
-        for block in low.straights(body):
-            for statement in block.statements:
-                self.affect(statement)
-                if isinstance(statement, low.Assign):
-                    self.change(statement.register)
+        for statement in low.simple_statements(body):
+            self.affect(statement)
+            if isinstance(statement, low.Assign):
+                self.set(statement.register, self.new())
 
-    def change(self, register: low.Register) -> None:
-        self.values[register] = self.new()
+    def set(self, register: low.Register, number: int) -> None:
+        self.values[register] = number
         self.levels[register] = len(self.loops)
 
     # --- expressions, first pass
@@ -208,16 +195,16 @@ class _Optimizer:
     def with_parts(self, expression: low.Expression) -> Any:
         expression = _by_quotient(expression)
         in_sum = is_sum(expression) or (isinstance(expression, low.Unary) and expression.operator == "-")
-        return _with_parts(expression, lambda part: self.expression(part, in_sum))
+        return rebuilt(expression, lambda part: self.expression(part, in_sum))
 
     def first(self, expression: low.Expression, number: int) -> _Shared:
         """An expression that is computed here, or before the loops that do not change it."""
         level = self.level(expression)
         if level < len(self.loops) and _cannot_fail(expression):
-            turns = self.loops[level]
+            preheader = self.loops[level]
             shared = _Shared(expression, number, level, is_hoisted=True)
-            turns.before.append(shared)
-            self.scopes[turns.outside][number] = shared
+            preheader.computed.append(shared)
+            self.scopes[preheader.outside][number] = shared
         else:
             shared = _Shared(expression, number, len(self.loops), is_hoisted=False)
             self.defined.append(shared)
@@ -277,76 +264,24 @@ class _Optimizer:
 
     # --- second pass
 
-    def resolved(self, body: Iterable[Any]) -> tuple[low.Statement, ...]:
-        found: list[low.Statement] = []
-        for statement in body:
-            match statement:
-                case low.Straight():
-                    simple = [known for each in statement.statements if (known := self.resolved_simple(each))]
-                    found.append(replace(statement, statements=tuple(simple)))
-                case low.If():
-                    then, otherwise = self.resolved(statement.then), self.resolved(statement.otherwise)
-                    found.append(replace(statement, then=then, otherwise=otherwise))
-                case low.Loop():
-                    test, inner, step = map(self.resolved, (statement.test, statement.body, statement.step))
-                    found.append(replace(statement, test=test, body=inner, step=step))
-                case low.Scope():
-                    found.append(replace(statement, body=self.resolved(statement.body)))
-                case _:
-                    found.append(statement)
-        return tuple(found)
-
-    def resolved_simple(self, statement: Any) -> Any:
-        value = self.value
-        match statement:
+    def resolved(self, node: Any) -> Any:
+        """Returns a node without uses of shared expressions; None for what nobody shares in the end."""
+        match node:
+            case _Use():
+                shared = node.shared
+                return low.Read(node.type, shared.holder) if shared.holder else self.resolved(shared.expression)
             case _Shared():
-                if statement.uses == 1 and not statement.is_hoisted:
+                if node.uses == 1 and not node.is_hoisted:
                     return None
-                statement.holder = low.Register(f"_shared{len(self.registers)}", statement.expression.type)
-                self.registers.append(statement.holder)
-                return low.Assign(statement.holder, value(statement.expression))
-            case low.Assign():
-                return replace(statement, value=value(statement.value))
-            case low.Store():
-                return replace(statement, pointer=value(statement.pointer), value=value(statement.value))
-            case low.Atomic():
-                operands = tuple(map(value, statement.operands))
-                return replace(statement, pointer=value(statement.pointer), operands=operands)
-        return statement
-
-    def value(self, expression: Any) -> Any:
-        if isinstance(expression, _Use):
-            shared = expression.shared
-            return low.Read(expression.type, shared.holder) if shared.holder else self.value(shared.expression)
-        return _with_parts(expression, self.value)
-
-
-def _with_parts(expression: low.Expression, visit: Callable[[Any], Any]) -> Any:
-    """The same expression of other parts."""
-    match expression:
-        case low.Unary() | low.Convert() | low.Reinterpret():
-            return replace(expression, operand=visit(expression.operand))
-        case low.Binary():
-            return replace(expression, left=visit(expression.left), right=visit(expression.right))
-        case low.Select():
-            condition, then = visit(expression.condition), visit(expression.then)
-            return replace(expression, condition=condition, then=then, otherwise=visit(expression.otherwise))
-        case low.Join():
-            return replace(expression, parts=tuple(map(visit, expression.parts)))
-        case low.Pick():
-            return replace(expression, vector=visit(expression.vector))
-        case low.Call():
-            return replace(expression, arguments=tuple(map(visit, expression.arguments)))
-        case low.Offset():
-            return replace(expression, pointer=visit(expression.pointer), index=visit(expression.index))
-        case low.Load():
-            return replace(expression, pointer=visit(expression.pointer))
-    return expression
+                node.holder = low.Register(f"_shared{len(self.registers)}", node.expression.type)
+                self.registers.append(node.holder)
+                return low.Assign(node.holder, self.resolved(node.expression))
+        return rebuilt(node, self.resolved)
 
 
 def _by_quotient(expression: low.Expression) -> low.Expression:
     """A remainder of whole numbers by the quotient, which is often asked for as well, and is what machines compute."""
-    if not isinstance(expression, low.Binary) or expression.operator != "%" or _is_float(expression.type):
+    if not isinstance(expression, low.Binary) or expression.operator != "%" or is_float(expression.type):
         return expression
     if isinstance(expression.right, low.Constant):
         return expression
@@ -358,7 +293,7 @@ def _by_quotient(expression: low.Expression) -> low.Expression:
 def _is_work(expression: low.Expression) -> bool:
     """Whether an expression does something itself that takes time; sums of addresses are part of their accesses."""
     if isinstance(expression, low.Convert):
-        return _is_float(expression.type) != _is_float(expression.operand.type)
+        return is_float(expression.type) != is_float(expression.operand.type)
     return isinstance(expression, low.Binary | low.Call | low.Load | low.Select)
 
 
@@ -367,9 +302,5 @@ def _cannot_fail(expression: low.Expression) -> bool:
     if isinstance(expression, low.Load):
         return False
     if isinstance(expression, low.Binary) and expression.operator in "/%":
-        return _is_float(expression.type) or isinstance(expression.right, low.Constant)
+        return is_float(expression.type) or isinstance(expression.right, low.Constant)
     return True
-
-
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, Scalar | Vector) and type_ != BOOL and element_of(type_).is_float

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from perfmodel.opencl_c.types import Record, Type
+from perfmodel.opencl_c.visitor import Tree
 
 
 class Place(NamedTuple):
@@ -45,7 +46,7 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Tree):
     type: Type
     place: Place
 
@@ -262,13 +263,13 @@ Expression: TypeAlias = (
 
 
 @dataclass(frozen=True, eq=False)
-class Compound:
+class Compound(Tree):
     statements: tuple[Statement, ...]
     place: Place
 
 
 @dataclass(frozen=True, eq=False)
-class Declare:
+class Declare(Tree):
     """A variable comes to life, with `variable.initial` if it has one; a local one has none."""
 
     variable: Variable
@@ -276,13 +277,13 @@ class Declare:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluate:
+class Evaluate(Tree):
     expression: Expression
     place: Place
 
 
 @dataclass(frozen=True, eq=False)
-class If:
+class If(Tree):
     condition: Expression
     then: Statement
     otherwise: Statement | None
@@ -290,7 +291,7 @@ class If:
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(Tree):
     """``for``, ``while`` and ``do``.
 
     Attributes:
@@ -310,7 +311,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Case(Tree):
     """``case 1: case 2:`` (values), ``default:`` (with None among the values), and what follows up to the next."""
 
     values: tuple[int | None, ...]
@@ -318,7 +319,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Switch:
+class Switch(Tree):
     """Control falls from one case through to the next, unless there is a `Break`."""
 
     value: Expression
@@ -327,17 +328,17 @@ class Switch:
 
 
 @dataclass(frozen=True, eq=False)
-class Break:
+class Break(Tree):
     place: Place
 
 
 @dataclass(frozen=True, eq=False)
-class Continue:
+class Continue(Tree):
     place: Place
 
 
 @dataclass(frozen=True, eq=False)
-class Return:
+class Return(Tree):
     value: Expression | None
     place: Place
 

@@ -151,3 +151,8 @@ def width_of(type_: Type) -> int:
 def like(type_: Type, element: Scalar) -> Scalar | Vector:
     """A scalar or vector of the same width with other elements."""
     return Vector(element, type_.width) if isinstance(type_, Vector) else element
+
+
+def is_float(type_: Type) -> bool:
+    """Whether a type is a floating-point number, or a vector of such."""
+    return isinstance(type_, Scalar | Vector) and element_of(type_).is_float

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import perfmodel
-from perfmodel.errors import PerfmodelError
-from perfmodel.outcome import Outcome
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.version import VERSION
+from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.page import page
 from perfmodel.report.plots import measured_against_predicted, ratios
 from perfmodel.report.tables import comparison, text, verdict, weights
@@ -66,7 +66,7 @@ def results(outcome: Outcome) -> dict[str, Any]:
     rows."""
     return {
         "recipe": outcome.recipe.name,
-        "perfmodel": perfmodel.__version__,
+        "perfmodel": VERSION,
         "command": outcome.command,
         "device": outcome.device,
         "protocol": outcome.protocol,

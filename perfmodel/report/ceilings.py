@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfmodel.calibration import Calibration
 from perfmodel.expression.tree import Binary, FeatureName, Node, Parameter, walk
+from perfmodel.modelling.calibration import Calibration
 
 MOST = 3
 """So many ceilings of one kind are drawn, the highest ones."""

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.baselines import Work
-from perfmodel.calibration import Calibration
-from perfmodel.errors import PerfmodelError
-from perfmodel.kernel import Kernel
-from perfmodel.outcome import CALIBRATION, Row
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.baselines import Work
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report.ceilings import Ceiling, ceilings
 from perfmodel.report.reported import ReportedModel
 from perfmodel.report.sample import Sample
-from perfmodel.vocabulary import feature
+from perfmodel.vocabulary.named_features import feature
 
 DIGITS = 5
 MOST_TERMS = 8

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import perfmodel
+from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.basics.tables import grid
+from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import (
     SUBGROUP_SIZE,
     AccessCount,
@@ -20,13 +22,12 @@ from perfmodel.counting.counts import (
     Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
-from perfmodel.errors import CountingError, KernelError
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.report.tables import grid
-from perfmodel.resources import estimate
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.resources import estimate
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel, Program
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.kernels.program import Program
 
 Weighted = tuple[int, QuasiPolynomial]
 DIVERGENCES = ("none", "by work-item", "by data")
@@ -108,8 +109,7 @@ class BranchRow:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """Holds what an OpenCL C kernel is estimated to need, as `perfmodel.resources` does; None for sizes that are
-    open."""
+    """Holds what an OpenCL C kernel is estimated to need, see `perfmodel.kernels.resources`; None for open sizes."""
 
     registers: int
     private_bytes: int
@@ -184,7 +184,7 @@ def count_tables(
 
 def as_json(tables: Sequence[CountTable]) -> str:
     """Returns one JSON document: perfmodel's version and the tables."""
-    return json.dumps({"perfmodel": perfmodel.__version__, "kernels": [asdict(table) for table in tables]}, indent=1)
+    return json.dumps({"perfmodel": VERSION, "kernels": [asdict(table) for table in tables]}, indent=1)
 
 
 class _Tabulator:

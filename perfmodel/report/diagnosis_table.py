@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from perfmodel.doctor import Diagnosis, Severity
+from perfmodel.measuring.doctor import Diagnosis, Severity
 
 WIDTH = 100
 

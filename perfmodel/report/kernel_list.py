@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
 
 
 def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:

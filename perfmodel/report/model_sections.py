@@ -8,15 +8,16 @@ from html import escape
 
 import numpy as np
 
-from perfmodel.calibration import Calibration
-from perfmodel.outcome import CALIBRATION, Row
+from perfmodel.basics.statistics import BAND, geometric_mean
+from perfmodel.basics.tables import seconds as in_ascii
+from perfmodel.basics.tables import sizes_text
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
 from perfmodel.report.chart_data import Charts
 from perfmodel.report.html_parts import chart, described, details, figures, paragraph, section, table
 from perfmodel.report.reported import ReportedModel
-from perfmodel.report.tables import MOST_LINES, sizes_text
-from perfmodel.report.tables import seconds as in_ascii
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.report.tables import MOST_LINES
 
 NOTABLE_CORRELATION = 0.5
 NO_ROWS = (

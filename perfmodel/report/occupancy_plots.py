@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfmodel.residency import GROUPS, LOCAL, REGISTERS, WARPS, Limits, Occupancy, blocks_at
+from perfmodel.device.occupancy import GROUPS, LOCAL, REGISTERS, WARPS, Limits, Occupancy, blocks_at
 
 POINTS = 512
 """So many points, at most, has a curve over bytes."""

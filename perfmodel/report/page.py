@@ -12,9 +12,10 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-import perfmodel
-from perfmodel.outcome import Outcome
-from perfmodel.predictor import Predictor
+from perfmodel.basics.statistics import geometric_mean
+from perfmodel.basics.version import VERSION
+from perfmodel.modelling.predictor import Predictor
+from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
 from perfmodel.report.device_comparison import Comparison, comparisons
 from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
@@ -31,7 +32,6 @@ from perfmodel.report.tables import (
     ranking_table,
     verdict,
 )
-from perfmodel.summary import geometric_mean
 
 
 def report_page(models: Sequence[ReportedModel]) -> str:
@@ -64,7 +64,7 @@ def _page(title: str, lead: str, models: Sequence[ReportedModel], notes: str = "
     return template.substitute(
         title=escape(title),
         lead=escape(lead),
-        version=escape(perfmodel.__version__),
+        version=escape(VERSION),
         style=parts["css"],
         style_hash=_hash(parts["css"]),
         script=parts["js"],

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.outcome import CALIBRATION, Outcome, Row
-from perfmodel.report.tables import short_labels
+from perfmodel.basics.tables import short_labels
+from perfmodel.modelling.rows import CALIBRATION, Row
+from perfmodel.recipes.outcome import Outcome
 
 BANDS = (0.1, 0.3)
 PANELS_A_LINE, PANEL_INCHES = 3, 4.6

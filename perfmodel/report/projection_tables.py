@@ -8,9 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import perfmodel
-from perfmodel.projection_study import FIGURE_6, FIGURE_7, Case, Findings, crossover
-from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.basics.version import VERSION
+from perfmodel.projection.case import Case, crossover
+from perfmodel.projection.study import FIGURE_6, FIGURE_7, Findings
+from perfmodel.report.tables import ERRORS, error_cells
 
 
 def text(findings: Findings, published: Mapping[str, Any]) -> str:
@@ -179,7 +181,7 @@ def write(
     ]
     results = {
         "recipe": "projection",
-        "perfmodel": perfmodel.__version__,
+        "perfmodel": VERSION,
         "command": command,
         "devices": findings.devices,
         "profiles": findings.profiles,

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perfmodel import json_values
-from perfmodel.calibration import Calibration, CalibrationRow, calibration_called
-from perfmodel.errors import PerfmodelError
-from perfmodel.outcome import CALIBRATION, Outcome, Row
+from perfmodel.basics import json_values
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.modelling.calibration import Calibration, CalibrationRow, calibration_called
+from perfmodel.modelling.rows import CALIBRATION, Row
+from perfmodel.recipes.outcome import Outcome
 
 RESULTS = "results.json"
 

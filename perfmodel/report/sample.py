@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.kernel import Kernel
-from perfmodel.outcome import CALIBRATION, Row
-from perfmodel.work_removal import KEPT_TAG
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.work_removal import KEPT_TAG
+from perfmodel.modelling.rows import CALIBRATION, Row
 
 MOST, BUDGET_S = 20, 8.0
 """So many variants are generated again, and none is begun after so many seconds."""
@@ -60,7 +60,7 @@ def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S) ->
 
 def generated_again(row: Row) -> Kernel | None:
     """Returns the kernel of a row, counted; None where no installed generator makes it, or it cannot be counted."""
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 
     text, _, kept = f" {row.variant}".partition(f" {KEPT_TAG}=")
     tags = dict(word.partition("=")[::2] for word in text.split())

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from perfmodel.measurement import Timing
-from perfmodel.report.tables import grid, percent, seconds
-from perfmodel.store import Failure, Group, Measurement, Store
+from perfmodel.basics.tables import grid, percent, seconds
+from perfmodel.measuring.protocol import Timing
+from perfmodel.measuring.store import Failure, Group, Measurement, Store
 
 TRIALS_A_LINE = 8
 

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import parse, to_text
 
 TEXT = """

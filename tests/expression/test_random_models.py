@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse, to_text
 
 PARAMETERS = {"p_a": 1.37, "p_b": 0.61, "p_c": 2.93}

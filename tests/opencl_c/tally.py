@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import perfmodel as pm
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
 from tests.opencl_c.kernel_files import Launch
 
 SUBGROUP = 8

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.access_classes import CLASSES
-from perfmodel.errors import FeatureError
 from tests.counting_kernels import make
 
 

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CountingError, SourceError
+from perfmodel.basics.errors import CountingError, SourceError
 from perfmodel.opencl_c.reading import read
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, operations, reinterpret, unary
 from perfmodel.opencl_c.builtins.values import dtype_of
 from perfmodel.opencl_c.types import (

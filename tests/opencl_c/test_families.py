@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import TagError
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.verification import TOLERANCES
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import TagError
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.measurement import LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import LocalArgument, ScalarArgument
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.verification import TOLERANCES
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)

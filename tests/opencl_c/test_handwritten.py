@@ -9,8 +9,8 @@ import pytest
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, files, kernels, kernels_of
+from perfmodel.collection.verification import verify
 from perfmodel.device import Device
-from perfmodel.verification import verify
 
 KERNELS = kernels()
 MOVED_AND_LAUNCHED = (

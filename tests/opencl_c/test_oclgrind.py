@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
-from perfmodel.measurement import Launch as DeviceLaunch
+from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import Launch as DeviceLaunch
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Zeros, emulate
+from tests.counting.test_oclgrind import Instructions, simulated
 from tests.opencl_c.kernel_files import Launch, launches
 from tests.opencl_c.tally import Tally, emulated, everything
-from tests.test_oclgrind import Instructions, simulated
 
 pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="the program oclgrind is not installed")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.errors import FeatureError
+from perfmodel.basics.errors import FeatureError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import emulate

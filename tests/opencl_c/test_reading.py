@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from perfmodel.basics.errors import SourceError
 from perfmodel.device import Device
-from perfmodel.errors import SourceError
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import read

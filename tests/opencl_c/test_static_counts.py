@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import AccessCount
-from perfmodel.errors import CountingError, KernelError
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.vocabulary import evaluate
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.vocabulary.named_features import evaluate
 from tests.opencl_c.kernel_files import Launch, launches
 from tests.opencl_c.random_kernels import LENGTH, random_kernel
 from tests.opencl_c.tally import arguments_of, counted, emulated, everything, kernel_of, only, without_unknown

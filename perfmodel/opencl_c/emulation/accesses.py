@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.context import Context
-from perfmodel.opencl_c.emulation.findings import Finding
 from perfmodel.opencl_c.emulation.footprints import Footprint
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Region
@@ -351,7 +350,8 @@ class Handler:
             where = f"at address {address:#x}, which is in {name}"
         else:
             where = f"at byte {address - low_end} of {name}, {why or f'which has {size}'}"
-        self.context.find(kind, access, f"{access.text} {does} {self.bytes} bytes {where}", lane, len(chosen))
+        message = f"{access.text} {does} {self.bytes} bytes {where}"
+        self.context.find(kind, access.place, message, lane, len(chosen), access.text)
 
     def _check_initialised(self, pattern: Pattern, start: int) -> None:
         stores = self.region.stores
@@ -364,7 +364,7 @@ class Handler:
         chosen = missing.nonzero()[0]
         lane = int(pattern.mask.lanes[chosen[0]])
         message = f"{self.access.text} reads local memory that nobody has written"
-        self.context.find("uninitialised", self.access, message, lane, len(chosen))
+        self.context.find("uninitialised", self.access.place, message, lane, len(chosen), self.access.text)
 
     def _check_repeats(self, pattern: Pattern, data: NDArray[Any], value: Values) -> None:
         bits = f"u{self.element}"  # of which also those of no number are equal to themselves
@@ -382,12 +382,4 @@ class Handler:
         if len(chosen):
             lane = int(pattern.mask.lanes[chosen[0]])
             message = f"{self.access.text} is written by several work-items at once, with different values"
-            finding = Finding(
-                "race",
-                self.access.place,
-                message,
-                self.context.layout.group_ids_of(lane),
-                self.context.layout.local_ids(lane),
-                len(chosen),
-            )
-            self.context.findings.add(finding, "at once")
+            self.context.find("race", self.access.place, message, lane, len(chosen), "at once")

@@ -14,9 +14,10 @@ from weakref import WeakKeyDictionary
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.expressions import Expressions, LoopFrame
-from perfmodel.opencl_c.emulation.homes import ROOT, ListKey, assigned, escapes, homes
+from perfmodel.opencl_c.emulation.homes import ROOT, ListKey, homes
 from perfmodel.opencl_c.emulation.plans import Plan, plan_of
 from perfmodel.opencl_c.syntax import Place
+from perfmodel.opencl_c.visitor import Dispatch
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,16 @@ class _Generator:
         self.depth = depth
         return narrowed
 
-    def statement(self, statement: low.Statement, mask: str) -> bool:
-        match statement:
-            case low.Straight():
-                self.straight(statement, mask)
-                return False
-            case low.If():
-                return self.branch(statement, mask)
-            case low.Loop():
-                return self.loop(statement, mask)
-            case low.Scope():
-                return self.scope(statement, mask)
-            case low.Leave():
-                left = self.left[statement.label]
-                self.emit(f"{left}, {mask} = union({left}, {mask}), None")
-                return True
+    statement = Dispatch[[str], bool](low.Statement)
+    """Makes the code of one; whether lanes may have left its list for something outside."""
 
+    @statement.on(low.Leave)
+    def leave(self, statement: low.Leave, mask: str) -> bool:
+        left = self.left[statement.label]
+        self.emit(f"{left}, {mask} = union({left}, {mask}), None")
+        return True
+
+    @statement.on(low.If)
     def branch(self, statement: low.If, mask: str) -> bool:
         then, otherwise = self.new_mask(), self.new_mask()
         condition = self.names[statement.condition]
@@ -146,6 +141,7 @@ class _Generator:
             self.emit(f"{mask} = union({then}, {otherwise})")
         return left
 
+    @statement.on(low.Scope)
     def scope(self, statement: low.Scope, mask: str) -> bool:
         inner = self.new_mask()
         self.mask_of[id(statement), "body"] = inner
@@ -154,17 +150,18 @@ class _Generator:
         narrowed = self.body(statement.body, inner)
         if narrowed:
             self.emit(f"{mask} = union({inner}, {left})")
-        return bool(escapes((statement,)))
+        return bool(low.labels_left((statement,)))
 
+    @statement.on(low.Loop)
     def loop(self, statement: low.Loop, mask: str) -> bool:
         inner = self.new_mask()
         for slot in ("test", "body", "step"):
             self.mask_of[id(statement), slot] = inner
         left, done, out = f"left_{inner}", f"done_{inner}", f"out_{inner}"
         self.left[statement.label] = left
-        leaves = bool(escapes((statement,)))
+        leaves = bool(low.labels_left((statement,)))
         before, self.lines = self.lines, []
-        frame = LoopFrame(assigned((statement,)))
+        frame = LoopFrame(low.registers_set((statement,)))
         self.expressions.loops.append(frame)
         self.depth += 1
         self.turn(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
@@ -199,8 +196,7 @@ class _Generator:
 
     def turn(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """One turn of a loop."""
-        blocks = [block for part in (loop.test, loop.body, loop.step) for block in low.straights(part)]
-        self.emit(f"steps -= {max(len(blocks), 1)}")
+        self.emit(f"steps -= {max(len(list(low.straights((loop,)))), 1)}")
         self.emit("if steps < 0 or len(log) > most_logged:")
         self.emit(f"    turned(steps, {loop.number})")
 
@@ -225,21 +221,26 @@ class _Generator:
         if loop.is_do:
             test()
 
-    def straight(self, block: low.Straight, mask: str) -> None:
+    @statement.on(low.Straight)
+    def straight(self, block: low.Straight, mask: str) -> bool:
         self.expressions.mask, self.expressions.place = mask, block.place
         self.emit(f"block_{block.number}[{mask}] += 1  # {block.place}")
         for statement in block.statements:
-            match statement:
-                case low.Assign():
-                    self.assign(statement, mask)
-                case low.Store():
-                    value = self.expressions.text(statement.value)
-                    self.emit(self.expressions.access("store", statement.access, statement.pointer, mask, value))
-                case low.Atomic():
-                    self.atomic(statement, mask)
-                case low.Barrier():
-                    self.emit(f"barrier({mask}, {statement.number})")
+            self.simple(statement, mask)
+        return False
 
+    simple = Dispatch[[str], None](low.Simple)
+
+    @simple.on(low.Barrier)
+    def barrier(self, statement: low.Barrier, mask: str) -> None:
+        self.emit(f"barrier({mask}, {statement.number})")
+
+    @simple.on(low.Store)
+    def store(self, statement: low.Store, mask: str) -> None:
+        value = self.expressions.text(statement.value)
+        self.emit(self.expressions.access("store", statement.access, statement.pointer, mask, value))
+
+    @simple.on(low.Assign)
     def assign(self, statement: low.Assign, mask: str) -> None:
         value = self.expressions.text(statement.value)
         name = self.names[statement.register]
@@ -247,6 +248,7 @@ class _Generator:
             value = f"put({name}, {value}, {list(statement.components)})"
         self.set(statement.register, value, mask)
 
+    @simple.on(low.Atomic)
     def atomic(self, statement: low.Atomic, mask: str) -> None:
         operands = "".join(f"{self.expressions.text(operand)}, " for operand in statement.operands)
         call = self.expressions.access(

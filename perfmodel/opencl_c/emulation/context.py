@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from perfmodel.opencl_c.emulation.findings import Finding, Findings
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.syntax import Place
 
 if TYPE_CHECKING:
-    from perfmodel.opencl_c import lowered as low
     from perfmodel.opencl_c.emulation.accesses import Handler
     from perfmodel.opencl_c.emulation.patterns import Pattern
     from perfmodel.opencl_c.emulation.recording import Recorder
@@ -59,6 +60,7 @@ class Context:
         if self.traced is not None:
             self.traced.append(Traced(pattern, np.array([base])))
 
-    def find(self, kind: str, access: low.Access, message: str, lane: int, count: int) -> None:
+    def find(self, kind: str, place: Place, message: str, lane: int, count: int = 1, detail: Hashable = None) -> None:
+        """Adds a finding of one lane."""
         group, item = self.layout.group_ids_of(lane), self.layout.local_ids(lane)
-        self.findings.add(Finding(kind, access.place, message, group, item, count), access.text)
+        self.findings.add(Finding(kind, place, message, group, item, count), detail)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.accesses import Handler
 from perfmodel.opencl_c.emulation.arguments import Bound
@@ -16,7 +16,7 @@ from perfmodel.opencl_c.emulation.code import Code
 from perfmodel.opencl_c.emulation.context import Context
 from perfmodel.opencl_c.emulation.expressions import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
-from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.findings import Findings
 from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
@@ -150,22 +150,12 @@ class Emulator:
             f"{arrived} of the group's {self.layout.items} work-items meet the barrier, and work-item "
             f"{self.layout.local_ids(missing)} does not"
         )
-        self.context.findings.add(
-            Finding(
-                "barrier divergence",
-                place,
-                message,
-                self.layout.group_ids_of(missing),
-                self.layout.local_ids(missing),
-                len(mask.broken_groups),
-            )
-        )
+        self.context.find("barrier divergence", place, message, missing, len(mask.broken_groups))
 
     def _barrier_places(self) -> Mapping[int, Place]:
         return {
             statement.number: statement.place
-            for block in low.straights(self.kernel.body)
-            for statement in block.statements
+            for statement in low.simple_statements(self.kernel.body)
             if isinstance(statement, low.Barrier)
         }
 
@@ -183,9 +173,7 @@ class Emulator:
 
     def _report_division(self, number: int, lane: int, count: int) -> None:
         message = "an integer is divided by zero, which may give any number"
-        group, item = self.layout.group_ids_of(lane), self.layout.local_ids(lane)
-        place = self.code.divisions[number]
-        self.context.findings.add(Finding("division by zero", place, message, group, item, count))
+        self.context.find("division by zero", self.code.divisions[number], message, lane, count)
 
     def _watch(self, number: int) -> Watch | None:
         return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None

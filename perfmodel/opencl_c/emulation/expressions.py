@@ -7,19 +7,20 @@ whose lanes' part stays the same array are recognized at once (see `accesses`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.builtins import binary, conversion, function, reinterpretation, unary
 from perfmodel.opencl_c.emulation.lanes import Values
 from perfmodel.opencl_c.emulation.regions import constant_address
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import LONG, Pointer, Scalar, Type, Vector, element_of, width_of
+from perfmodel.opencl_c.visitor import Dispatch
 
 _INFIX: Mapping[Any, str] = {
     np.add: "+",
@@ -43,7 +44,7 @@ _INFIX: Mapping[Any, str] = {
 class LoopFrame:
     """A loop whose code is being made: what it changes, and what is computed in front of it."""
 
-    assigned: set[low.Register]
+    assigned: Set[low.Register]
     lines: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -128,56 +129,61 @@ class Expressions:
             frame.lines.append(f"{name} = {text}")
         return name
 
-    def _text(self, expression: low.Expression) -> str:
-        match expression:
-            case low.Constant():
-                return self.constant(expression)
-            case low.Read():
-                return self.names[expression.register]
-            case low.WorkItem():
-                return self._work_item(expression)
-            case low.Unary():
-                operand = self.text(expression.operand)
-                if expression.operator == "-" or (expression.operator == "~"):
-                    return f"({expression.operator}{operand})"
-                form = unary(expression.operator, expression.operand.type)
-                return f"(~{operand})" if form is np.logical_not else f"{self._bind('unary', form)}({operand})"
-            case low.Binary():
-                return self._binary(expression)
-            case low.Select():
-                condition, then, otherwise = map(
-                    self.text, (expression.condition, expression.then, expression.otherwise)
-                )
-                if isinstance(expression.condition.type, Vector):
-                    condition = f"({condition} < 0)"
-                return f"choose({condition}, {then}, {otherwise})"
-            case low.Convert():
-                return self._convert(expression)
-            case low.Reinterpret():
-                form = reinterpretation(plain(expression.operand.type), plain(expression.type))
-                operand = self.text(expression.operand)
-                source, target = plain(expression.operand.type), plain(expression.type)
-                return operand if source == target else f"{self._bind('as', form)}({operand})"
-            case low.Join():
-                return f"join({', '.join(map(self.text, expression.parts))})"
-            case low.Pick():
-                which = expression.components
-                inner = self.text(expression.vector)
-                return f"pick({inner}, {which[0]})" if len(which) == 1 else f"{inner}[{list(which)}]"
-            case low.Call():
-                types = tuple(plain(argument.type) for argument in expression.arguments)
-                form = function(expression.function, plain(expression.type), types)
-                name = self._bind(re.sub(r"\W", "_", expression.function), form, (expression.function, str(types)))
-                return f"{name}({', '.join(map(self.text, expression.arguments))})"
-            case low.Address():
-                object_ = expression.object
-                offset = constant_address(object_.offset) if object_.space == "constant" else object_.offset
-                return self._number(np.int64(offset))
-            case low.Offset():
-                return self._offset(expression)
-            case low.Load():
-                return self.access("load", expression.access, expression.pointer, self.mask)
+    _text = Dispatch[[], str](low.Expression)
 
+    @_text.on(low.Read)
+    def _read(self, expression: low.Read) -> str:
+        return self.names[expression.register]
+
+    @_text.on(low.Unary)
+    def _unary(self, expression: low.Unary) -> str:
+        operand = self.text(expression.operand)
+        if expression.operator in "-~":
+            return f"({expression.operator}{operand})"
+        form = unary(expression.operator, expression.operand.type)
+        return f"(~{operand})" if form is np.logical_not else f"{self._bind('unary', form)}({operand})"
+
+    @_text.on(low.Select)
+    def _select(self, expression: low.Select) -> str:
+        condition, then, otherwise = map(self.text, low.parts(expression))
+        if isinstance(expression.condition.type, Vector):
+            condition = f"({condition} < 0)"
+        return f"choose({condition}, {then}, {otherwise})"
+
+    @_text.on(low.Reinterpret)
+    def _reinterpret(self, expression: low.Reinterpret) -> str:
+        source, target = plain(expression.operand.type), plain(expression.type)
+        form = reinterpretation(source, target)
+        operand = self.text(expression.operand)
+        return operand if source == target else f"{self._bind('as', form)}({operand})"
+
+    @_text.on(low.Join)
+    def _join(self, expression: low.Join) -> str:
+        return f"join({', '.join(map(self.text, expression.parts))})"
+
+    @_text.on(low.Pick)
+    def _pick(self, expression: low.Pick) -> str:
+        which, vector = expression.components, self.text(expression.vector)
+        return f"pick({vector}, {which[0]})" if len(which) == 1 else f"{vector}[{list(which)}]"
+
+    @_text.on(low.Call)
+    def _call(self, expression: low.Call) -> str:
+        types = tuple(plain(argument.type) for argument in expression.arguments)
+        form = function(expression.function, plain(expression.type), types)
+        name = self._bind(re.sub(r"\W", "_", expression.function), form, (expression.function, str(types)))
+        return f"{name}({', '.join(map(self.text, expression.arguments))})"
+
+    @_text.on(low.Address)
+    def _address(self, expression: low.Address) -> str:
+        object_ = expression.object
+        offset = constant_address(object_.offset) if object_.space == "constant" else object_.offset
+        return self._number(np.int64(offset))
+
+    @_text.on(low.Load)
+    def _load(self, expression: low.Load) -> str:
+        return self.access("load", expression.access, expression.pointer, self.mask)
+
+    @_text.on(low.Constant)
     def constant(self, constant: low.Constant) -> str:
         type_ = plain(constant.type)
         dtype = element_of(type_).numpy
@@ -203,6 +209,7 @@ class Expressions:
             self.namespace[found] = value
         return found
 
+    @_text.on(low.WorkItem)
     def _work_item(self, expression: low.WorkItem) -> str:
         axis = expression.axis
         if axis is not None and not isinstance(axis, low.Constant):
@@ -211,6 +218,7 @@ class Expressions:
         stem = expression.function.removeprefix("get_")
         return self.work_items.setdefault(key, stem if key[1] is None else f"{stem}_{key[1]}")
 
+    @_text.on(low.Binary)
     def _binary(self, expression: low.Binary) -> str:
         operator, type_ = expression.operator, plain(expression.left.type)
         left, right = self.text(expression.left), self.text(expression.right)
@@ -227,6 +235,7 @@ class Expressions:
             return f"divide({self.mask}, {name}, {left}, {right}, {len(self.divisions) - 1})"
         return f"{name}({left}, {right})"
 
+    @_text.on(low.Convert)
     def _convert(self, expression: low.Convert) -> str:
         source, target = plain(expression.operand.type), plain(expression.type)
         operand = self.text(expression.operand)
@@ -240,6 +249,7 @@ class Expressions:
         key = (str(source), str(target), expression.rounding, expression.saturate)
         return f"{self._bind('convert', form, key)}({operand})"
 
+    @_text.on(low.Offset)
     def _offset(self, expression: low.Offset) -> str:
         pointer = self.text(expression.pointer)
         if isinstance(expression.index, low.Constant):

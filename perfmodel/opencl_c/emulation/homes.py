@@ -1,4 +1,4 @@
-"""Where in the kernel a register lives, and which registers a loop changes.
+"""The home of each register: the list of statements of a kernel in which it lives.
 
 An assignment under a mask must keep the values of lanes that are not active. But mostly nobody reads them again: a
 variable that is declared within a branch is only read there. The list of statements that holds all of a register's
@@ -8,11 +8,11 @@ So an assignment need merge only if lanes that are active at home are not active
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.visitor import child_fields
 
 ListKey: TypeAlias = tuple[int, str]
 """A list of statements: the identity of the statement that it belongs to, and which of its lists it is."""
@@ -42,72 +42,26 @@ def homes(kernel: low.LoweredKernel) -> dict[low.Register, ListKey]:
 
     def visit(body: tuple[low.Statement, ...], path: tuple[ListKey, ...]) -> None:
         for statement in body:
-            match statement:
-                case low.Straight():
-                    for inner in statement.statements:
-                        for register, is_set in _occurrences(inner):
-                            meet(register, path, is_set)
-                case low.If():
-                    meet(statement.condition, path, False)
-                    visit(statement.then, (*path, (id(statement), "then")))
-                    visit(statement.otherwise, (*path, (id(statement), "otherwise")))
-                case low.Loop():
-                    slots = ("body", "step", "test") if statement.is_do else ("test", "body", "step")
-                    for slot in slots:
-                        inside = (*path, (id(statement), slot))
-                        visit(getattr(statement, slot), inside)
-                        if slot == "test":
-                            meet(statement.condition, inside, False)
-                case low.Scope():
-                    visit(statement.body, (*path, (id(statement), "body")))
+            if isinstance(statement, low.Straight):
+                for inner in statement.statements:
+                    for register in low.registers_read(inner):
+                        meet(register, path, False)
+                    if (changed := low.register_set(inner)) is not None:
+                        meet(changed, path, not isinstance(inner, low.Assign) or inner.components is None)
+                continue
+            if isinstance(statement, low.If):
+                meet(statement.condition, path, False)
+            for slot in _slots(statement):
+                inside = (*path, (id(statement), slot))
+                visit(getattr(statement, slot), inside)
+                if isinstance(statement, low.Loop) and slot == "test":
+                    meet(statement.condition, inside, False)
 
     visit(kernel.body, (ROOT,))
     return {register: life.path[-1] if life.starts_set == life.path else ROOT for register, life in lives.items()}
 
 
-def _occurrences(statement: low.Assign | low.Store | low.Atomic | low.Barrier) -> Iterator[tuple[low.Register, bool]]:
-    """Registers in the order in which they are read and set; whether all of it is set."""
-    for expression in low.expressions_of(statement):
-        for register in registers_of(expression):
-            yield register, False
-    if isinstance(statement, low.Assign):
-        yield statement.register, statement.components is None
-    elif isinstance(statement, low.Atomic) and statement.result is not None:
-        yield statement.result, True
-
-
-def registers_of(expression: low.Expression) -> set[low.Register]:
-    return {part.register for part in low.walk(expression) if isinstance(part, low.Read)}
-
-
-def assigned(body: tuple[low.Statement, ...]) -> set[low.Register]:
-    """Registers that statements change."""
-    found: set[low.Register] = set()
-    for block in low.straights(body):
-        for statement in block.statements:
-            found |= {register for register, _ in _sets(statement)}
-    return found
-
-
-def _sets(statement: low.Assign | low.Store | low.Atomic | low.Barrier) -> Iterator[tuple[low.Register, bool]]:
-    if isinstance(statement, low.Assign):
-        yield statement.register, True
-    elif isinstance(statement, low.Atomic) and statement.result is not None:
-        yield statement.result, True
-
-
-def escapes(statements: tuple[low.Statement, ...]) -> set[str]:
-    """Labels of surrounding loops and scopes that statements leave."""
-    found: set[str] = set()
-    for statement in statements:
-        match statement:
-            case low.Leave():
-                found.add(statement.label)
-            case low.If():
-                found |= escapes(statement.then) | escapes(statement.otherwise)
-            case low.Loop():
-                inside = escapes(statement.test) | escapes(statement.body) | escapes(statement.step)
-                found |= inside - {statement.label}
-            case low.Scope():
-                found |= escapes(statement.body) - {statement.label}
-    return found
+def _slots(statement: low.Statement) -> tuple[str, ...]:
+    """Returns the names of a statement's lists of statements, in the order in which they are first executed."""
+    slots = child_fields(type(statement))
+    return (*slots[1:], slots[0]) if isinstance(statement, low.Loop) and statement.is_do else slots

@@ -7,13 +7,14 @@ it early. Even so counts are extrapolated only where they do repeat; see `extrap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.expressions import plain
-from perfmodel.opencl_c.emulation.homes import ListKey, assigned, escapes, registers_of
+from perfmodel.opencl_c.emulation.homes import ListKey
 from perfmodel.opencl_c.types import element_of, width_of
+from perfmodel.opencl_c.visitor import child_fields, children
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 _SHORTEST_CYCLE = 16
@@ -36,36 +37,32 @@ class Plan:
 
 def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     """The plan for a loop whose turns may be left out."""
-    if loop.is_do or _leaves(loop):
+    if loop.is_do or low.labels_left((*loop.test, *loop.body, *loop.step)):
         return None
     compared = _comparison(loop)
     if compared is None:
         return None
     operator, counter, bound = compared
-    changed = assigned((loop,))
-    if registers_of(bound) & changed or any(isinstance(part, low.Load) for part in low.walk(bound)):
+    changed = low.registers_set((loop,))
+    is_loaded = any(isinstance(part, low.Load) for part in low.walk(bound))
+    if is_loaded or not changed.isdisjoint(low.registers_read(bound)):
         return None
-    inside = _lists(loop)
+    inside = {(id(statement), slot) for statement in low.statements((loop,)) for slot in child_fields(type(statement))}
     carried = {register for register in changed if homes[register] not in inside} - {loop.condition}
-    loaded = _dependent(loop, set(), True)
-    varying = _dependent(loop, carried, True)
+    loaded = _dependent(loop, set())
+    varying = _dependent(loop, carried)
     if counter not in carried or counter in loaded:
         return None
-    for condition in _conditions((*loop.body, *loop.step)):
-        if condition in varying:
+    for statement in low.statements((*loop.body, *loop.step)):
+        if isinstance(statement, low.If | low.Loop) and statement.condition in varying:
             return None
-    for expression in _whole_expressions(loop):
-        if _bends(expression, varying):
+    for inner in low.simple_statements((loop,)):
+        if any(_bends(part, varying) for expression in low.expressions_of(inner) for part in low.walk(expression)):
             return None
-    for pointer in _pointers(loop):
-        if _depends(pointer, loaded):
+        if any(_depends(access.pointer, loaded) for access in low.accesses_of(inner)):
             return None
     whole = [register for register in carried - loaded - {counter} if not element_of(plain(register.type)).is_float]
     return Plan(loop, operator, bound, (counter, *sorted(whole, key=lambda register: register.name)))
-
-
-def _leaves(loop: low.Loop) -> bool:
-    return bool(escapes((*loop.test, *loop.body, *loop.step)))
 
 
 def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | None:
@@ -80,7 +77,7 @@ def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | No
         return None
     if element_of(plain(comparison.left.type)).is_float:
         return None
-    changed = assigned((loop,))
+    changed = low.registers_set((loop,))
     left, right = _counter(comparison.left), _counter(comparison.right)
     if left is not None and left in changed:
         return comparison.operator, left, comparison.right
@@ -95,28 +92,8 @@ def _counter(expression: low.Expression) -> low.Register | None:
     return expression.register if isinstance(expression, low.Read) else None
 
 
-def _lists(loop: low.Loop) -> set[ListKey]:
-    """All lists of statements within a loop."""
-    found: set[ListKey] = set()
-
-    def visit(owner: low.Statement, slots: tuple[str, ...]) -> None:
-        for slot in slots:
-            found.add((id(owner), slot))
-            for statement in getattr(owner, slot):
-                match statement:
-                    case low.If():
-                        visit(statement, ("then", "otherwise"))
-                    case low.Loop():
-                        visit(statement, ("test", "body", "step"))
-                    case low.Scope():
-                        visit(statement, ("body",))
-
-    visit(loop, ("test", "body", "step"))
-    return found
-
-
-def _dependent(loop: low.Loop, start: set[low.Register], loads: bool) -> set[low.Register]:
-    """Registers that depend on some others or on loaded data, by their values or by conditions around them."""
+def _dependent(loop: low.Loop, start: Set[low.Register]) -> set[low.Register]:
+    """Returns registers that depend on some others or on loaded data, by their values or by conditions around them."""
     found = set(start)
     before = -1
     while len(found) != before:
@@ -125,7 +102,7 @@ def _dependent(loop: low.Loop, start: set[low.Register], loads: bool) -> set[low
     return found
 
 
-def _spread(body: tuple[low.Statement, ...], decided: bool, found: set[low.Register], own: low.Register) -> None:
+def _spread(body: Iterable[low.Statement], decided: bool, found: set[low.Register], own: low.Register) -> None:
     for statement in body:
         match statement:
             case low.Straight():
@@ -134,20 +111,15 @@ def _spread(body: tuple[low.Statement, ...], decided: bool, found: set[low.Regis
                         found.add(inner.register)
                     elif isinstance(inner, low.Atomic) and inner.result is not None:
                         found.add(inner.result)
-            case low.If():
-                inside = decided or statement.condition in found
-                _spread(statement.then, inside, found, own)
-                _spread(statement.otherwise, inside, found, own)
-            case low.Loop():
+            case low.If() | low.Loop():
                 # That a loop goes on is no news within it.
                 inside = decided or (statement.condition in found and statement.condition is not own)
-                for part in (statement.test, statement.body, statement.step):
-                    _spread(part, inside, found, own)
-            case low.Scope():
-                _spread(statement.body, decided, found, own)
+                _spread(children(statement), inside, found, own)
+            case _:
+                _spread(children(statement), decided, found, own)
 
 
-def _depends(expression: low.Expression, on: set[low.Register]) -> bool:
+def _depends(expression: low.Expression, on: Set[low.Register]) -> bool:
     match expression:
         case low.Load():
             return True
@@ -159,31 +131,7 @@ def _depends(expression: low.Expression, on: set[low.Register]) -> bool:
     return any(_depends(part, on) for part in low.parts(expression))
 
 
-def _conditions(body: tuple[low.Statement, ...]) -> Iterator[low.Register]:
-    for statement in low.statements(body):
-        if isinstance(statement, low.If | low.Loop):
-            yield statement.condition
-
-
-def _whole_expressions(loop: low.Loop) -> Iterator[low.Expression]:
-    """All parts of expressions of whole numbers and pointers."""
-    for block in low.straights((loop,)):
-        for statement in block.statements:
-            for expression in low.expressions_of(statement):
-                for part in low.walk(expression):
-                    if not element_of(plain(part.type)).is_float:
-                        yield part
-
-
 def _bends(expression: low.Expression, varying: set[low.Register]) -> bool:
-    """Whether it may change its ways at some turn, as ``min`` does."""
-    return isinstance(expression, low.Select | low.Call) and _depends(expression, varying)
-
-
-def _pointers(loop: low.Loop) -> Iterator[low.Expression]:
-    for block in low.straights((loop,)):
-        for statement in block.statements:
-            if isinstance(statement, low.Store | low.Atomic):
-                yield statement.pointer
-            for expression in low.expressions_of(statement):
-                yield from (part.pointer for part in low.walk(expression) if isinstance(part, low.Load))
+    """Whether a whole number or pointer may change its ways at some iteration, as ``min`` does."""
+    is_choice = isinstance(expression, low.Select | low.Call)
+    return is_choice and not element_of(plain(expression.type)).is_float and _depends(expression, varying)

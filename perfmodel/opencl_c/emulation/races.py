@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.context import Context, Logged
-from perfmodel.opencl_c.emulation.findings import Finding
 from perfmodel.opencl_c.emulation.footprints import lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask
 from perfmodel.opencl_c.emulation.memory import Region
@@ -194,8 +193,7 @@ class Races:
             f"{touch.text} at {touch.place} without a barrier between"
         )
         detail = tuple(sorted({access.place for access in accesses}))
-        finding = Finding("race", write.place, message, layout.group_ids_of(writer), layout.local_ids(writer))
-        self.context.findings.add(finding, detail)
+        self.context.find("race", write.place, message, writer, 1, detail)
 
 
 class GroupRaces:
@@ -257,9 +255,7 @@ class GroupRaces:
         access, lane = pattern.handler.access, int(pattern.mask.lanes[position])
         does = {"load": "reads", "store": "writes", "atomic": "changes"}
         message = f"{access.text}: one group {does[access.direction]} what another one {does[kind]}, in whatever order"
-        layout = context.layout
-        finding = Finding("race", access.place, message, layout.group_ids_of(lane), layout.local_ids(lane), count)
-        context.findings.add(finding, "groups")
+        context.find("race", access.place, message, lane, count, "groups")
 
 
 def unit_of(context: Context, region: Region) -> int:

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.lowering.emission import Storage
+from perfmodel.opencl_c.arithmetic import COMPARISONS
+from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
+from perfmodel.opencl_c.lowering.emission import Emission, Storage
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
-from perfmodel.opencl_c.lowering.places import InMemory, InRegister, Lvalue, Places
+from perfmodel.opencl_c.lowering.places import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
 from perfmodel.opencl_c.lowering.simple import alignment_of, is_lvalue, is_simple
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.lowering.storage import leaves
 from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Vector
 
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
+class Expressions:
+    """Values, lvalues and effects of expressions.
 
-class Expressions(Places):
-    """Values, lvalues and effects."""
+    Args:
+        inlined: emits a called function in place, and returns where its result is.
+    """
 
-    @abstractmethod
-    def call(self, expression: syn.Call) -> Storage | None:
-        """Inlines a function; where its result is."""
-
-    @abstractmethod
-    def builtin(self, expression: syn.BuiltinCall, wanted: bool) -> low.Expression:
-        """The value of a built-in function; anything if it is not wanted."""
+    def __init__(self, out: Emission, inlined: Callable[[syn.Call], Storage | None]) -> None:
+        self.out, self.inlined = out, inlined
+        self.places = Places(out)
+        self.builtins = BuiltinCalls(out, self)
 
     # --- lvalues
 
     def lvalue(self, expression: syn.Expression) -> Lvalue:
         match expression:
             case syn.Name():
-                return self.whole(self.frame.variables[expression.variable])
+                return whole(self.out.frame.variables[expression.variable])
             case syn.Dereference():
                 pointer = self.value(expression.pointer)
                 return InMemory(pointer, expression.type, alignment_of(expression))
@@ -44,7 +44,7 @@ class Expressions(Places):
                 assert isinstance(record, InMemory)
                 assert isinstance(record.type, Record)
                 member = record.type.field(expression.name)
-                return self.moved(record, member.offset, member.type)
+                return moved(record, member.offset, member.type)
             case syn.Swizzle():
                 vector = self.lvalue(expression.vector)
                 inner = vector.components
@@ -54,17 +54,17 @@ class Expressions(Places):
                 return InMemory(vector.pointer, vector.type, vector.alignment, picked)
             case syn.CompoundLiteral():
                 variable = syn.Variable("literal", expression.type, "private", expression.place)
-                storage = self.memory_object(variable, "private")
+                storage = self.out.memory_object(variable, "private")
                 self.initialize(storage, expression.initial, "literal")
-                return self.whole(storage)
+                return whole(storage)
             case syn.Convert() if isinstance(expression.type, Record | Array):
                 return self.lvalue(expression.operand)
             case syn.Conditional() if isinstance(expression.type, Record):
                 return self.chosen_record(expression)
             case syn.Call() if isinstance(expression.type, Record):
-                result = self.call(expression)
+                result = self.inlined(expression)
                 assert isinstance(result, low.MemoryObject)
-                return self.whole(result)
+                return whole(result)
             case syn.Assign() if isinstance(expression.type, Record):
                 target = self.lvalue(expression.target)
                 self.put(target, expression.value, text_of(expression.target))
@@ -75,13 +75,13 @@ class Expressions(Places):
         raise SourceError(f"{text_of(expression)} has no address; assign it to a variable first", *expression.place)
 
     def chosen_record(self, expression: syn.Conditional) -> Lvalue:
-        pointer = self.register("_chosen", Pointer(expression.type, "private"))
+        pointer = self.out.register("_chosen", Pointer(expression.type, "private"))
 
         def choose(branch: syn.Expression) -> None:
             target = self.lvalue(branch)
             assert isinstance(target, InMemory)
             pointer.type = target.pointer.type
-            self.assign(pointer, target.pointer)
+            self.out.assign(pointer, target.pointer)
 
         self.choice(expression.condition, lambda: choose(expression.then), lambda: choose(expression.otherwise))
         return InMemory(low.Read(pointer.type, pointer), expression.type, expression.type.alignment)
@@ -92,28 +92,28 @@ class Expressions(Places):
             source = self.lvalue(value)
             assert isinstance(source, InMemory)
             assert isinstance(target, InMemory)
-            for offset, type_ in leaves(value.type, self.place):
-                part = self.load(self.moved(source, offset, type_), type_, text_of(value))
-                self.store_value(self.moved(target, offset, type_), part, text)
+            for offset, type_ in leaves(value.type, self.out.place):
+                part = self.places.load(moved(source, offset, type_), type_, text_of(value))
+                self.places.store_value(moved(target, offset, type_), part, text)
         else:
-            self.store_value(target, self.value(value), text)
+            self.places.store_value(target, self.value(value), text)
 
     def initialize(self, storage: Storage, initial: syn.Expression | syn.InitializerList, name: str) -> None:
-        target = self.whole(storage)
+        target = whole(storage)
         if not isinstance(initial, syn.InitializerList):
             self.put(target, initial, name)
             return
         assert isinstance(target, InMemory)
         given = dict(initial.leaves)
-        for offset, type_ in leaves(storage.type, self.place):
+        for offset, type_ in leaves(storage.type, self.out.place):
             inside = [given.pop(at) for at in sorted(given) if offset <= at < offset + type_.size]
-            part = self.moved(target, offset, type_)
+            part = moved(target, offset, type_)
             if not inside:
-                self.store_value(part, low.Constant(type_, 0), name)
+                self.places.store_value(part, low.Constant(type_, 0), name)
             for value in inside:
-                self.put(self.moved(target, offset, value.type), value, name)
+                self.put(moved(target, offset, value.type), value, name)
         for offset, value in given.items():  # other members of a union than the one that it is laid out by
-            self.put(self.moved(target, offset, value.type), value, name)
+            self.put(moved(target, offset, value.type), value, name)
 
     # --- values
 
@@ -128,13 +128,13 @@ class Expressions(Places):
             case syn.Convert():
                 self.effects(expression.operand)
             case syn.Call():
-                self.call(expression)
+                self.inlined(expression)
             case syn.Assign():
                 self.put(self.lvalue(expression.target), expression.value, text_of(expression.target))
             case syn.CompoundAssign():
                 self.compound(expression, keep=False)
             case syn.BuiltinCall():
-                self.builtin(expression, wanted=False)
+                self.builtins.value(expression, wanted=False)
             case syn.Conditional():
                 self.choice(
                     expression.condition,
@@ -148,7 +148,7 @@ class Expressions(Places):
             case _:
                 value = self.value(expression)
                 if any(isinstance(part, low.Load) for part in low.walk(value)):
-                    self.held(value, "_unused")
+                    self.out.held(value, "_unused")
 
     def value(self, expression: syn.Expression) -> low.Expression:
         type_ = expression.type
@@ -156,7 +156,7 @@ class Expressions(Places):
             case syn.Constant():
                 return low.Constant(type_, expression.value)
             case syn.Name() | syn.Dereference() | syn.Member():
-                return self.load(self.lvalue(expression), type_, text_of(expression))
+                return self.places.load(self.lvalue(expression), type_, text_of(expression))
             case syn.Swizzle():
                 return self.picked(expression)
             case syn.Shift():
@@ -197,11 +197,11 @@ class Expressions(Places):
             case syn.Call():
                 return self.result_of(expression)
             case syn.BuiltinCall():
-                return self.builtin(expression, wanted=True)
+                return self.builtins.value(expression, wanted=True)
             case syn.Assign():
-                target = self.fixed(self.lvalue(expression.target))
-                value = self.held(self.value(expression.value), "_value")
-                self.store_value(target, value, text_of(expression.target))
+                target = self.places.fixed(self.lvalue(expression.target))
+                value = self.out.held(self.value(expression.value), "_value")
+                self.places.store_value(target, value, text_of(expression.target))
                 return value
             case syn.CompoundAssign():
                 return self.compound(expression, keep=True)
@@ -211,10 +211,10 @@ class Expressions(Places):
                 self.effects(expression.first)
                 return self.value(expression.second)
             case syn.CompoundLiteral():
-                return self.load(self.lvalue(expression), type_, text_of(expression))
+                return self.places.load(self.lvalue(expression), type_, text_of(expression))
 
     def result_of(self, expression: syn.Call) -> low.Expression:
-        result = self.call(expression)
+        result = self.inlined(expression)
         assert isinstance(result, low.Register)
         return low.Read(result.type, result)
 
@@ -224,7 +224,7 @@ class Expressions(Places):
 
     def picked(self, expression: syn.Swizzle) -> low.Expression:
         if is_lvalue(expression):
-            return self.load(self.lvalue(expression), expression.type, text_of(expression))
+            return self.places.load(self.lvalue(expression), expression.type, text_of(expression))
         return low.Pick(expression.type, self.value(expression.vector), expression.components)
 
     def pointer_difference(self, expression: syn.PointerDifference) -> low.Expression:
@@ -240,7 +240,7 @@ class Expressions(Places):
             raise SourceError(f"{text_of(target)} has no address here; copy it into a variable", *target.place)
         if place.components is None:
             return place.pointer
-        return next(self.element_places(place)).pointer
+        return next(element_places(place)).pointer
 
     def conditional(self, expression: syn.Conditional) -> low.Expression:
         if isinstance(expression.condition.type, Vector):
@@ -251,19 +251,19 @@ class Expressions(Places):
             return low.Select(expression.type, condition, self.value(expression.then), self.value(expression.otherwise))
         if isinstance(expression.type, Record | Array):
             raise SourceError(f"{text_of(expression)} is no number; choose by an if statement", *expression.place)
-        result = self.register("_chosen", expression.type)
+        result = self.out.register("_chosen", expression.type)
         self.choice(
             expression.condition,
-            lambda: self.assign(result, self.value(expression.then)),
-            lambda: self.assign(result, self.value(expression.otherwise)),
+            lambda: self.out.assign(result, self.value(expression.then)),
+            lambda: self.out.assign(result, self.value(expression.otherwise)),
         )
         return low.Read(result.type, result)
 
     def choice(self, condition: syn.Expression, then: Callable[[], object], otherwise: Callable[[], object]) -> None:
-        decided, number, place = self.decided(condition), self.branch(), self.place
-        inner, other = self.nested(then), self.nested(otherwise)
+        decided, number, place = self.decided(condition), self.out.branch(), self.out.place
+        inner, other = self.out.nested(then), self.out.nested(otherwise)
         if inner or other:
-            self.structured(low.If(number, decided, inner, other, place, is_choice=True))
+            self.out.structured(low.If(number, decided, inner, other, place, is_choice=True))
 
     def vector_logical(self, expression: syn.Logical) -> low.Expression:
         sides = []
@@ -291,25 +291,25 @@ class Expressions(Places):
         return as_bool(self.value(expression))
 
     def short_circuit(self, expression: syn.Logical) -> low.Expression:
-        result = self.register("_both" if expression.operator == "&&" else "_either", BOOL)
-        self.assign(result, self.condition(expression.left))
-        number, place = self.branch(), self.place
-        right = self.nested(lambda: self.assign(result, self.condition(expression.right)))
+        result = self.out.register("_both" if expression.operator == "&&" else "_either", BOOL)
+        self.out.assign(result, self.condition(expression.left))
+        number, place = self.out.branch(), self.out.place
+        right = self.out.nested(lambda: self.out.assign(result, self.condition(expression.right)))
         then, otherwise = (right, ()) if expression.operator == "&&" else ((), right)
-        self.structured(low.If(number, result, then, otherwise, place, is_choice=True))
+        self.out.structured(low.If(number, result, then, otherwise, place, is_choice=True))
         return low.Read(BOOL, result)
 
     def decided(self, expression: syn.Expression) -> low.Register:
         value = self.condition(expression)
-        register = self.register("_if", BOOL)
-        self.assign(register, value)
+        register = self.out.register("_if", BOOL)
+        self.out.assign(register, value)
         return register
 
     def compound(self, expression: syn.CompoundAssign, keep: bool) -> low.Expression:
-        target = self.fixed(self.lvalue(expression.target))
+        target = self.places.fixed(self.lvalue(expression.target))
         text = text_of(expression.target)
         operand = self.value(expression.value)
-        old = self.load(target, expression.target.type, text)
+        old = self.places.load(target, expression.target.type, text)
         if isinstance(expression.type, Pointer):
             if expression.operator == "-":
                 operand = low.Unary(LONG, "-", converted(operand, LONG))
@@ -320,16 +320,16 @@ class Expressions(Places):
             )
             new = converted(computed, expression.target.type)
         if not keep:
-            self.store_value(target, new, text)
+            self.places.store_value(target, new, text)
             return new
-        return self.written(target, new, text)
+        return self.places.written(target, new, text)
 
     def increment(self, expression: syn.Increment, keep: bool) -> low.Expression:
-        target = self.fixed(self.lvalue(expression.target))
+        target = self.places.fixed(self.lvalue(expression.target))
         text = text_of(expression.target)
-        old = self.load(target, expression.target.type, text)
+        old = self.places.load(target, expression.target.type, text)
         if keep and expression.is_postfix:
-            old = self.held(old, "_old")
+            old = self.out.held(old, "_old")
         if isinstance(expression.type, Pointer):
             step = low.Constant(LONG, expression.step)
             new: low.Expression = low.Offset(expression.type, old, step, expression.type.target.size)
@@ -337,9 +337,9 @@ class Expressions(Places):
             operator = "+" if expression.step > 0 else "-"
             new = low.Binary(expression.type, operator, old, low.Constant(expression.type, abs(expression.step)))
         if not keep or expression.is_postfix:
-            self.store_value(target, new, text)
+            self.places.store_value(target, new, text)
             return old
-        return self.written(target, new, text)
+        return self.places.written(target, new, text)
 
     def is_in_memory(self, variable: syn.Variable) -> bool:
-        return isinstance(self.frame.variables.get(variable), low.MemoryObject)
+        return isinstance(self.out.frame.variables.get(variable), low.MemoryObject)

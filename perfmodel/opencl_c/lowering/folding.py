@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable
 from functools import reduce
-from typing import Any
-
-import numpy as np
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.arithmetic import COMPARISONS, RING, combined, number_as
 from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
-
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-_INTEGERS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-}
 
 
 def converted(value: low.Expression, type_: Type) -> low.Expression:
@@ -50,20 +28,6 @@ def converted(value: low.Expression, type_: Type) -> low.Expression:
     return low.Convert(type_, value)
 
 
-def number_as(value: low.Number, scalar: Scalar) -> low.Number | None:
-    """A number as C converts it; None where C leaves it open."""
-    if scalar == BOOL:
-        return int(value != 0)
-    if scalar.is_float:
-        with np.errstate(all="ignore"):
-            return float(scalar.numpy.type(value))
-    if not math.isfinite(value):
-        return None
-    bits = 8 * scalar.size
-    whole = int(value) & ((1 << bits) - 1)
-    return whole - (1 << bits) if scalar.is_signed and whole >> (bits - 1) else whole
-
-
 def as_bool(value: low.Expression) -> low.Expression:
     """Whether a number or pointer is not zero."""
     if isinstance(value, low.Convert) and value.operand.type == BOOL:
@@ -76,16 +40,15 @@ def as_bool(value: low.Expression) -> low.Expression:
 
 
 def folded(expression: low.Binary) -> low.Expression:
-    """Whole numbers that are constants, computed; everything else as it is."""
-    left, right = expression.left, expression.right
+    """Returns the result of whole numbers that are constants; everything else as it is."""
+    left, right, sign, type_ = expression.left, expression.right, expression.operator, expression.type
     if not isinstance(left, low.Constant) or not isinstance(right, low.Constant):
         return expression
-    if expression.type == BOOL and expression.operator in _COMPARISONS:
-        return low.Constant(BOOL, int(_COMPARISONS[expression.operator](left.value, right.value)))
-    type_ = expression.type
-    if not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float or expression.operator not in _INTEGERS:
+    if type_ == BOOL and sign in COMPARISONS:
+        return low.Constant(BOOL, int(COMPARISONS[sign](left.value, right.value)))
+    if not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float or sign not in RING:
         return expression
-    known = number_as(_INTEGERS[expression.operator](int(left.value), int(right.value)), type_)
+    known = combined(sign, int(left.value), int(right.value), type_)
     return expression if known is None else low.Constant(type_, known)
 
 

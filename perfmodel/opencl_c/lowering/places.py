@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.lowering.emission import Emission, Storage
 from perfmodel.opencl_c.lowering.roots import space_of
@@ -32,80 +32,88 @@ class InMemory:
 Lvalue: TypeAlias = InRegister | InMemory
 
 
-class Places(Emission):
-    """Loads, stores and addresses."""
+def whole(storage: Storage) -> Lvalue:
+    if isinstance(storage, low.Register):
+        return InRegister(storage)
+    pointer = low.Address(Pointer(storage.type, storage.space), storage)
+    return InMemory(pointer, storage.type, storage.type.alignment)
 
-    def whole(self, storage: Storage) -> Lvalue:
-        if isinstance(storage, low.Register):
-            return InRegister(storage)
-        pointer = low.Address(Pointer(storage.type, storage.space), storage)
-        return InMemory(pointer, storage.type, storage.type.alignment)
 
-    def moved(self, target: InMemory, offset: int, type_: Type) -> InMemory:
-        pointer = target.pointer
-        if offset:
-            space = pointer.type.space if isinstance(pointer.type, Pointer) else "private"
-            pointer = low.Offset(Pointer(type_, space), pointer, low.Constant(LONG, offset), 1)
-        return InMemory(pointer, type_, min(type_.alignment, target.alignment))
+def moved(target: InMemory, offset: int, type_: Type) -> InMemory:
+    pointer = target.pointer
+    if offset:
+        space = pointer.type.space if isinstance(pointer.type, Pointer) else "private"
+        pointer = low.Offset(Pointer(type_, space), pointer, low.Constant(LONG, offset), 1)
+    return InMemory(pointer, type_, min(type_.alignment, target.alignment))
+
+
+def element_places(target: InMemory) -> Iterator[InMemory]:
+    """The components of a vector in memory that are meant, each by itself."""
+    assert target.components is not None
+    element = element_of(target.type)
+    assert isinstance(target.pointer.type, Pointer)
+    pointer_type = Pointer(element, target.pointer.type.space)
+    for component in target.components:
+        at = low.Constant(LONG, component)
+        yield InMemory(low.Offset(pointer_type, target.pointer, at, element.size), element, element.size)
+
+
+class Places:
+    """Loads from and stores to registers and memory, emitted for one kernel."""
+
+    def __init__(self, out: Emission) -> None:
+        self.out = out
 
     def fixed(self, target: Lvalue) -> Lvalue:
         """An lvalue that is read and written: its address is computed once."""
         if isinstance(target, InRegister) or isinstance(target.pointer, low.Read | low.Address):
             return target
-        pointer = self.held(target.pointer, "_address")
+        pointer = self.out.held(target.pointer, "_address")
         return InMemory(pointer, target.type, target.alignment, target.components)
 
     def access(self, direction: str, place: InMemory, text: str) -> low.Access:
         space = space_of(place.pointer)
         if space == "generic":
             raise SourceError(
-                f"{text} is accessed by a pointer of no address space; declare it global, local or private", *self.place
+                f"{text} is accessed by a pointer of no address space; declare it global, local or private",
+                *self.out.place,
             )
-        found = low.Access(len(self.accesses), direction, space, place.type, None, place.alignment, text, self.place)
-        self.accesses.append(found)
+        found = low.Access(
+            len(self.out.accesses), direction, space, place.type, None, place.alignment, text, self.out.place
+        )
+        self.out.accesses.append(found)
         return found
-
-    def element_places(self, target: InMemory) -> Iterator[InMemory]:
-        """The components of a vector in memory that are meant, each by itself."""
-        assert target.components is not None
-        element = element_of(target.type)
-        assert isinstance(target.pointer.type, Pointer)
-        pointer_type = Pointer(element, target.pointer.type.space)
-        for component in target.components:
-            at = low.Constant(LONG, component)
-            yield InMemory(low.Offset(pointer_type, target.pointer, at, element.size), element, element.size)
 
     def load(self, target: Lvalue, type_: Type, text: str) -> low.Expression:
         if isinstance(target, InRegister):
             read = low.Read(target.register.type, target.register)
             return read if target.components is None else low.Pick(type_, read, target.components)
         if isinstance(target.type, Array | Record):
-            raise SourceError(f"{text} is a {target.type}, which is no number; name its elements", *self.place)
+            raise SourceError(f"{text} is a {target.type}, which is no number; name its elements", *self.out.place)
         if target.components is None:
             return low.Load(target.type, target.pointer, self.access("load", target, text))
         target = self.fixed(target)
         assert isinstance(target, InMemory)
         parts = tuple(
-            low.Load(place.type, place.pointer, self.access("load", place, text))
-            for place in self.element_places(target)
+            low.Load(place.type, place.pointer, self.access("load", place, text)) for place in element_places(target)
         )
         return parts[0] if len(parts) == 1 else low.Join(type_, parts)
 
     def store_value(self, target: Lvalue, value: low.Expression, text: str) -> None:
         if isinstance(target, InRegister):
             self.settle(target.register, value)
-            self.emit(low.Assign(target.register, value, target.components))
+            self.out.emit(low.Assign(target.register, value, target.components))
         elif target.components is None:
-            self.emit(low.Store(target.pointer, value, self.access("store", target, text)))
+            self.out.emit(low.Store(target.pointer, value, self.access("store", target, text)))
         else:
             fixed = self.fixed(target)
             assert isinstance(fixed, InMemory)
-            places = list(self.element_places(fixed))
+            places = list(element_places(fixed))
             if len(places) > 1:
-                value = self.held(value, "_vector")
+                value = self.out.held(value, "_vector")
             for component, place in enumerate(places):
                 part = value if len(places) == 1 else low.Pick(place.type, value, (component,))
-                self.emit(low.Store(place.pointer, part, self.access("store", place, text)))
+                self.out.emit(low.Store(place.pointer, part, self.access("store", place, text)))
 
     def settle(self, register: low.Register, value: low.Expression) -> None:
         """A pointer declared without address space has that of what it first points to."""
@@ -117,7 +125,7 @@ class Places(Emission):
         elif space != register.type.space:
             raise SourceError(
                 f"{register.name} points to {register.type.space} and to {space} memory; use a pointer for each",
-                *self.place,
+                *self.out.place,
             )
 
     def written(self, target: Lvalue, new: low.Expression, text: str) -> low.Expression:
@@ -125,6 +133,6 @@ class Places(Emission):
         if isinstance(target, InRegister):
             self.store_value(target, new, text)
             return self.load(target, new.type, text)
-        value = self.held(new, "_value")
+        value = self.out.held(new, "_value")
         self.store_value(target, value, text)
         return value

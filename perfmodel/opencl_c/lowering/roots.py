@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
@@ -16,70 +16,60 @@ def assign_variables(
     body: tuple[low.Statement, ...], registers: Sequence[low.Register], parameters: Sequence[syn.Variable]
 ) -> None:
     """Sets `Access.variable` everywhere."""
-    blocks = list(low.straights(body))
+    simple = list(low.simple_statements(body))
     pointers = [register for register in registers if isinstance(register.type, Pointer)]
     roots: dict[low.Register, Roots] = {
         register: frozenset(() if register.parameter is None else (parameters[register.parameter].name,))
         for register in pointers
     }
-    assigned = [
-        (statement.register, statement.value)
-        for block in blocks
-        for statement in block.statements
-        if isinstance(statement, low.Assign) and isinstance(statement.register.type, Pointer)
-    ]
     changed = True
     while changed:  # what a register may point to only grows
         changed = False
-        for register, value in assigned:
-            merged = roots[register] | _roots(value, roots)
-            if merged != roots[register]:
-                roots[register], changed = merged, True
-    for block in blocks:
-        for statement in block.statements:
-            if isinstance(statement, low.Store | low.Atomic):
-                _set(statement.access, statement.pointer, roots)
-            for expression in low.expressions_of(statement):
-                for part in low.walk(expression):
-                    if isinstance(part, low.Load):
-                        _set(part.access, part.pointer, roots)
+        for statement in simple:
+            if isinstance(statement, low.Assign) and statement.register in roots:
+                merged = roots[statement.register] | _roots(statement.value, roots)
+                changed |= merged != roots[statement.register]
+                roots[statement.register] = merged
+    for statement in simple:
+        for node in low.accesses_of(statement):
+            found = _roots(node.pointer, roots)
+            if len(found) == 1 and UNKNOWN not in found:
+                (node.access.variable,) = found
 
 
-def _set(access: low.Access, pointer: low.Expression, roots: dict[low.Register, Roots]) -> None:
-    found = _roots(pointer, roots)
-    if len(found) == 1 and UNKNOWN not in found:
-        (access.variable,) = found
+def _origins(pointer: low.Expression) -> Iterator[low.Expression]:
+    """Iterates over the expressions that a pointer is one of, moved and reinterpreted."""
+    match pointer:
+        case low.Offset():
+            yield from _origins(pointer.pointer)
+        case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
+            yield from _origins(pointer.operand)
+        case low.Select():
+            yield from _origins(pointer.then)
+            yield from _origins(pointer.otherwise)
+        case _:
+            yield pointer
 
 
 def _roots(pointer: low.Expression, roots: dict[low.Register, Roots]) -> Roots:
-    match pointer:
-        case low.Read():
-            return roots.get(pointer.register, frozenset((UNKNOWN,)))
-        case low.Address():
-            return frozenset((pointer.object.name,))
-        case low.Offset():
-            return _roots(pointer.pointer, roots)
-        case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
-            return _roots(pointer.operand, roots)
-        case low.Select():
-            return _roots(pointer.then, roots) | _roots(pointer.otherwise, roots)
-        case low.Constant():
-            return frozenset()
-    return frozenset((UNKNOWN,))
+    """Returns the points-to set of a pointer: names of arrays and memory objects, and `UNKNOWN`."""
+    found: set[str] = set()
+    for origin in _origins(pointer):
+        match origin:
+            case low.Read():
+                found |= roots.get(origin.register, {UNKNOWN})
+            case low.Address():
+                found.add(origin.object.name)
+            case low.Constant():
+                pass
+            case _:
+                found.add(UNKNOWN)
+    return frozenset(found)
 
 
 def space_of(pointer: low.Expression) -> str:
-    """The address space that a pointer points to, ``generic`` if that is not known."""
-    match pointer:
-        case low.Read():
-            type_ = pointer.register.type
-        case low.Offset():
-            return space_of(pointer.pointer)
-        case low.Reinterpret() if isinstance(pointer.operand.type, Pointer):
-            return space_of(pointer.operand)
-        case low.Select():
-            spaces = {space_of(pointer.then), space_of(pointer.otherwise)}
-            return spaces.pop() if len(spaces) == 1 else "generic"
-        case _:
-            type_ = pointer.type
-    return type_.space if isinstance(type_, Pointer) else "generic"
+    """Returns the address space that a pointer points to, ``generic`` if that is not known."""
+    origins = _origins(pointer)
+    types = [origin.register.type if isinstance(origin, low.Read) else origin.type for origin in origins]
+    spaces = {type_.space if isinstance(type_, Pointer) else "generic" for type_ in types}
+    return spaces.pop() if len(spaces) == 1 else "generic"

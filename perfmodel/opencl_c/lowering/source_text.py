@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.arithmetic import BINDING
 from perfmodel.opencl_c.types import Vector
 
 _LETTERS = "xyzw"
 MOST = 60
-_BINDING = {
-    operator: rank
-    for rank, operators in enumerate(("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"))
-    for operator in operators.split()
-}
-"""How strongly operators bind, the weakest first (C99, 6.5)."""
 _ATOMS = (*(syn.Constant, syn.Name, syn.Member, syn.Swizzle, syn.Call, syn.BuiltinCall, syn.VectorLiteral, syn.Decay),)
 
 
@@ -47,7 +42,7 @@ def _text(expression: syn.Expression) -> str:
         case syn.Unary():
             return f"{expression.operator}{_inner(expression.operand)}"
         case syn.Binary() | syn.Logical():
-            own = _BINDING[expression.operator]
+            own = BINDING[expression.operator]
             left, right = _operand(expression.left, own), _operand(expression.right, own + 1)
             return f"{left} {expression.operator} {right}"
         case syn.PointerDifference():
@@ -80,7 +75,7 @@ def _operand(expression: syn.Expression, least: int) -> str:
     """In brackets if it binds less than that."""
     while isinstance(expression, syn.Convert):
         expression = expression.operand
-    if isinstance(expression, syn.Binary | syn.Logical) and _BINDING[expression.operator] >= least:
+    if isinstance(expression, syn.Binary | syn.Logical) and BINDING[expression.operator] >= least:
         return _text(expression)
     return _inner(expression)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
 from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector
+from perfmodel.opencl_c.visitor import Tree, children
 
 MOST_LEAVES = 4096
 """Of an aggregate that is initialized or copied at once."""
@@ -56,28 +56,22 @@ def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:
     return frozenset(found)
 
 
-def _search(node: object, found: set[syn.Variable]) -> None:
-    if isinstance(node, syn.BuiltinCall) and node.name in BY_POINTER and node.arguments:
-        # What these store is a value of its own, so that their target may stay without an address.
-        *values, pointer = node.arguments
-        while isinstance(pointer, syn.Convert):
-            pointer = pointer.operand
-        for value in values:
-            _search(value, found)
-        _search(pointer.target if isinstance(pointer, syn.AddressOf) else pointer, found)
-        return
-    if isinstance(node, syn.AddressOf):
-        target: syn.Expression = node.target
-        while isinstance(target, syn.Swizzle | syn.Member):
-            target = target.vector if isinstance(target, syn.Swizzle) else target.record
-        if isinstance(target, syn.Name):
-            found.add(target.variable)
-    if isinstance(node, syn.Declare) and node.variable.initial is not None:
-        _search(node.variable.initial, found)
-    if isinstance(node, tuple):
-        for item in node:
-            _search(item, found)
-    elif dataclasses.is_dataclass(node) and not isinstance(node, syn.Variable | syn.Function | type):
-        for field in node.__dataclass_fields__:
-            if field not in ("type", "place"):
-                _search(getattr(node, field), found)
+def _search(node: Tree, found: set[syn.Variable]) -> None:
+    inner = children(node)
+    match node:
+        case syn.BuiltinCall() if node.name in BY_POINTER and inner:
+            # What these store is a value of its own, so that their target may stay without an address.
+            pointer = inner.pop()
+            while isinstance(pointer, syn.Convert):
+                pointer = pointer.operand
+            inner.append(pointer.target if isinstance(pointer, syn.AddressOf) else pointer)
+        case syn.AddressOf():
+            target: syn.Expression = node.target
+            while isinstance(target, syn.Swizzle | syn.Member):
+                target = target.vector if isinstance(target, syn.Swizzle) else target.record
+            if isinstance(target, syn.Name):
+                found.add(target.variable)
+        case syn.Declare() if node.variable.initial is not None:
+            inner.append(node.variable.initial)
+    for child in inner:
+        _search(child, found)

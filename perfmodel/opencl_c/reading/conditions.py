@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
+from perfmodel.opencl_c.arithmetic import BINDING, COMPARISONS, Number, combined
 from perfmodel.opencl_c.reading.tokens import NAME, NUMBER, STRING, Token
+from perfmodel.opencl_c.types import LONG
 
 DEPTH = 100
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "a": 7, "b": 8, "f": 12, "v": 11, "\\": 92, "'": 39, '"': 34, "?": 63}
-
-
-def _quotient(left: int, right: int) -> int:
-    size = abs(left) // abs(right)
-    return size if (left < 0) == (right < 0) else -size
-
-
-def _shift_left(left: int, right: int) -> int:
-    return left << (right & 63)
-
-
-def _shift_right(left: int, right: int) -> int:
-    return left >> (right & 63)
-
-
-_LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
-    {"||": lambda a, b: int(bool(a or b))},
-    {"&&": lambda a, b: int(bool(a and b))},
-    {"|": operator.or_},
-    {"^": operator.xor},
-    {"&": operator.and_},
-    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-    {
-        "<": lambda a, b: int(a < b),
-        "<=": lambda a, b: int(a <= b),
-        ">": lambda a, b: int(a > b),
-        ">=": lambda a, b: int(a >= b),
-    },
-    {"<<": _shift_left, ">>": _shift_right},
-    {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": _quotient, "%": lambda a, b: a - b * _quotient(a, b)},
-)
-_PRIORITY = {name: level for level, names in enumerate(_LEVELS) for name in names}
-_FUNCTIONS = {name: function for names in _LEVELS for name, function in names.items()}
-_BIT = 1 << 63
 
 
 def evaluate(tokens: Sequence[Token], place: Token) -> int:
@@ -119,13 +85,14 @@ class _Evaluation:
 
     def binary(self, level: int) -> int:
         value = self.unary()
-        while (priority := _PRIORITY.get(self.peek(), -1)) >= level:
+        while (priority := BINDING.get(self.peek(), -1)) >= level:
             sign = self.peek()
             self.at += 1
             right = self.binary(priority + 1)
-            if sign in "/%" and right == 0:
+            found = _computed(sign, value, right)
+            if found is None:
                 raise self.fault("the divisor is 0")
-            value = (_FUNCTIONS[sign](value, right) + _BIT) % (2 * _BIT) - _BIT
+            value = int(found)
         return value
 
     def unary(self) -> int:
@@ -159,3 +126,12 @@ class _Evaluation:
         except ValueError:
             pass
         raise self.fault(f"{token.text!r} is no integer")
+
+
+def _computed(sign: str, left: int, right: int) -> Number | None:
+    """Returns what an operator makes of two numbers of 64 bits; None for a division by zero."""
+    if sign in ("||", "&&"):
+        return int(bool(left or right) if sign == "||" else bool(left and right))
+    if sign in COMPARISONS:
+        return int(COMPARISONS[sign](left, right))
+    return combined(sign, left, right, LONG)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
+from perfmodel.opencl_c.arithmetic import rounded
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.conditions import character, integer
-from perfmodel.opencl_c.reading.constants import rounded
 from perfmodel.opencl_c.reading.header import is_builtin
 from perfmodel.opencl_c.reading.initializers import Initializers
 from perfmodel.opencl_c.reading.scope import Scope
@@ -125,7 +125,7 @@ class Expressions:
             value = float.fromhex(digits) if is_hexadecimal else float(digits)
         except OverflowError:
             value = float("inf")
-        return sx.Constant(type_, self.scope.place(item), rounded(value, type_))
+        return sx.Constant(type_, self.scope.place(item), rounded(value, ts.element_of(type_)))
 
     def character(self, item: Item) -> sx.Expression:
         text = self.scope.slice(item)

@@ -57,7 +57,7 @@ def _through(expression: low.Expression, is_target: Callable[[low.Expression], b
     if not ways:
         return None
     own: Operations = Counter()
-    for kind, dtype, times, _ in own_operations(expression):
+    for kind, dtype, times in own_operations(expression):
         own[kind, dtype] += times
     return max(ways, key=lambda way: way.total()) + own
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
@@ -18,7 +19,6 @@ from perfmodel.counting.symbolic import (
     name,
     plain,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.carried import carried_operations
@@ -138,15 +138,10 @@ class StaticCounter(Loops):
             self.barrier(region)
 
     def accesses_of(self, statement: Any, region: Region) -> None:
-        for expression in low.expressions_of(statement):
-            for part in low.walk(expression):
-                if isinstance(part, low.Load):
-                    place = self.evaluate(part.pointer)
-                    self.accesses.add(part.access, "load", part.pointer, place, region, self.loops)
-        if isinstance(statement, low.Store | low.Atomic):
-            place = self.evaluate(statement.pointer)
-            for direction in ("store",) if isinstance(statement, low.Store) else ("load", "store"):
-                self.accesses.add(statement.access, direction, statement.pointer, place, region, self.loops)
+        for node in low.accesses_of(statement):
+            place, access = self.evaluate(node.pointer), node.access
+            for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
+                self.accesses.add(access, direction, node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 

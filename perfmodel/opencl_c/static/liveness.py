@@ -6,10 +6,11 @@ the whole loop. Compilers move, unroll and spill; this is the source as it stand
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.types import BOOL, Type, Vector
+from perfmodel.opencl_c.visitor import Dispatch
 
 WORD_BYTES = 4
 
@@ -27,33 +28,33 @@ def words_at_once(kernel: low.LoweredKernel) -> int:
 
 class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
-        assigned = {
-            statement.register
-            for block in low.straights(kernel.body)
-            for statement in block.statements
-            if isinstance(statement, low.Assign)
-        }
-        self.given = {r for r in kernel.registers if r.parameter is not None and r not in assigned}
+        changed = low.registers_set(kernel.body)
+        self.given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
         self.most = 0
         self.before(kernel.body, frozenset(), {})
 
-    def before(self, body: tuple[low.Statement, ...], after: Live, exits: Mapping[str, Live]) -> Live:
-        """What is live before statements, given what is live after them, and behind what they may leave for."""
+    def before(self, body: Sequence[low.Statement], after: Live, exits: Mapping[str, Live]) -> Live:
+        """Returns what is live before statements, given what is live after them, and behind what they may leave for."""
         for statement in reversed(body):
-            match statement:
-                case low.Straight():
-                    after = self.straight(statement, after)
-                case low.If():
-                    ways = self.before(statement.then, after, exits) | self.before(statement.otherwise, after, exits)
-                    after = ways | {statement.condition}
-                case low.Scope():
-                    after = self.before(statement.body, after, {**exits, statement.label: after})
-                case low.Loop():
-                    after = self.loop(statement, after, exits)
-                case low.Leave():
-                    after = exits.get(statement.label, frozenset())
+            after = self.visit(statement, after, exits)
         return after
 
+    visit = Dispatch[[Live, Mapping[str, Live]], Live](low.Statement)
+
+    @visit.on(low.If)
+    def branch(self, branch: low.If, after: Live, exits: Mapping[str, Live]) -> Live:
+        ways = self.before(branch.then, after, exits) | self.before(branch.otherwise, after, exits)
+        return ways | {branch.condition}
+
+    @visit.on(low.Scope)
+    def scope(self, scope: low.Scope, after: Live, exits: Mapping[str, Live]) -> Live:
+        return self.before(scope.body, after, {**exits, scope.label: after})
+
+    @visit.on(low.Leave)
+    def leave(self, leave: low.Leave, after: Live, exits: Mapping[str, Live]) -> Live:
+        return exits.get(leave.label, frozenset())
+
+    @visit.on(low.Loop)
     def loop(self, loop: low.Loop, after: Live, exits: Mapping[str, Live]) -> Live:
         test, body = after, after
         while True:
@@ -63,26 +64,23 @@ class _Liveness:
                 return turn if loop.is_do else again
             test, body = again, turn
 
-    def straight(self, block: low.Straight, live: Live) -> Live:
+    @visit.on(low.Straight)
+    def straight(self, block: low.Straight, live: Live, exits: Mapping[str, Live]) -> Live:
         for statement in reversed(block.statements):
-            if isinstance(statement, low.Assign):
-                if statement.components is None:
-                    live -= {statement.register}
-                result = _words(statement.register.type)
-            else:
-                result = 0
-                if isinstance(statement, low.Atomic) and statement.result is not None:
-                    live -= {statement.result}
-                    result = _words(statement.result.type)
+            changed, result = low.register_set(statement), 0
+            if changed is not None:
+                result = _words(changed.type)
+                if not isinstance(statement, low.Assign) or statement.components is None:
+                    live -= {changed}
             expressions = low.expressions_of(statement)
-            live |= {part.register for e in expressions for part in low.walk(e) if isinstance(part, low.Read)}
+            live |= set(low.registers_read(statement))
             # What a statement reads for the last time may give its place to the result.
             during = max(_needed(expressions), result if not expressions else 0)
             self.most = max(self.most, sum(_words(r.type) for r in live - self.given) + during)
         return live
 
 
-def _needed(expressions: tuple[low.Expression, ...]) -> int:
+def _needed(expressions: Sequence[low.Expression]) -> int:
     """Words beside those of registers to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
     demands = sorted(((_demand(e), _own(e)) for e in expressions), key=lambda both: both[1] - both[0])
     held = most = 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import projected_on, statistic
 from perfmodel.counting.symbolic import (
     ONE,
@@ -23,9 +24,7 @@ from perfmodel.counting.symbolic import (
     plain,
     quotient,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.static.jumps import assigned_in, is_inside, is_left, last_value
 from perfmodel.opencl_c.static.spaces import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
 from perfmodel.opencl_c.static.walk import Active, Exit, Walk
@@ -47,7 +46,7 @@ class Loops(Walk):
         return after
 
     def looped(self, loop: low.Loop, active: Active) -> Active | None:
-        assigned = assigned_in(loop)
+        assigned = low.registers_set((loop,))
         entry = {register: self.environment.get(register) for register in assigned}
         steps = self.steps(loop, active, entry)
         own = self.loop_name(loop)
@@ -132,13 +131,14 @@ class Loops(Walk):
 
     def without_broken(self, loop: low.Loop, domain: Active, heads: Environment) -> Active | None:
         """The turns up to a `break`; None if data decide on it, and the turns have been observed."""
-        if not is_left(loop.body, lambda label: True):
+        if not _leaves(loop.body):
             return domain
         with self.dry():
             self.environment.update(heads)
             self.run(loop.test, domain)
             self.run(loop.body, domain)
-            left = [part for label, found in self.exits.items() if not is_inside(loop, label) for part in found.parts]
+            outside = low.labels_left(loop.body)
+            left = [part for label, found in self.exits.items() if label in outside for part in found.parts]
             if any(part.factor != domain.factor for part in left):
                 if loop.number in self.observed:
                     return None
@@ -161,7 +161,7 @@ class Loops(Walk):
         if is_loop:
             self.loops.append(loop)
         self.environment.update(heads)
-        turned = self.returned(loop, domain, heads) if is_left(loop.body, lambda label: True) else domain.points
+        turned = self.returned(loop, domain, heads) if _leaves(loop.body) else domain.points
         tested = moved(turned, own, 1) if loop.is_do else moved(turned, own, 1) | first
         met = replace(domain, points=tested.coalesce())
         self.run(loop.test, met)
@@ -185,7 +185,7 @@ class Loops(Walk):
         self.exits.pop(loop.label, None)
         points = active.points
         for label, found in self.exits.items():
-            if is_left(loop.body, lambda other, label=label: other == label):  # type: ignore[misc]
+            if label in low.labels_left(loop.body):
                 for part in found.parts:
                     if set(part.dimensions) > set(active.dimensions) and part.factor == active.factor:
                         points = points - projected_on(part.points, active.dimensions)
@@ -199,7 +199,7 @@ class Loops(Walk):
         heads: Environment,
     ) -> Environment:
         """What registers are after a loop that ends by one comparison."""
-        if is_left(loop.body, lambda label: not is_inside(loop, label)) or loop.is_do:
+        if low.labels_left(loop.body) or loop.is_do:
             return {register: value for register, value in entry.items() if steps.get(register) == ZERO}
         turns = self.turns(loop, heads)
         found: Environment = {}
@@ -215,7 +215,7 @@ class Loops(Walk):
 
     def turns(self, loop: low.Loop, heads: Environment) -> Pieces | None:
         """How many turns a loop makes, if its condition compares a linear counter."""
-        comparison = last_value(loop.test, loop.condition)
+        comparison = _last_value(loop.test, loop.condition)
         if not isinstance(comparison, low.Binary) or comparison.operator not in ("<", "<=", ">", ">=", "!="):
             return None
         with self.dry():
@@ -270,7 +270,7 @@ class Loops(Walk):
     def statistic_of(self, loop: low.Loop) -> str | None:
         return next((key for key in (loop.variable, f"loop_{loop.place.line}") if key in self.statistics), None)
 
-    def by_statistics(self, loop: low.Loop, active: Active, assigned: list[low.Register]) -> Active:
+    def by_statistics(self, loop: low.Loop, active: Active, assigned: Iterable[low.Register]) -> Active:
         key = self.statistic_of(loop)
         if key is None and loop.number in self.observed:
             turns = self.observed[loop.number]
@@ -297,6 +297,23 @@ class Loops(Walk):
         for register in assigned:
             self.environment[register] = None
         return active
+
+
+def _leaves(body: Iterable[low.Statement]) -> bool:
+    """Whether statements leave any loop or scope, be it one of their own."""
+    return any(isinstance(statement, low.Leave) for statement in low.statements(body))
+
+
+def _last_value(body: Iterable[low.Statement], register: low.Register) -> low.Expression | None:
+    """Returns the last value that statements without branches give a register."""
+    found = None
+    for block in body:
+        if not isinstance(block, low.Straight):
+            return None
+        for statement in block.statements:
+            if isinstance(statement, low.Assign) and statement.register is register:
+                found = statement.value
+    return found
 
 
 def _head(value: Value, step: Polynomial | None, counter: Polynomial) -> Value:

@@ -20,8 +20,8 @@ def observed(kernel: low.LoweredKernel, executions: Sequence[int], work_items: i
     return found
 
 
-def _walk(body: Sequence[low.Statement], executions: Sequence[int], now: int, found: dict[int, Fraction]) -> int:
-    """Goes through statements that `now` work-items come to; how many are known to have come to the last of them."""
+def _walk(body: Sequence[low.Statement], executions: Sequence[int], now: int, found: dict[int, Fraction]) -> None:
+    """Goes through statements that `now` work-items come to."""
     for position, statement in enumerate(body):
         match statement:
             case low.Straight():
@@ -32,15 +32,13 @@ def _walk(body: Sequence[low.Statement], executions: Sequence[int], now: int, fo
                 _walk(statement.then, executions, taken, found)
                 _walk(statement.otherwise, executions, now - taken, found)
             case low.Loop():
-                first = next(low.straights(statement.body), None) or next(low.straights(statement.step), None)
-                turns = executions[first.number] if first is not None else 0
-                found[statement.number] = Fraction(turns, now) if now else Fraction(0)
-                _walk(statement.test, executions, turns, found)
-                _walk(statement.body, executions, turns, found)
-                _walk(statement.step, executions, turns, found)
+                first = next(low.straights((*statement.body, *statement.step)), None)
+                iterations = executions[first.number] if first is not None else 0
+                found[statement.number] = Fraction(iterations, now) if now else Fraction(0)
+                for part in (statement.test, statement.body, statement.step):
+                    _walk(part, executions, iterations, found)
             case low.Scope():
                 _walk(statement.body, executions, now, found)
-    return now
 
 
 def _taken(branch: low.If, after: Sequence[low.Statement], executions: Sequence[int], now: int) -> int:

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.builtins import binary, unary
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar
+from perfmodel.opencl_c.visitor import Dispatch
 
 GROUPS, MOST_ITEMS, SEED = 8, 256, 20150824
 POINTS = 16384
@@ -26,7 +28,7 @@ REACH_BLOCK = 32
 TOGETHER = 128
 """Groups that are looked at for what they share."""
 WORTH_LOOKING = 2**22
-"""Bytes."""
+"""Bytes that a project file may have."""
 ALIGNED = 256
 """Bytes that arrays start at a multiple of."""
 
@@ -138,35 +140,47 @@ class _Evaluator:
         with np.errstate(all="ignore"):
             return self._value(expression)
 
-    def _value(self, expression: low.Expression) -> Lanes | None:
+    _value = Dispatch[[], "Lanes | None"](low.Expression)
+
+    @_value.on(low.Node)
+    def _computed(self, expression: low.Expression) -> Lanes | None:
+        """Returns what an operator of whole numbers makes of values that are known."""
+        if not isinstance(expression, low.Convert | low.Unary | low.Binary | low.Reinterpret | low.Offset):
+            return None
+        values = []
+        for part in low.parts(expression):
+            if (value := self._value(part)) is None:
+                return None
+            values.append(value)
+        type_ = expression.type
         match expression:
-            case low.Constant():
-                return _as(np.asarray(expression.value), expression.type)
-            case low.Read():
-                return self._register(expression.register)
-            case low.Address():
-                return np.zeros((), np.int64)
-            case low.WorkItem():
-                return self._work_item(expression)
-            case low.Convert() if expression.type != BOOL:
-                operand = self._value(expression.operand)
-                return None if operand is None else _as(operand, expression.type)
-            case low.Reinterpret() if isinstance(expression.type, Pointer):
-                return self._value(expression.operand) if isinstance(expression.operand.type, Pointer) else None
-            case low.Unary() if expression.operator in "-~":
-                operand = self._value(expression.operand)
-                if operand is None:
-                    return None
-                return _as(-operand if expression.operator == "-" else ~operand, expression.type)
-            case low.Binary():
-                left, right = self._value(expression.left), self._value(expression.right)
-                return None if left is None or right is None else _binary(expression, left, right)
             case low.Offset():
-                pointer, index = self._value(expression.pointer), self._value(expression.index)
-                if pointer is None or index is None:
+                return np.asarray(values[0] + values[1].astype(np.int64) * expression.scale)
+            case low.Reinterpret():
+                return (
+                    values[0] if isinstance(type_, Pointer) and isinstance(expression.operand.type, Pointer) else None
+                )
+            case low.Binary() if isinstance(type_, Scalar) and not type_.is_float and type_ != BOOL:
+                if expression.operator in "/%" and np.any(values[1] == 0):
                     return None
-                return np.asarray(pointer + index.astype(np.int64) * expression.scale)
+                return np.asarray(binary(expression.operator, type_)(*values))
+            case low.Convert() if type_ != BOOL:
+                return _as(values[0], type_)
+            case low.Unary() if expression.operator in "-~":
+                return np.asarray(unary(expression.operator, type_)(*values))
         return None
+
+    @_value.on(low.Constant)
+    def _constant(self, expression: low.Constant) -> Lanes:
+        return _as(np.asarray(expression.value), expression.type)
+
+    @_value.on(low.Address)
+    def _address(self, expression: low.Address) -> Lanes:
+        return np.zeros((), np.int64)
+
+    @_value.on(low.Read)
+    def _read(self, expression: low.Read) -> Lanes | None:
+        return self._register(expression.register)
 
     def _register(self, register: low.Register) -> Lanes | None:
         if register not in self.known:
@@ -181,6 +195,7 @@ class _Evaluator:
                 self.known[register] = self._value(values[0])
         return self.known[register]
 
+    @_value.on(low.WorkItem)
     def _work_item(self, expression: low.WorkItem) -> Lanes | None:
         axis = 0 if expression.axis is None else self._value(expression.axis)
         if axis is None or np.ndim(axis) != 0:
@@ -199,33 +214,6 @@ class _Evaluator:
         }
         found = values.get(expression.function)
         return None if found is None else _as(found, expression.type)
-
-
-def _binary(expression: low.Binary, left: Lanes, right: Lanes) -> Lanes | None:
-    type_ = expression.type
-    if not isinstance(type_, Scalar) or type_.is_float or type_ == BOOL:
-        return None
-    match expression.operator:
-        case "+":
-            return _as(left + right, type_)
-        case "-":
-            return _as(left - right, type_)
-        case "*":
-            return _as(left * right, type_)
-        case "&":
-            return np.asarray(left & right)
-        case "|":
-            return np.asarray(left | right)
-        case "^":
-            return np.asarray(left ^ right)
-        case "<<":
-            return _as(left << right.astype(left.dtype), type_)
-        case ">>":
-            return np.asarray(left >> right.astype(left.dtype))
-        case "/" | "%" if not np.any(right == 0):
-            quotient = np.asarray(np.trunc(left / right)).astype(np.int64) if np.any(left < 0) else left // right
-            return _as(quotient if expression.operator == "/" else left - quotient * right, type_)
-    return None
 
 
 def _as(value: Lanes, type_: object) -> Lanes:

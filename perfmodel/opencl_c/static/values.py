@@ -25,8 +25,9 @@ from perfmodel.counting.symbolic import (
     remainder,
 )
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.lowering.folding import number_as
+from perfmodel.opencl_c.arithmetic import number_as
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
+from perfmodel.opencl_c.visitor import Dispatch
 
 
 @dataclass(frozen=True)
@@ -77,33 +78,34 @@ class Evaluator:
     def __call__(self, expression: low.Expression) -> Value:
         return _short(self._value(expression))
 
-    def _value(self, expression: low.Expression) -> Value:
-        match expression:
-            case low.Constant():
-                return self._constant(expression)
-            case low.Read():
-                return self.environment.get(expression.register)
-            case low.WorkItem():
-                return self._work_item(expression)
-            case low.Unary():
-                return self._unary(expression)
-            case low.Binary():
-                return self._binary(expression, self(expression.left), self(expression.right))
-            case low.Select():
-                return self.select(self(expression.condition), self(expression.then), self(expression.otherwise))
-            case low.Convert():
-                return self._converted(self(expression.operand), expression.operand.type, expression.type)
-            case low.Reinterpret():
-                inner = self(expression.operand)
-                return inner if isinstance(expression.type, Pointer) and isinstance(inner, PointsTo) else None
-            case low.Address():
-                return PointsTo(expression.object.name, plain(ZERO))
-            case low.Offset():
-                return self._offset(expression)
-            case low.Call():
-                return self._call(expression)
+    _value = Dispatch[[], Value](low.Expression)
+
+    @_value.on(low.Join, low.Pick, low.Load)
+    def _unknown(self, expression: low.Join | low.Pick | low.Load) -> Value:
         return None
 
+    @_value.on(low.Read)
+    def _read(self, expression: low.Read) -> Value:
+        return self.environment.get(expression.register)
+
+    @_value.on(low.Address)
+    def _address(self, expression: low.Address) -> Value:
+        return PointsTo(expression.object.name, plain(ZERO))
+
+    @_value.on(low.Reinterpret)
+    def _reinterpret(self, expression: low.Reinterpret) -> Value:
+        inner = self(expression.operand)
+        return inner if isinstance(expression.type, Pointer) and isinstance(inner, PointsTo) else None
+
+    @_value.on(low.Select)
+    def _select(self, expression: low.Select) -> Value:
+        return self.select(*map(self, low.parts(expression)))
+
+    @_value.on(low.Convert)
+    def _convert(self, expression: low.Convert) -> Value:
+        return self._converted(self(expression.operand), expression.operand.type, expression.type)
+
+    @_value.on(low.Constant)
     def _constant(self, constant: low.Constant) -> Value:
         if constant.type == BOOL:
             return Truth("true" if constant.value else "false")
@@ -112,6 +114,7 @@ class Evaluator:
             return plain(number(int(constant.value)))
         return None
 
+    @_value.on(low.WorkItem)
     def _work_item(self, expression: low.WorkItem) -> Value:
         if expression.axis is None:
             return self.work_item.get((expression.function, 0))
@@ -122,6 +125,7 @@ class Evaluator:
         is_id = expression.function.endswith(("_id", "_offset"))
         return self.work_item.get((expression.function, at), plain(ZERO if is_id else ONE))
 
+    @_value.on(low.Unary)
     def _unary(self, expression: low.Unary) -> Value:
         operand = self(expression.operand)
         if isinstance(operand, Truth):
@@ -137,8 +141,9 @@ class Evaluator:
             operand = operand.map(lambda value: -value)
         return self._fitting(operand, expression.type)
 
-    def _binary(self, expression: low.Binary, left: Value, right: Value) -> Value:
-        operator = expression.operator
+    @_value.on(low.Binary)
+    def _binary(self, expression: low.Binary) -> Value:
+        operator, left, right = expression.operator, self(expression.left), self(expression.right)
         if isinstance(left, Truth) and isinstance(right, Truth):
             if operator == "&":
                 return Truth(both(left.text, right.text))
@@ -302,6 +307,7 @@ class Evaluator:
             return None if offset is None else PointsTo(then.variable, offset)
         return None
 
+    @_value.on(low.Offset)
     def _offset(self, expression: low.Offset) -> Value:
         pointer, index = self(expression.pointer), self(expression.index)
         if not isinstance(pointer, PointsTo) or not isinstance(index, Pieces):
@@ -309,6 +315,7 @@ class Evaluator:
         offset = combined(pointer.offset, index, lambda a, b: a + b.scaled(expression.scale))
         return None if offset is None else PointsTo(pointer.variable, offset)
 
+    @_value.on(low.Call)
     def _call(self, expression: low.Call) -> Value:
         values: list[Any] = [self(argument) for argument in expression.arguments]
         if not values or not all(isinstance(value, Pieces) for value in values):

@@ -11,6 +11,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import BranchCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.counting.symbolic import (
@@ -18,13 +19,13 @@ from perfmodel.counting.symbolic import (
     Polynomial,
     both,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.sampling import Sampler
 from perfmodel.opencl_c.static.values import Environment, Evaluator, Truth, Value
+from perfmodel.opencl_c.visitor import Dispatch
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,6 @@ class Walk(ABC):
     def count(self, statement: Any, region: Region) -> None:
         """Counts a simple statement that is executed at the points of a region."""
 
-    @abstractmethod
-    def loop(self, loop: low.Loop, active: Active) -> Active | None:
-        """Goes through all turns of a loop."""
-
     # --- statements
 
     def run(self, body: tuple[low.Statement, ...], active: Active | None) -> Active | None:
@@ -114,23 +111,25 @@ class Walk(ABC):
             if active is None or active.points.is_empty():
                 return None
             self.now = active
-            match statement:
-                case low.Straight():
-                    self.straight(statement, active)
-                case low.If():
-                    active = self.branch(statement, active)
-                case low.Loop():
-                    active = self.loop(statement, active)
-                case low.Scope():
-                    active = self.scope(statement, active)
-                case low.Leave():
-                    left = self.exits.setdefault(statement.label, Exit())
-                    left.parts.append(active)
-                    left.values.append((self.way_from(statement.label), dict(self.environment)))
-                    return None
+            active = self.visit(statement, active)
         return active
 
-    def straight(self, block: low.Straight, active: Active) -> None:
+    visit = Dispatch[[Active], "Active | None"](low.Statement)
+    """Goes through a statement; where control is afterwards, None for nowhere."""
+
+    @visit.on(low.Loop)
+    @abstractmethod
+    def loop(self, loop: low.Loop, active: Active) -> Active | None:
+        """Goes through all iterations of a loop."""
+
+    @visit.on(low.Leave)
+    def leave(self, leave: low.Leave, active: Active) -> None:
+        left = self.exits.setdefault(leave.label, Exit())
+        left.parts.append(active)
+        left.values.append((self.way_from(leave.label), dict(self.environment)))
+
+    @visit.on(low.Straight)
+    def straight(self, block: low.Straight, active: Active) -> Active:
         region = active.region
         if not self.is_dry:
             executions = None
@@ -149,7 +148,9 @@ class Walk(ABC):
                     self.environment[statement.register] = value
                 case low.Atomic() if statement.result is not None:
                     self.environment[statement.result] = None
+        return active
 
+    @visit.on(low.Scope)
     def scope(self, scope: low.Scope, active: Active) -> Active | None:
         self.starts[scope.label] = len(self.path)
         after = self.run(scope.body, active)
@@ -200,6 +201,7 @@ class Walk(ABC):
 
     # --- branches
 
+    @visit.on(low.If)
     def branch(self, branch: low.If, active: Active) -> Active | None:
         condition = self.environment.get(branch.condition)
         holds = self.decided(condition, active)
@@ -243,23 +245,16 @@ class Walk(ABC):
 
     def matters(self, branch: low.If) -> bool:
         """Whether a branch does anything that is counted, or decides where control goes."""
-        for statement in (*branch.then, *branch.otherwise):
-            if not isinstance(statement, low.Straight):
+        for block in (*branch.then, *branch.otherwise):
+            if not isinstance(block, low.Straight) or self.operations.of(block).values:
                 return True
-            for inner in statement.statements:
-                if not isinstance(inner, low.Assign) or any(
-                    isinstance(part, low.Load) for part in low.walk(inner.value)
-                ):
+            for statement in block.statements:
+                if not isinstance(statement, low.Assign) or any(low.accesses_of(statement)):
                     return True
-            if self.operations.of(statement).values:
-                return True
         return False
 
     def unimportant(self, branch: low.If, active: Active) -> Active:
-        for block in (*low.straights(branch.then), *low.straights(branch.otherwise)):
-            for statement in block.statements:
-                if isinstance(statement, low.Assign):
-                    self.environment[statement.register] = None
+        self.environment.update(dict.fromkeys(low.registers_set((branch,))))
         return active
 
     def affine_branch(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Active) -> None:
