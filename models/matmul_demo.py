@@ -46,7 +46,7 @@ def is_whole(kernel: Kernel) -> bool:
 
 
 class MatmulDemo(Recipe):
-    """One term, fitted to whole multiplications of one variant as in the slides, and overlap, fitted to everything."""
+    """Fits one term to whole multiplications of one variant, as in the slides, and overlap to everything."""
 
     name = "demo"
     summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"

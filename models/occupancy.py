@@ -268,7 +268,8 @@ def _filters(sizes: Sizes) -> list[TagFilter]:
 
 
 class Occupancy(Recipe):
-    """The weight of each kernel from one run of it, as published, and from several; with what devices add; and varied.
+    """Fits each kernel's weight to one run of it, as published, and to several; adds what devices need; and varies
+    work-groups.
 
     The last two models differ in the factor of occupancy alone.
     """

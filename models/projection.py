@@ -80,7 +80,7 @@ PUBLISHED = {
 
 
 class Projection(Study):
-    """Table III, Figures 4, 6 and 7, and device selection, on the devices at hand and those of the store."""
+    """Reproduces Table III, Figures 4, 6 and 7, and device selection, on the devices at hand and those of the store."""
 
     name = "projection"
     summary = "device selection by emulating one work-group (Panwar et al.)"

@@ -1,4 +1,5 @@
-"""The second set: written once, after the first terms of unified-plus; its errors have told since where to look."""
+"""Holds the second set: written once, after the first terms of unified-plus; its errors have told since where to
+look."""
 
 from __future__ import annotations
 

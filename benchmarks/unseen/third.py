@@ -1,4 +1,4 @@
-"""The third set: written before the measurement set grew, and measured before any of it was predicted."""
+"""Holds the third set: written before the measurement set grew, and measured before any of it was predicted."""
 
 from __future__ import annotations
 

@@ -14,8 +14,12 @@ class PerfmodelError(Exception):
     """Base of all errors caused by input, environment or data rather than by a defect."""
 
 
+class PerfmodelWarning(UserWarning):
+    """Base of all warnings: something that goes on, and whose result is less than what was asked for."""
+
+
 class ModelStringError(PerfmodelError):
-    """A model string that is not in the language; the message shows line, column and a caret.
+    """Raised for a model string that is not in the language; the message shows line, column and a caret.
 
     Attributes:
         line: 1-based line of the culprit in the model string.
@@ -36,7 +40,7 @@ class ModelStringError(PerfmodelError):
 
 
 class FeatureError(PerfmodelError):
-    """A feature name that no family understands, or a feature that a kernel cannot give.
+    """Raised for a feature name that no family understands, or a feature that a kernel cannot give.
 
     Attributes:
         offset: 0-based position of the culprit inside the feature's name, where there is one.
@@ -48,19 +52,19 @@ class FeatureError(PerfmodelError):
 
 
 class TagError(PerfmodelError):
-    """A tag that no generator knows, or one whose value selects nothing."""
+    """Raised for a tag that no generator knows, or one whose value selects nothing."""
 
 
 class GeneratorError(TagError):
-    """A generator that is wrong in itself, whatever is asked of it."""
+    """Raised for a generator that is wrong in itself, whatever is asked of it."""
 
 
 class KernelError(PerfmodelError):
-    """A kernel that cannot be bound, counted, built or run as asked."""
+    """Raised for a kernel that cannot be bound, counted, built or run as asked."""
 
 
 class CountingError(KernelError):
-    """A kernel whose counts cannot be derived."""
+    """Raised for a kernel whose counts cannot be derived."""
 
 
 class SourceError(KernelError):
@@ -80,27 +84,27 @@ class SourceError(KernelError):
 
 
 class EmulationError(KernelError):
-    """A kernel whose emulation cannot go on."""
+    """Raised for a kernel whose emulation cannot go on."""
 
 
 class DeviceError(PerfmodelError):
-    """A device that is not there, is ambiguous, or whose driver does not load."""
+    """Raised for a device that is not there, is ambiguous, or whose driver does not load."""
 
 
 class MeasurementError(PerfmodelError):
-    """A measurement that failed or gave times that mean nothing."""
+    """Raised for a measurement that failed or gave times that mean nothing."""
 
 
 class StoreError(PerfmodelError):
-    """A measurement store that cannot be opened, read or written."""
+    """Raised for a measurement store that cannot be opened, read or written."""
 
 
 class FitError(PerfmodelError):
-    """A fit that cannot be done with the given measurements."""
+    """Raised for a fit that cannot be done with the given measurements."""
 
 
 class CalibrationError(PerfmodelError):
-    """A calibration file that is damaged or does not fit the kernel or model."""
+    """Raised for a calibration file that is damaged or does not fit the kernel or model."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:

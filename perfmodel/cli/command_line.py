@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Returns the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="perfmodel",
         usage="%(prog)s [-h] [--version] COMMAND ...",
@@ -129,7 +129,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def _grouped(summaries: Mapping[str, str]) -> str:
-    """Every command with its summary, under what people want to do."""
+    """Returns every command with its summary, under what people want to do."""
     listed = {name for names in GROUPS.values() for name in names}
     groups = {**GROUPS, "more": tuple(name for name in summaries if name not in listed)}
     width = max(map(len, summaries)) + 4

@@ -1,4 +1,4 @@
-"""A kernel of a ``.cl`` file as the command line describes it."""
+"""Makes the kernel of a ``.cl`` file that the command line describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from perfmodel.opencl_c.types import Pointer
 
 
 def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[str, Any]]:
-    """The kernel of a file that a command's options describe, and what its arrays hold, for `perfmodel.emulate`.
+    """Returns the kernel of a file that a command's options describe, and what its arrays hold, for
+    `perfmodel.emulate`.
 
     Raises:
         KernelError: for options that are missing or not understood; SourceError for what cannot be read.
@@ -59,7 +60,7 @@ def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[s
 
 @dataclass(frozen=True)
 class _GivenArray:
-    """What an option says of an array.
+    """Holds what an option says of an array.
 
     Attributes:
         dtype: of its elements; None for that of the source.
@@ -75,7 +76,7 @@ class _GivenArray:
 
 
 def _contents(kernel: Kernel, program: OpenCLProgram, arrays: Mapping[str, _GivenArray]) -> dict[str, Any]:
-    """What arrays hold, of those of which it is said; how long they are is known once all sizes are."""
+    """Returns what arrays hold, of those of which it is said; how long they are is known once all sizes are."""
     given = {name: array for name, array in arrays.items() if not isinstance(array.content, str) or array.content}
     if not given or len(kernel.sizes) < len(program.sizes):
         return {}

@@ -82,7 +82,7 @@ def json_option(parser: argparse.ArgumentParser, summary: str = "print one JSON 
 
 
 def source_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say how a kernel of a ``.cl`` file is launched."""
+    """Adds the options that say how a kernel of a ``.cl`` file is launched."""
     group = parser.add_argument_group("for a FILE.cl")
     group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
     group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")

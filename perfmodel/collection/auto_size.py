@@ -1,4 +1,4 @@
-"""Sizes chosen for a device (2016, section 4.2): from well above launch overhead to what memory and time allow."""
+"""Chooses sizes for a device (2016, section 4.2): from well above launch overhead to what memory and time allow."""
 
 from __future__ import annotations
 

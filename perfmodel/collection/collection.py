@@ -33,7 +33,7 @@ class KernelCollection:
             self.generators[generator.name] = generator
 
     def generate_kernels(self, tags: Sequence[str], device: Device | str | None = None) -> list[Kernel]:
-        """The kernels that the tags select, in a stable order.
+        """Returns the kernels that the tags select, in a stable order.
 
         A bare name selects a generator; several select several, none selects all generators that have every tag
         and value mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not
@@ -76,7 +76,7 @@ class KernelCollection:
         return kernels
 
     def generator(self, name: str) -> KernelGenerator:
-        """The generator of this name. Raises TagError with the nearest names."""
+        """Returns the generator of this name. Raises TagError with the nearest names."""
         if name not in self.generators:
             raise TagError(
                 f"no generator {name!r}{nearest(name, self.generators)} (known: {', '.join(sorted(self.generators))})"

@@ -50,7 +50,7 @@ class Tag:
     others: str = "other whole numbers"
 
     def select(self, asked: str | None) -> tuple[str, ...]:
-        """The values that a filter's ``a,b``, ``first..last`` or ``*`` selects.
+        """Returns the values that a filter's ``a,b``, ``first..last`` or ``*`` selects.
 
         Raises:
             TagError: for a value that the tag does not have.
@@ -125,7 +125,7 @@ GROUPS_FIT = choice(
 )
 
 WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by themselves", "False", "True")
-"""The tag that every family has beside its own: see `isolate_accesses`."""
+"""The tag that every family has beside its own: see `Kernel.with_each_access`."""
 
 
 TRANSFERS = choice(

@@ -52,7 +52,7 @@ def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, 
 
 
 class _Row:
-    """The neighbours among a region's work-items."""
+    """Compares the neighbours among a region's work-items."""
 
     def __init__(self, unit: int, space: str, domains: Domains, region: Region) -> None:
         self.unit, self.is_global, self.domains, self.points = unit, space == "global", domains, region.points

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
 
 
-class CountingWarning(UserWarning):
-    """Counts that are bounds, because the installed isl library cannot count."""
+class CountingWarning(PerfmodelWarning):
+    """Warns of counts that are bounds, because the installed isl library cannot count."""
 
 
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.

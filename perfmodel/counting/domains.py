@@ -1,4 +1,4 @@
-"""Iteration domains, and how many points they have."""
+"""Describes iteration domains, and counts their points."""
 
 from __future__ import annotations
 

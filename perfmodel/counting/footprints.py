@@ -162,7 +162,7 @@ def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
 
 
 def _union(parts: Iterable[Any]) -> Any:
-    """The union of isl sets of one dimension, or None if one is missing."""
+    """Returns the union of isl sets of one dimension, or None if one is missing."""
     union = None
     for part in parts:
         if part is None or (union is not None and part.dim(isl.dim_type.set) != union.dim(isl.dim_type.set)):

@@ -172,7 +172,8 @@ class QuasiPolynomial:
     text: str
 
     def __call__(self, sizes: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
-        """The count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a `Block`."""
+        """Returns the count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a
+        `Block`."""
         return self.value(sizes) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
 
     @once_per_block
@@ -206,7 +207,7 @@ def from_isl(count: Any) -> QuasiPolynomial:
 
 
 def constraints(domain: Any) -> tuple[tuple[Constraint, ...], ...]:
-    """An islpy Set over parameters only, as a disjunction of conjunctions."""
+    """Returns an islpy Set over parameters only as a disjunction of conjunctions."""
     return tuple(
         tuple(_constraint(affine(c.get_aff()), c.is_equality()) for c in basic.get_constraints())
         for basic in domain.compute_divs().get_basic_sets()

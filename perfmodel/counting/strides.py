@@ -22,7 +22,7 @@ def polynomial(expression: Any) -> QuasiPolynomial | None:
 
 
 def symbolic(expression: Any, bounds: Bounds) -> Polynomial | None:
-    """A pymbolic expression of whole numbers; None where it is no polynomial of its names and their quotients.
+    """Returns a pymbolic expression as a polynomial; None where it is none of its names and their quotients.
 
     Args:
         bounds: of the names, by which quotients and remainders become simpler; divisors are taken as positive.

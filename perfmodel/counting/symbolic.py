@@ -200,7 +200,8 @@ class Polynomial:
 
 
 def coordinate(text: str) -> str:
-    """The name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has it."""
+    """Returns the name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has
+    it."""
     return f"__{text}"
 
 
@@ -220,7 +221,7 @@ ZERO, ONE = number(0), number(1)
 
 
 def quotient(value: Polynomial, divisor: Polynomial, known: Bounds) -> Polynomial:
-    """floor(value / divisor), simplified; the divisor is positive."""
+    """Returns floor(value / divisor), simplified; the divisor is positive."""
     by = divisor.constant
     if by is None:
         return _symbolic_quotient(value, divisor, known)

@@ -42,7 +42,7 @@ class BufferPool:
             self._keep(size, buffer)
 
     def fill(self, buffer: Any, size: int, dtype: str) -> None:
-        """Write the same moderate random numbers into every page of a buffer of `size` bytes.
+        """Writes the same moderate random numbers into every page of a buffer of `size` bytes.
 
         Numbers near one keep floating-point kernels away from overflow and denormal numbers, whose speed differs.
         One block is copied from the host and doubled on the device, which is fast and touches all memory.
@@ -95,7 +95,7 @@ def _block(dtype: str, size: int) -> Any:
 
 
 def random_values(random: Any, dtype: str, count: int) -> Any:
-    """An array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
+    """Returns an array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
     import numpy as np
 
     kind = np.dtype(dtype)

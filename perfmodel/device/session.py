@@ -68,7 +68,7 @@ class Session:
         self._programs: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def kernel(self, source: str, name: str, options: tuple[str, ...]) -> Any:
-        """A new pyopencl kernel object; its program is compiled once.
+        """Returns a new pyopencl kernel object; its program is compiled once.
 
         Raises:
             KernelError: the source does not compile (with the compiler's first lines) or has no kernel of that name.
@@ -109,7 +109,7 @@ class Session:
 
 @contextmanager
 def failures_of(kernel: str, device: Described) -> Iterator[None]:
-    """Turn what pyopencl raises within into a KernelError of one sentence, and end the device's session.
+    """Turns what pyopencl raises within into a KernelError of one sentence, and ends the device's session.
 
     A kernel that fails while it runs leaves its context unusable on several drivers; the next launch gets a new one.
     """
@@ -122,7 +122,7 @@ def failures_of(kernel: str, device: Described) -> Iterator[None]:
 
 
 def status(error: Exception) -> str:
-    """The name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
+    """Returns the name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
     cl = opencl()
     code = getattr(error, "code", None)
     # Drivers have codes of their own, such as NVIDIA's -9999 for an access to memory that is not there.
@@ -138,7 +138,7 @@ def _sentence(kernel: str, device: Described, code: str) -> str:
 
 
 def _log(error: Exception) -> str:
-    """The first lines of the compiler's log in the text of pyopencl's build error."""
+    """Returns the first lines of the compiler's log in the text of pyopencl's build error."""
     lines = [line.rstrip() for line in str(error).split("\n") if line.strip()]
     start = next((index + 1 for index, line in enumerate(lines) if line.startswith("Build on")), 0)
     log = [f"    {line}" for line in lines[start:] if not line.startswith(("(options:", "Compilation "))]

@@ -72,7 +72,7 @@ def call(function: str, *arguments: Node) -> Node:
 
 
 def chain(function: str, arguments: tuple[Node, ...]) -> Node:
-    """A function of two arguments applied to any number of them, from left to right."""
+    """Applies a function of two arguments to any number of them, from left to right."""
     result = arguments[0]
     for argument in arguments[1:]:
         result = call(function, result, argument)

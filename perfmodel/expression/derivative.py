@@ -40,7 +40,7 @@ def _lowered(node: Node, children: tuple[Node, ...], differentiable: bool) -> No
 
 
 def gradient(root: Node) -> dict[str, Node]:
-    """The derivatives with respect to every parameter below the root, as one shared graph."""
+    """Returns the derivatives with respect to every parameter below the root, as one shared graph."""
     (root,) = lowered([root], differentiable=True)
     order = list(walk(root))
     dependent = _dependent(order)
@@ -91,7 +91,7 @@ def _degree(node: Node, children: list[int]) -> int:
 
 
 def _dependent(order: list[Node]) -> set[Node]:
-    """The nodes that contain a parameter."""
+    """Returns the nodes that contain a parameter."""
     dependent: set[Node] = set()
     for node in order:
         if isinstance(node, Parameter) or any(child in dependent for child in node.children):
@@ -134,7 +134,8 @@ def _rough(node: Node) -> bool:
 
 
 def _guarded_product(left: Node, right: Node) -> Node:
-    """A product that is 0 where one factor is 0, even if the other is infinite: sqrt(p*0) does not depend on p."""
+    """Returns a product that is 0 where one factor is 0, even if the other is infinite: sqrt(p*0) does not depend on
+    p."""
     if isinstance(left, Number) or isinstance(right, Number):
         return multiply(left, right)
     return call("product", left, right)

@@ -15,7 +15,7 @@ HALF = Number(0.5)
 
 
 def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a plain numpy expression the `out` argument of a ufunc; it is written only when the result is complete."""
+    """Gives a plain numpy expression the `out` argument of a ufunc; it is written only when the result is complete."""
 
     def apply(*arguments: Any, out: Any = None) -> Any:
         result = function(*arguments)

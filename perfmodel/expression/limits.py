@@ -44,7 +44,7 @@ class Ledger:
         self.facts: dict[Node, Facts] = {}
 
     def enter(self, node: Node, position: int) -> Node:
-        """Take up a new node.
+        """Enters a new node with what its children tell of it.
 
         Raises:
             ModelStringError: the model string has become too large.
@@ -67,7 +67,7 @@ class Ledger:
         return node
 
     def check(self, names: Mapping[Node, str]) -> None:
-        """Check that constants are finite real numbers and exponents are small; `names` are the terms for messages.
+        """Checks that constants are finite real numbers and exponents are small; `names` are the terms for messages.
 
         Raises:
             ModelStringError: a constant overflows, divides by zero or is not real; an exponent is too large or contains
@@ -96,7 +96,7 @@ class Ledger:
 
 
 def _exponents(node: Node) -> list[tuple[Node, float]]:
-    """The exponents of a node with the smallest value allowed for each."""
+    """Returns the exponents of a node with the smallest value allowed for each."""
     if isinstance(node, Binary) and node.operator == "**":
         return [(node.right, -MAX_EXPONENT)]
     if isinstance(node, Call):

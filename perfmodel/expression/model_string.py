@@ -44,7 +44,8 @@ class ModelString:
         return (parse, (self.source,))
 
     def derivative(self, parameter: str) -> Node:
-        """The exact derivative with respect to a parameter; of floor, ceil and step it is 0, at kinks one-sided.
+        """Returns the exact derivative with respect to a parameter; of floor, ceil and step it is 0, at kinks
+        one-sided.
 
         Raises:
             ModelStringError: the model has no such parameter.
@@ -60,7 +61,7 @@ class ModelString:
         return is_affine(self.value)
 
     def addends(self) -> dict[str, Node]:
-        """The summands of the value, in order; a term goes by its name, anything else by its text."""
+        """Returns the summands of the value, in order; a term goes by its name, anything else by its text."""
         found: dict[str, Node] = {}
         pending = [(self.value, False)]
         while pending:
@@ -77,7 +78,8 @@ class ModelString:
         return found
 
     def latex(self) -> str:
-        """LaTeX mathematics: an aligned line for each term, then the value; terms are not expanded."""
+        """Returns the model as LaTeX mathematics: an aligned line for each term, then the value; terms are not
+        expanded."""
         return to_latex(self.value, self.terms)
 
     def to_sympy(self) -> Any:
@@ -158,7 +160,7 @@ class Compiled:
 
 
 def parse(source: str) -> ModelString:
-    """Parse a model string of one or more lines.
+    """Parses a model string of one or more lines.
 
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits; nothing else is ever raised.

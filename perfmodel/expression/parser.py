@@ -29,7 +29,7 @@ class ParsedModel:
 
 
 def parse_model(source: str) -> ParsedModel:
-    """Parse and check a model string.
+    """Parses and checks a model string.
 
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits.

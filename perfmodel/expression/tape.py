@@ -75,7 +75,7 @@ class Tape:
         return tuple(self.evaluate(parameters, features))
 
     def evaluate(self, parameters: Values, features: Values) -> Floats:
-        """Evaluate every expression; inputs broadcast against each other.
+        """Evaluates every expression; inputs broadcast against each other.
 
         Returns:
             An array of shape (number of expressions, *broadcast shape of the inputs).
@@ -120,7 +120,7 @@ class Tape:
         return rows
 
     def _record(self, roots: Sequence[Node]) -> dict[Node, int]:
-        """Give each distinct computation a slot; children come first."""
+        """Gives each distinct computation a slot; children come first."""
         numbers: dict[tuple[object, ...], int] = {}
         slots: dict[Node, int] = {}
         for node in walk(*roots):
@@ -167,7 +167,7 @@ def compile_nodes(nodes: Sequence[Node]) -> Callable[[Values, Values], tuple[Flo
 
 
 def _allocate(steps: list[Instruction], results: Mapping[int, int], slots: int) -> tuple[list[Instruction], int]:
-    """Replace the slots of intermediate arrays by buffers, each of which is free again after its last use."""
+    """Replaces the slots of intermediate arrays by buffers, each of which is free again after its last use."""
     last_use = {source: index for index, step in enumerate(steps) for source in step.sources}
     buffer_of: dict[int, int] = {}
     free: list[int] = []

@@ -1,4 +1,4 @@
-"""Writing expressions: what model strings and LaTeX have in common, and model strings."""
+"""Writes expressions: what model strings and LaTeX have in common, and model strings."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _braces(source: str, start: int) -> tuple[str, int]:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """The tokens without the ends of lines that do not end a statement."""
+    """Returns the tokens without the ends of lines that do not end a statement."""
     joined: list[Token] = []
     depth = 0
     for index, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Copies of arrays as they are before a launch, made on the launch's own queue."""
+"""Copies arrays as they are before a launch, on the launch's own queue."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LaunchLog(Sequence[LaunchRecord]):
-    """The launches made within its ``with`` blocks; see `perfmodel.intercept`."""
+    """Records the launches made within ``with`` blocks of it; see `perfmodel.intercept`."""
 
     def __init__(self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20) -> None:
         if contents not in (True, False, "first"):

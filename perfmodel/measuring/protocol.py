@@ -107,7 +107,7 @@ def reduced(trials: Sequence[float], dropped: int, statistic: str) -> float:
 
 
 def time_launch(launch: Launch, device: Device, protocol: Protocol) -> Timing:
-    """Time a launch on arrays of random values that are allocated and touched before.
+    """Times a launch on arrays of random values that are allocated and touched before.
 
     Raises:
         KernelError: the launch does not fit the device, does not compile, or fails.
@@ -133,7 +133,7 @@ _overheads: dict[str, float] = {}
 
 
 def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run a launch once on the given host arrays and return its outputs, for checking them.
+    """Runs a launch once on the given host arrays and returns its outputs, for checking them.
 
     Args:
         arrays: for each array argument by name, its content in memory order; outputs left out start as zeros.
@@ -160,7 +160,7 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
 
 
 def check_launch(launch: Launch, device: Device) -> None:
-    """Refuse what cannot run on the device, before anything is allocated.
+    """Refuses a launch that cannot run on the device, before anything is allocated.
 
     Raises:
         KernelError: sizes that do not match, a work-group that is too large, or arrays that do not fit.

@@ -97,7 +97,8 @@ class _Place:
 
 
 def _parts(string: ModelString) -> dict[str, _Place]:
-    """Disjoint parts by name: terms that hold no other term, products, and around them what is summed with them.
+    """Returns disjoint parts by name: terms that hold no other term, products, and around them what is summed with
+    them.
 
     A product is gone into where one factor alone has costs; in others, such as a cost times the part of all data that
     a cache misses, no factor is a time by itself.

@@ -1,4 +1,4 @@
-"""A model fitted to a feature table: which of its rows take part, and the calibration that comes of it."""
+"""Fits a model to a feature table: which of its rows take part, and the calibration that comes of it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
 
 
 def _normalized(table: Any, model: Model) -> pd.DataFrame:
-    """The table with times as numbers and flags as tuples, however it was edited, or written to a file and read.
+    """Returns the table with times as numbers and flags as tuples, however it was edited, or written to a file and
+    read.
 
     Raises:
         FitError: for what is no table, has not got the model's columns, or has a time that is no number.
@@ -82,7 +83,7 @@ def _normalized(table: Any, model: Model) -> pd.DataFrame:
 
 
 def _flags(value: Any) -> tuple[str, ...]:
-    """Flags as a table holds them, or as text: ``noisy``, ``('noisy', 'disturbed')``, nothing."""
+    """Reads flags as a table holds them, or as text: ``noisy``, ``('noisy', 'disturbed')``, nothing."""
     if isinstance(value, str):
         return tuple(word for word in (part.strip(" '\"") for part in value.strip("()[] ").split(",")) if word)
     return tuple(map(str, value)) if isinstance(value, tuple | list) else ()

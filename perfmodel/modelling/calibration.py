@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from perfmodel.basics import json_values, registry
+from perfmodel.basics import files, json_values, registry
 from perfmodel.basics.errors import CalibrationError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import prediction
@@ -100,7 +100,7 @@ class Calibration:
         self, kernel: Kernel, /, *, return_std: Literal[True], **sizes: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def predict(self, kernel: Kernel, /, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
-        """Predicted seconds at arrays of sizes.
+        """Predicts seconds at arrays of sizes.
 
         Args:
             sizes: numbers or arrays that broadcast against each other; the kernel's own sizes where left out.
@@ -151,7 +151,7 @@ class Calibration:
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
-        """The kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
+        """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
         return prediction.rank(self, as_kernels(kernels), sizes)
 
     @cached_property
@@ -161,28 +161,28 @@ class Calibration:
 
         return parameter_units(self.model.string, self.model.features)
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the calibration as values that JSON can hold; what is unknown is None."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {"output": self.model.output_name, "expression": self.model.string.source},
+            **{f: json_values.plain(getattr(self, f)) for f in SAVED},
+            "held_out": self.held_out.as_json() if self.held_out else None,
+            "rows": [json_values.plain(asdict(row)) for row in self.rows],
+        }
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the calibration as JSON; what was there is replaced only when all is written.
+        """Writes the calibration as JSON; see `perfmodel.basics.files.replacing`.
 
         Raises:
             CalibrationError: if the file cannot be written.
         """
-        target = Path(path)
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": {"output": self.model.output_name, "expression": self.model.string.source},
-            **{f: _plain(getattr(self, f)) for f in SAVED},
-            "held_out": self.held_out.as_json() if self.held_out else None,
-            "rows": [_plain(asdict(row)) for row in self.rows],
-        }
         try:
-            partial = target.with_name(f".{target.name}.{os.getpid()}")
-            partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-            partial.replace(target)
+            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise CalibrationError(
-                f"calibration {target} cannot be written ({error.strerror}); give another path"
+                f"calibration {path} cannot be written ({error.strerror}); give another path"
             ) from error
 
     @classmethod
@@ -216,7 +216,7 @@ class Calibration:
 
     @classmethod
     def shipped(cls, model: str, device: str) -> Calibration:
-        """A calibration that comes with perfmodel.
+        """Returns a calibration that comes with perfmodel.
 
         >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
 
@@ -244,7 +244,7 @@ class Calibration:
         return chosen[0]
 
     def to_ship(self) -> Calibration:
-        """The same without the measurements that it was fitted to, which predictions don't need."""
+        """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
         report = f"fitted to {len(self.rows) - len(self.left_out)} measurements, which are not in this file"
         return replace(self, rows=(), report=report)
 
@@ -254,7 +254,9 @@ class Calibration:
         if self.model != other.model or (self.held_out is None) != (other.held_out is None):
             return False
         own, others = (each.held_out.as_json() if each.held_out else None for each in (self, other))
-        return own == others and all(_plain(getattr(self, f)) == _plain(getattr(other, f)) for f in SAVED)
+        return own == others and all(
+            json_values.plain(getattr(self, f)) == json_values.plain(getattr(other, f)) for f in SAVED
+        )
 
     def __hash__(self) -> int:
         return hash((self.model, tuple(self.parameters.items())))
@@ -265,7 +267,7 @@ class Calibration:
         return tuple(row for row in self.rows if row.predicted_s is None)
 
     def parameter_lines(self) -> list[str]:
-        """Each parameter with its value, standard error and unit, as text."""
+        """Returns each parameter with its value, standard error and unit, as text."""
         width = max(map(len, self.parameters))
         lines = []
         for name, value in self.parameters.items():
@@ -277,20 +279,20 @@ class Calibration:
         return lines
 
     def to_frame(self) -> pd.DataFrame:
-        """The kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
+        """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
 
     def parameter_frame(self) -> pd.DataFrame:
-        """The parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
+        """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
         import pandas as pd
 
         columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
         return pd.DataFrame(columns, index=list(self.parameters))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
+        """Plots measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
 
         Raises:
             CalibrationError: the calibration is one that comes along, without its measurements.
@@ -322,7 +324,7 @@ SAVED = (
 
 
 def calibration_called(name: str) -> Calibration:
-    """A calibration's file, or one that comes with perfmodel, as ``MODEL@DEVICE``.
+    """Loads a calibration by its file, or by ``MODEL@DEVICE`` for one that comes with perfmodel.
 
     Raises:
         CalibrationError: if there is none, or more than one.
@@ -364,7 +366,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
+    """Returns the saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
     parameters = {str(name): _number(value) for name, value in content["parameters"].items()}
     stderr = {name: _number(content["stderr"][name]) for name in parameters}
     rows = [[_number(entry) for entry in row] for row in content["covariance"]]
@@ -404,7 +406,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _described(value: Any) -> dict[str, Any]:
-    """A dict, whose names are texts."""
+    """Returns a device's description: a dict whose name, key and kind are texts; raises TypeError for anything else."""
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is no object")
     for name in ("name", "key", "kind"):
@@ -429,16 +431,3 @@ def _whole(name: str, value: Any) -> int:
     if not _number(value).is_integer():
         raise ValueError(f"size {name} is {value!r}, no whole number")
     return int(value)
-
-
-def _plain(value: Any) -> Any:
-    """The same as JSON can hold it, which has no NaN: what is unknown is null."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.floating):
-        return _plain(float(value))
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return value

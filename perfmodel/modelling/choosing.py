@@ -24,7 +24,7 @@ TIE = 1e-3
 
 
 def probability_fastest(seconds: Sequence[float], std_s: Sequence[float]) -> float:
-    """The probability that the first of several predictions is of the fastest, if their errors are log-normal.
+    """Returns the probability that the first of several predictions is of the fastest, if their errors are log-normal.
 
     Args:
         seconds, std_s: what is predicted, and its standard deviation; predictions err independently.

@@ -134,7 +134,7 @@ class HeldOutErrors:
         return {"held_out": self.held_out, "groups": self.groups, "count": self.count, "covered": dict(self.covered)}
 
     def as_json(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+        """Returns the errors as values that JSON can hold."""
         near = self.neighbourhood
         return self.figures() | {
             "base": self.base,

@@ -35,7 +35,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """|predicted - measured| / measured; NaN where either is missing."""
+        """The relative error, |predicted - measured| / measured; NaN where either is missing."""
         if not self.measured_s or self.predicted_s is None:
             return float("nan")
         return abs(self.predicted_s - self.measured_s) / self.measured_s

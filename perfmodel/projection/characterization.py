@@ -1,4 +1,4 @@
-"""Measuring a device profile: microbenchmarks of the catalogue at several occupancies (Panwar et al., section IV-B)."""
+"""Measures a device profile: microbenchmarks of the catalogue at several occupancies (Panwar et al., section IV-B)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.basics.errors import MeasurementError, PerfmodelError
+from perfmodel.basics.errors import MeasurementError, PerfmodelError, PerfmodelWarning
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
 from perfmodel.device.occupancy import Limits, limits_of_device
@@ -46,8 +46,8 @@ MARGIN = 1.02
 """A curve of throughput is followed as long as it rises by more than this factor."""
 
 
-class CharacterizationWarning(UserWarning):
-    """A profile that other programs may have spoilt."""
+class CharacterizationWarning(PerfmodelWarning):
+    """Warns of a device profile that other programs may have spoilt."""
 
 
 @dataclass(frozen=True)

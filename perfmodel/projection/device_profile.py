@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.basics import json_values
+from perfmodel.basics import files, json_values
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
 from perfmodel.device.occupancy import condition_of_device
@@ -60,7 +60,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class DeviceProfile:
-    """A device as projections see it.
+    """The capabilities of a device, as projections need them.
 
     Attributes:
         key: of the OpenCL device that was measured; empty where none was.
@@ -120,7 +120,8 @@ class DeviceProfile:
         return _Strings(self).model()
 
     def calibration(self) -> Calibration:
-        """The projection as a calibration, which predicts and explains as any other; its model may be replaced."""
+        """Returns the projection as a calibration, which predicts and explains as any other; its model may be
+        replaced."""
         return self._calibration
 
     @cached_property
@@ -143,7 +144,7 @@ class DeviceProfile:
         )
 
     def parameters(self) -> dict[str, float]:
-        """The parameters of `model_string`: seconds for each operation, transaction, byte, launch and so on."""
+        """Returns the parameters of `model_string`: seconds for each operation, transaction, byte, launch and so on."""
         found = {f"p_{name}": 1 / rate for name, rate in self.instructions.items()}
         for direction, curves in (("read", self.global_read), ("write", self.global_write)):
             for word, curve in curves.items():
@@ -155,15 +156,19 @@ class DeviceProfile:
             found |= {f"p_{direction}": 1 / transfer.bandwidth, f"p_{direction}_latency": transfer.latency}
         return found
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the profile as values that JSON can hold."""
+        found: dict[str, Any] = json_values.plain({"format": FORMAT, "version": VERSION, **asdict(self)})
+        return found
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the profile as JSON.
+        """Writes the profile as JSON; see `perfmodel.basics.files.replacing`.
 
         Raises:
             DeviceError: if the file cannot be written.
         """
-        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         try:
-            Path(path).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise DeviceError(
                 f"device profile {path} cannot be written ({error.strerror}); give another path"
@@ -200,7 +205,7 @@ class DeviceProfile:
 
     @classmethod
     def shipped(cls, name: str) -> DeviceProfile:
-        """A profile that comes with perfmodel, by its name in any case; see `names`.
+        """Returns a profile that comes with perfmodel, by its name in any case; see `names`.
 
         Raises:
             DeviceError: if there is none.
@@ -215,7 +220,7 @@ class DeviceProfile:
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The profiles that come with perfmodel."""
+        """Returns the profiles that come with perfmodel."""
         return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
     def __hash__(self) -> int:

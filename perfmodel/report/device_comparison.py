@@ -12,7 +12,7 @@ Times = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models with one model string.
+    """Calibrations of one model string, to be compared.
 
     Attributes:
         kernels: of every kernel that was measured for all of them its name, variant and sizes, and its measured

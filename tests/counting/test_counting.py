@@ -304,7 +304,7 @@ def predicate_on_size() -> Any:
 
 
 def loopy_defaults() -> Any:
-    """The slides' kernel: shapes and offsets are left to Loopy."""
+    """Returns the slides' kernel: shapes and offsets are left to Loopy."""
     program = lp.make_kernel("{[i, j]: 0 <= i, j < n}", "a[i, j] = b[j, i]", lang_version=(2018, 2))
     return lp.add_dtypes(program, {"a": np.float32, "b": np.float32})
 

@@ -44,7 +44,7 @@ def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollect
 
 
 def rank_one() -> Any:
-    """Outer product of two vectors, tiled, with both vectors fetched to local memory."""
+    """Returns the outer product of two vectors, tiled, with both vectors fetched to local memory."""
     program = make("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[i] * b[j]", {"a, b": "n", "c": "n, n"}, assumptions="n >= 1")
     program = lp.split_iname(program, "i", 16, outer_tag="g.0", inner_tag="l.0")
     program = lp.split_iname(program, "j", 16, outer_tag="g.1", inner_tag="l.1")
@@ -53,7 +53,8 @@ def rank_one() -> Any:
 
 
 def transpose() -> Any:
-    """A tile of the input goes through local memory, so that both sides are read and written in order."""
+    """Returns a transposition in which a tile of the input goes through local memory, so that both sides are accessed
+    in order."""
     program = make(
         "{[i, j]: 0 <= i, j < n}", "out[i, j] = a[j, i]", {"a, out": "n, n"}, assumptions="n mod 16 = 0 and n >= 16"
     )
@@ -63,14 +64,14 @@ def transpose() -> Any:
 
 
 def unrolled_scaling() -> Any:
-    """y = alpha x, four elements a work-item, unrolled."""
+    """Returns y = alpha x, four elements a work-item, unrolled."""
     program = make("{[i]: 0 <= i < n}", "y[i] = 2.5 * x[i]", {"x, y": "n"}, assumptions="n mod 512 = 0")
     program = lp.split_iname(program, "i", 512, outer_tag="g.0", slabs=(0, 0))
     return lp.split_iname(program, "i_inner", 128, outer_tag="unr", inner_tag="l.0")
 
 
 def with_precomputed_rows() -> Any:
-    """A row's squares are computed once and used by all columns."""
+    """Returns a program in which a row's squares are computed once and used by all columns."""
     program = make(
         ["{[i, j]: 0 <= i < n and 0 <= j < 16}"],
         "square(k) := x[i, k] * x[i, k]\nout[i, j] = square(j) + square(15 - j)",
@@ -80,7 +81,7 @@ def with_precomputed_rows() -> Any:
 
 
 def two_reductions() -> Any:
-    """Mean and sum of squares of every row."""
+    """Returns mean and sum of squares of every row."""
     return tagged(
         make(
             "{[i, j, k]: 0 <= i < n and 0 <= j, k < n}",
@@ -92,21 +93,21 @@ def two_reductions() -> Any:
 
 
 def group_reduction() -> Any:
-    """A sum in which the work-items of a group work together through local memory."""
+    """Returns a sum in which the work-items of a group work together through local memory."""
     program = make("{[i]: 0 <= i < 1024}", "out[0] = sum(i, x[i])", {"x": "1024", "out": "1"}, sizes=())
     program = lp.split_iname(program, "i", 64, inner_tag="l.0")
     return lp.split_reduction_outward(program, "i_inner")
 
 
 def lower_triangular_solve_step() -> Any:
-    """One step of a forward substitution, with a triangular domain."""
+    """Returns one step of a forward substitution, with a triangular domain."""
     return make(
         "{[i, k]: 0 <= i < n and 0 <= k < i}", "r[i] = b[i] - sum(k, l[i, k] * x[k])", {"l": "n, n", "r, b, x": "n"}
     )
 
 
 def wave_stencil() -> Any:
-    """Second-order wave equation in two dimensions, interior points, three time levels."""
+    """Returns a second-order wave equation in two dimensions, interior points, three time levels."""
     return make(
         "{[i, j]: 1 <= i, j < n - 1}",
         "u2[i, j] = 2*u1[i, j] - u0[i, j] + 0.1*(u1[i+1, j] + u1[i-1, j] + u1[i, j+1] + u1[i, j-1] - 4*u1[i, j])",
@@ -116,7 +117,7 @@ def wave_stencil() -> Any:
 
 
 def conditional() -> Any:
-    """Reflecting at the ends of an interval, with if-expressions."""
+    """Returns a reflection at the ends of an interval, with if-expressions."""
     return make(
         "{[i]: 0 <= i < n}",
         "out[i] = if(i == 0, x[0], x[i - 1]) + if(i == n - 1, x[n - 1], x[i + 1])",

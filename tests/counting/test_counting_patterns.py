@@ -23,7 +23,7 @@ CATEGORIES += ["{1/>4}", "{2/>4}", "{3/>4}", "{4/>4}"]
 
 
 def strided(stride: int, offsets: tuple[int, ...], shape: str) -> pm.Kernel:
-    """Each of n work-items loads elements stride*i + offset for every offset, and stores one."""
+    """Returns a kernel whose n work-items each load elements stride*i + offset for every offset, and store one."""
     value = " + ".join(f"a[{stride}*i + {offset}]" for offset in offsets)
     program = make(
         "{[i]: 0 <= i < n}", f"o[i] = {value}", {"a": shape, "o": "n"}, assumptions="n mod 32 = 0 and n >= 32"
@@ -188,7 +188,7 @@ def test_other_granularities_are_refused(wrong: str) -> None:
 
 
 def sparse() -> Any:
-    """Sparse matrix times vector: the length of a row is known only when the kernel runs."""
+    """Returns a sparse matrix times a vector: the length of a row is known only when the kernel runs."""
     return make(
         ["{[i]: 0 <= i < n}", "{[j]: 0 <= j < length}"],
         "for i\n<> length = lengths[i]\no[i] = sum(j, v[i, j] * x[j])\nend",

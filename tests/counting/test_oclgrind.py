@@ -76,7 +76,8 @@ def stencil(n: int) -> pm.Kernel:
 
 
 def row_sums() -> pm.Kernel:
-    """Each work-group sums a row: every work-item a part of it, the first one the parts, which lie in local memory."""
+    """Returns a kernel in which each work-group sums a row: every work-item a part of it, the first one the parts,
+    which lie in local memory."""
     program = make(
         "{[i, j]: 0 <= i < n and 0 <= j < m}",
         "o[i] = sum(j, a[i, j])",

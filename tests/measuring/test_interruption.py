@@ -34,7 +34,7 @@ MOST_SECONDS = 5.0
 
 @pytest.fixture(autouse=True)
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Benches and locks of the test's own; the environment of measuring processes is that of their start."""
+    """Gives each test its own benches and locks; the environment of measuring processes is that of their start."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "locks"))
     monkeypatch.setattr(benches, "_benches", {})
     before.clear()

@@ -166,7 +166,7 @@ def test_protocols_that_make_no_sense_are_refused() -> None:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, nanoseconds: list[float], overhead: float) -> None:
-    """Let the profiling clock tell these times, one a trial, over a device of that launch overhead."""
+    """Makes the profiling clock tell these times, one a trial, over a device of that launch overhead."""
     times: Iterator[float] = iter(nanoseconds)
 
     def enqueued(*_: object) -> SimpleNamespace:

@@ -40,7 +40,8 @@ def simulated(kernel: pm.Kernel) -> float:
 
 @pytest.fixture(scope="module")
 def calibration() -> pm.Calibration:
-    """The overlap model, fitted to a simulated device that hides the smaller of memory and arithmetic completely."""
+    """Returns the overlap model, fitted to a simulated device that hides the smaller of memory and arithmetic
+    completely."""
     output = SimulatedTime(true_time)
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
     kernels = [

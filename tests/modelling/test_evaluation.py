@@ -27,7 +27,7 @@ TIMES = {64: 1.0, 128: 1.0, 256: 1.25, 320: 2.0, 384: 1.0}
 
 @pytest.fixture(scope="module")
 def elsewhere(cpu: Device) -> Mapping[str, Any]:
-    """A device that is on no machine."""
+    """Returns a device that is on no machine."""
     return cpu.fingerprint() | {"key": "abacus-000000", "name": "Abacus"}
 
 

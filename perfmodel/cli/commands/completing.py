@@ -1,4 +1,4 @@
-"""The command ``completion``: what a shell needs to complete the others."""
+"""The command ``completion`` prints what a shell needs to complete the others."""
 
 from __future__ import annotations
 

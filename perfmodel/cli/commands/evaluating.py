@@ -1,4 +1,4 @@
-"""The command ``evaluate``: predictions of a calibration beside measured times."""
+"""The command ``evaluate`` prints predictions of a calibration beside measured times."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
     found = evaluate(calibration, described(parsed), device=device, store=parsed.store, protocol=parsed.protocol)
     if parsed.json:
-        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_dict()})
+        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_json()})
     else:
         printing.text(lambda: as_text(found))
     if limit is None:

@@ -1,4 +1,4 @@
-"""The commands ``reproduce`` and ``demo``: recipes and studies, run and judged."""
+"""The commands ``reproduce`` and ``demo`` run recipes and studies, and judge them."""
 
 from __future__ import annotations
 

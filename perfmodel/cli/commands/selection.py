@@ -1,4 +1,4 @@
-"""The kernels that a command's tags select: of generators, of a user's Python file, of a ``.cl`` file."""
+"""Selects the kernels that a command's tags name: of generators, of a user's Python file, of a ``.cl`` file."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def check_writable(path: str) -> None:
 
 
 def store_beside(path: str) -> str:
-    """The store that keeps what is measured for a file, where none is named."""
+    """Returns the store that keeps what is measured for a file, where none is named."""
     return os.path.splitext(path)[0] + ".sqlite"  # noqa: PTH122

@@ -1,4 +1,4 @@
-"""The command ``verify``: kernels against numpy."""
+"""The command ``verify`` compares kernels with numpy."""
 
 from __future__ import annotations
 

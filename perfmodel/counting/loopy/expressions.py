@@ -34,7 +34,7 @@ class OperationCounter(_Walker):
     """
 
     def __init__(self, typing: Typing, context: str | None) -> None:
-        """`context` is the type that the expression is assigned to, in which Loopy writes its literals."""
+        """Takes as `context` the type that the expression is assigned to, in which Loopy writes its literals."""
         super().__init__()
         self.typing = typing
         self.context = context
@@ -145,7 +145,7 @@ class OperationCounter(_Walker):
 
 
 class SubscriptCollector(_Walker):
-    """Every array access in an expression, also those inside other accesses' indices."""
+    """Collects every array access in an expression, also those inside other accesses' indices."""
 
     def __init__(self) -> None:
         super().__init__()

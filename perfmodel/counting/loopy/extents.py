@@ -23,7 +23,7 @@ def evaluated(extent: Any, sizes: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def depends_on(extent: Any) -> Set[str]:
-    """The names in an extent."""
+    """Returns the names in an extent."""
     return frozenset(get_dependencies(extent))
 
 

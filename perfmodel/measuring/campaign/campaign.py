@@ -132,7 +132,7 @@ def check_budget(budget_s: float | None) -> None:
 
 
 def protocol_called(protocol: Protocol | str) -> Protocol:
-    """A protocol, or the preset of this name.
+    """Returns a protocol as it is, or the preset of this name.
 
     Raises:
         MeasurementError: there is none.

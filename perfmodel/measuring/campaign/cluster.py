@@ -17,7 +17,7 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.basics.errors import DeviceError, PerfmodelError, PerfmodelWarning
 from perfmodel.device import Device, devices
 from perfmodel.measuring.campaign.this_machine import ALL, GRACE_SECONDS, chosen_among
 from perfmodel.measuring.isolation.bench import Batch, bench_of, measure_batch
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"local|((tcp|tls|ucx|wss?|inproc)://)?[^\s/:]+(:\d+)?/?|(
 
 
 def resource(device: Device) -> str:
-    """The name under which workers advertise a device: its key and its driver's version."""
+    """Returns the name under which workers advertise a device: its key and its driver's version."""
     return re.sub(r"[^\w.\-/@]+", "_", f"{device.key}@{device.driver}")
 
 
@@ -104,7 +104,7 @@ class Cluster:
         return True
 
     def close(self, is_interrupted: bool) -> None:
-        """Interrupted batches of about a second may come back; what takes longer is left to the workers."""
+        """Waits for interrupted batches of about a second; what takes longer is left to the workers."""
         running = dict(self._running)
         benches = {bench_of(*of) for of in running.values()} if self._local is not None else set()
         try:
@@ -152,13 +152,13 @@ def check_encrypted(scheduler: str) -> None:
         warnings.warn(
             f"whoever reaches {scheduler} can run any code on its workers and here, as it has no TLS: keep the port in "
             "a trusted network, or give a tls:// address and certificates (docs/campaigns.md)",
-            UserWarning,
+            PerfmodelWarning,
             stacklevel=3,
         )
 
 
 def _local_cluster(distributed: Any) -> Any:
-    """A scheduler and a worker in this process, which no other process can speak to.
+    """Returns a scheduler and a worker in this process, which no other process can speak to.
 
     Measuring processes are apart from it in any case. What Dask serves by HTTP is nothing, and only to this machine.
     """

@@ -15,7 +15,7 @@ class Place(Protocol):
     name: str
 
     def chosen(self, selectors: Sequence[Device | str] | None, store: Store) -> list[Device]:
-        """The devices that a campaign names, or those that are meant if it names none.
+        """Returns the devices that a campaign names, or those that are meant if it names none.
 
         Raises:
             DeviceError: one is neither there nor in the store.
@@ -35,4 +35,4 @@ class Place(Protocol):
         """Goes on without the worker that could not go on with a batch; False if it is the only one."""
 
     def close(self, is_interrupted: bool) -> None:
-        """Ends what runs; may be called again."""
+        """Ends all running batches; may be called again."""

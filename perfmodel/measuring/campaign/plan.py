@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from perfmodel.basics.json_values import plain
 from perfmodel.device import Device
 
 
@@ -47,9 +48,9 @@ class Plan:
     def missing(self) -> int:
         return sum(share.missing for share in self.shares)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
-        return {"devices": [asdict(share) | {"device": share.device.key} for share in self.shares]}
+    def as_json(self) -> dict[str, Any]:
+        """Returns the shares of all devices, as values that JSON can hold."""
+        return {"devices": [plain(asdict(share) | {"device": share.device.key}) for share in self.shares]}
 
     def __str__(self) -> str:
         return "\n".join(line for share in self.shares for line in _lines(share))
@@ -83,13 +84,13 @@ def kernels(count: int) -> str:
 
 
 def memory(n_bytes: int) -> str:
-    """Bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
+    """Returns bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
     unit = max(0, min(4, (n_bytes.bit_length() - 1) // 10))
     return f"{n_bytes / 1024**unit:.3g} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say it: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    """Returns seconds as people say them: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 99.5:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -90,8 +90,8 @@ class CampaignResult:
         """True if every kernel has a time or a reason why it has none."""
         return not any(each.unmeasured for each in self.devices)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the result as values that JSON can hold."""
         return {
             "seconds": self.seconds,
             "complete": self.is_complete,
@@ -131,7 +131,8 @@ def _lines(of: DeviceResult) -> list[str]:
 
 
 def grouped(failures: Mapping[str, str]) -> dict[str, list[str]]:
-    """Kernels by reason; reasons that differ in names and numbers only are one. The most frequent comes first."""
+    """Groups kernels by reason; reasons that differ in names and numbers only are one. The most frequent comes
+    first."""
     groups: dict[str, tuple[str, list[str]]] = {}
     for label, reason in failures.items():
         form = re.sub(r"\d+", "", re.sub(r"'[^']*'", "", reason.splitlines()[0]))

@@ -70,7 +70,7 @@ class ThisMachine:
         return False
 
     def close(self, is_interrupted: bool) -> None:
-        """Interrupted batches end after the launch that they are at, or without it if that takes too long."""
+        """Ends interrupted batches after the launch that they are at, or without it if that takes too long."""
         running = {future: bench for future, bench in self._running.values() if not future.done()}
         try:
             if is_interrupted:

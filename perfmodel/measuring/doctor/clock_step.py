@@ -1,4 +1,4 @@
-"""The step of a clock, from times that it gave."""
+"""Finds the step of a clock from times that it gave."""
 
 from __future__ import annotations
 

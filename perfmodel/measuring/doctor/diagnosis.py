@@ -46,7 +46,7 @@ class Quantity:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A number with its unit as people read it, three digits at most."""
+    """Returns a number with its unit as people read it, three digits at most."""
     from perfmodel.basics.tables import seconds  # which imports calibrations
 
     if value is None:
@@ -79,11 +79,12 @@ class Finding:
         return f"{self.fault}; {self.remedy}" if self.fault else ""
 
     def value(self, quantity: str) -> float | None:
-        """One of the numbers by its name, None where it can't be known; KeyError if there is none of that name."""
+        """Returns one of the numbers by its name, None where it can't be known; KeyError if there is none of that
+        name."""
         return {each.name: each.value for each in self.measured}[quantity]
 
-    def as_data(self) -> dict[str, Any]:
-        """Plain dictionaries, as JSON holds them."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the same as values that JSON can hold."""
         measured = {each.name: {"value": each.value, "unit": each.unit} for each in self.measured}
         return {"name": self.name, "severity": str(self.severity), "measured": measured, "advice": self.advice}
 
@@ -110,7 +111,7 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """One or two sentences for people."""
+        """The verdict for people, in one or two sentences."""
         if not self.trusted:
             faults = [finding.fault for finding in self.findings if finding.severity == Severity.BAD]
             return f"Times of this device can't be trusted now: {'; '.join(faults)}."
@@ -121,17 +122,17 @@ class Diagnosis:
         return f"{sentence} Look at what is doubtful: {', '.join(doubtful)}." if doubtful else sentence
 
     def finding(self, name: str) -> Finding:
-        """The finding of that name; KeyError if there is none."""
+        """Returns the finding of that name; KeyError if there is none."""
         return {finding.name: finding for finding in self.findings}[name]
 
-    def as_data(self) -> dict[str, Any]:
-        """Plain dictionaries, as JSON holds them."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the same as values that JSON can hold."""
         return {
             "device": {"key": self.device.key, "name": self.device.name, "driver": self.device.driver},
             "trusted": self.trusted,
             "verdict": self.verdict,
             "promises": [asdict(promise) for promise in self.promises] if self.trusted else [],
-            "findings": [finding.as_data() for finding in self.findings],
+            "findings": [finding.as_json() for finding in self.findings],
         }
 
 

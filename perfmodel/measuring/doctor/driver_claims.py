@@ -19,7 +19,7 @@ class DriverClaims:
 
 
 def driver_claims(device: Device) -> DriverClaims:
-    """Asks the driver.
+    """Asks a device's driver for the step of its clock and its PCI address.
 
     Raises:
         DeviceError: the device is not on this machine, or its driver refuses.

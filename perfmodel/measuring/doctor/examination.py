@@ -23,10 +23,11 @@ class Witness(typing.Protocol):
     """Sees what surrounds a device without timing anything on it."""
 
     def before(self) -> None:
-        """Looks while the device has nothing to do."""
+        """Looks at the surroundings while the device has nothing to do."""
 
     def under_load(self, keep_busy: Callable[[], None]) -> None:
-        """Looks right after the device has worked for seconds; each `keep_busy()` gives it some more."""
+        """Looks at the surroundings right after the device has worked for seconds; each `keep_busy()` gives it some
+        more."""
 
     def finding(self) -> Finding | None:
         """Returns what the witness saw; None where nothing can be seen."""

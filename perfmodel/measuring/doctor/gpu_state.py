@@ -47,7 +47,7 @@ class _State:
 
 
 class GpuState:
-    """Witness of the NVIDIA GPU at an address; without one, of the only GPU, and of none where there are several."""
+    """Watches the NVIDIA GPU at an address; without one, the only GPU, and none where there are several."""
 
     def __init__(
         self, address: Address | None, ask: Ask | None = None, sleep: Callable[[float], None] = time.sleep

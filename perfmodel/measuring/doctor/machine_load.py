@@ -44,7 +44,7 @@ class _Reading:
 
 
 class MachineLoad:
-    """Witness of the processor that a CPU device runs on."""
+    """Watches the processor that a CPU device runs on."""
 
     def __init__(
         self,

@@ -81,7 +81,7 @@ class Batch:
 
 
 class DriverError(Exception):
-    """The device is of no use: not even the reference kernel runs."""
+    """Raised where the device is of no use: not even the reference kernel runs."""
 
 
 class Bench:

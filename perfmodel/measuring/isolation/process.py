@@ -58,7 +58,7 @@ class Limits:
 
 
 class ProcessEndedError(Exception):
-    """The measuring process is gone, and with it what it was timing.
+    """Raised when the measuring process is gone, and with it what it was timing.
 
     Attributes:
         was_killed: by somebody else's SIGKILL, as when memory runs out; not necessarily the kernel's fault.
@@ -71,7 +71,7 @@ class ProcessEndedError(Exception):
 
 
 class MeasuringProcess:
-    """Starts the process, and returns when it is ready.
+    """Starts a measuring process, and returns when it is ready.
 
     Args:
         timer: names what times launches there, as ``module:function`` of a `Device`; for simulations.
@@ -119,7 +119,7 @@ class MeasuringProcess:
         return as_timing(answer["timing"])
 
     def close(self) -> None:
-        """Ends the process, whatever it is doing."""
+        """Ends the measuring process, whatever it is doing."""
         self.is_usable = False
         self._channel.close()
         self._process.kill()

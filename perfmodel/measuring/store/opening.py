@@ -66,7 +66,7 @@ def opened(path: Path | None, name: str, read_only: bool) -> Opened:
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """Turn SQLite's errors into a StoreError that says what to do."""
+    """Turns SQLite's errors into a StoreError that says what to do."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,8 +1,7 @@
-"""The store itself: rows by key, each on disk when `put` returns."""
+"""Keeps a store's rows by key, each on disk when `put` returns."""
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from perfmodel.basics.errors import DeviceError, StoreError
+from perfmodel.basics.errors import DeviceError, PerfmodelWarning, StoreError
 from perfmodel.device import Device
 from perfmodel.measuring.store.documents import document_number, put_document
 from perfmodel.measuring.store.opening import explained, opened, shown
@@ -32,8 +31,8 @@ KEYS_A_QUERY = 500
 TABLE: dict[type, str] = {Measurement: "measurement", Failure: "failure"}
 
 
-class StoreWarning(UserWarning):
-    """Rows of a store that are damaged and were left out; measured again and put, they are sound."""
+class StoreWarning(PerfmodelWarning):
+    """Warns of damaged rows of a store that were left out; measured again and put, they are sound."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,9 @@ class Counts:
     failures: int
     known: int
 
-    def as_json(self) -> str:
-        return json.dumps(asdict(self))
+    def as_json(self) -> dict[str, int]:
+        """Returns the three numbers, as values that JSON can hold."""
+        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.added} measurements and {self.failures} failures added, {self.known} rows were there"
@@ -100,7 +100,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last process to do so leaves a single file that can be copied or committed."""
+        """Closes the file; the last process to do so leaves a single file that can be copied or committed."""
         with explained(self.name):
             self._opened.close()
 
@@ -142,7 +142,7 @@ class Store:
         self.put_many([measurement])
 
     def put_many(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> None:
-        """Write all of them or, where one can't be written, none.
+        """Writes all rows or, where one can't be written, none.
 
         A measurement replaces a measurement or failure of its key; a failure replaces only a failure.
         """
@@ -151,7 +151,7 @@ class Store:
             self._write(measured, failed)
 
     def add(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> Counts:
-        """Write those whose keys are not there, all or none; of two rows with one key, the first is written.
+        """Writes the rows whose keys are not there, all or none; of two rows with one key, the first is written.
 
         A measurement replaces a failure, and a damaged row does not count as one that is there.
         """
@@ -240,7 +240,7 @@ class Store:
         return problems
 
     def vacuum(self) -> tuple[int, int]:
-        """Write the file anew, without gaps and without documents that no row has any more.
+        """Writes the file anew, without gaps and without documents that no row has any more.
 
         Returns:
             Bytes of the file before and after.

@@ -1,4 +1,4 @@
-"""Fitting a model's parameters to measurements: least squares on relative errors, with an honest account of it.
+"""Fits a model's parameters to measurements: least squares on relative errors, with an honest account of it.
 
 Linear models are solved directly, non-linear ones by lmfit from several deterministic starting points. Both see
 parameters and columns scaled to order one, so that times per operation of 1e-14 s and launch overheads of 1e-5 s
@@ -37,7 +37,7 @@ def fit(
     strict: bool = False,
     labels: Sequence[str] | None = None,
 ) -> FitResult:
-    """Fit the parameters of a model to N measurements.
+    """Fits the parameters of a model to N measurements.
 
     Args:
         model: The parsed model string.

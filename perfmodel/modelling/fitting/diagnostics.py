@@ -56,7 +56,7 @@ class Assessment:
 
 
 def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> Assessment:
-    """Judge a solution.
+    """Judges a solution: bounds, undetermined parameters, standard errors.
 
     Args:
         problem: What was fitted.
@@ -238,12 +238,12 @@ class _Decomposition:
         return cls(scales, left[:, :rank], singular, right, rank)
 
     def inverse_normal_matrix(self) -> Array:
-        """(J^T J)^-1 in the parameters' units, without the directions that the measurements leave open."""
+        """Returns (J^T J)^-1 in the parameters' units, without the directions that the measurements leave open."""
         factor = self.scales[:, None] * self.right[: self.rank].T / self.singular[: self.rank]
         return np.asarray(factor @ factor.T)
 
     def open_directions(self) -> Array:
-        """A basis of the null space with few members in each vector, one row each, in units of the scales."""
+        """Returns a basis of the null space with few members in each vector, one row each, in units of the scales."""
         return _sparse_basis(self.right[self.rank :])
 
 

@@ -234,7 +234,7 @@ def _checked_bounds(bounds: Bounds, model: ModelString) -> dict[str, tuple[float
 
 
 def check_parameter(name: str, model: ModelString, context: str) -> None:
-    """Raise a FitError unless the model has the parameter."""
+    """Raises a FitError unless the model has the parameter."""
     if name not in model.parameters:
         raise FitError(
             f"{context} for {name!r}, which is no parameter of the model"

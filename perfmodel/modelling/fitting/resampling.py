@@ -47,7 +47,7 @@ class Resampled:
         return np.asarray(np.divide(covariance, products, out=np.zeros_like(products), where=products > 0))
 
     def limits(self, level: float) -> Array:
-        """Changes between which parameters lie with the probability `level`, shape (2, P)."""
+        """Returns changes between which parameters lie with the probability `level`, shape (2, P)."""
         return np.asarray(np.quantile(self.changes, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 

@@ -8,14 +8,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import PerfmodelWarning
+
 Array = NDArray[np.float64]
 Method = Literal["linear", "nonlinear"]
 
 _NOTABLE_CORRELATION = 0.5
 
 
-class FitWarning(UserWarning):
-    """Parameters that the measurements do not fix; their values in the result are one choice among many."""
+class FitWarning(PerfmodelWarning):
+    """Warns of parameters that the measurements do not fix; their values in the result are one choice among many."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class FitResult:
 
     @property
     def relative_errors(self) -> Array:
-        """(predicted - measured) / measured, shape (N,)."""
+        """The errors (predicted - measured) / measured, shape (N,)."""
         return (self.predicted - self.measured) / self.measured
 
     @property

@@ -23,7 +23,7 @@ _OPERATORS = {"<=": "_le", ">=": "_ge", "<": "_lt", ">": "_gt", "..": "_to_", "/
 
 @dataclass(frozen=True)
 class Form:
-    """One way to put terms together.
+    """A model string that puts chosen terms together in one way.
 
     Attributes:
         string: the model string.

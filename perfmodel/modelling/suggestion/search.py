@@ -70,7 +70,7 @@ def penalty(features: int, rows: int) -> float:
 
 @dataclass(frozen=True)
 class Found:
-    """A set of terms.
+    """A set of terms with its cross-validated error.
 
     Attributes:
         ratios: predicted / measured of each row while its fold was held out.
