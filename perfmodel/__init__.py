@@ -13,24 +13,28 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics.version import VERSION
 
 if TYPE_CHECKING:
-    from perfmodel.basics.errors import PerfmodelError
+    from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
     from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
     from perfmodel.collection.kernel_generator import KernelGenerator
-    from perfmodel.device import devices
+    from perfmodel.device import Device, devices
     from perfmodel.device.occupancy import occupancy
     from perfmodel.interception import intercept
     from perfmodel.kernels.emulation import emulate
     from perfmodel.kernels.kernel import Kernel
-    from perfmodel.kernels.work_removal import isolate_accesses, remove_work
     from perfmodel.measuring.campaign import Campaign
+    from perfmodel.measuring.protocol import Protocol
     from perfmodel.measuring.store import Store
     from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.estimator import ModelRegressor
+    from perfmodel.modelling.evaluation import evaluate
     from perfmodel.modelling.feature_table import measure
     from perfmodel.modelling.model import Model
+    from perfmodel.modelling.suggestion import suggest
     from perfmodel.projection.device_choice import choose_device
     from perfmodel.projection.device_profile import DeviceProfile
+    from perfmodel.recipes.recipe import Recipe
     from perfmodel.tuning.pruning import prune
-    from perfmodel.vocabulary.named_features import feature, register
+    from perfmodel.vocabulary.named_features import Feature, feature, register
 
 __version__ = VERSION
 
@@ -40,48 +44,60 @@ _EXPORTS = {
     "ALL_GENERATORS": "collection.collection",
     "Calibration": "modelling.calibration",
     "Campaign": "measuring.campaign",
+    "Device": "device",
     "DeviceProfile": "projection.device_profile",
+    "Feature": "vocabulary.named_features",
     "Kernel": "kernels.kernel",
     "KernelCollection": "collection.collection",
     "KernelGenerator": "collection.kernel_generator",
     "Model": "modelling.model",
+    "ModelRegressor": "modelling.estimator",
     "PerfmodelError": "basics.errors",
+    "PerfmodelWarning": "basics.errors",
+    "Protocol": "measuring.protocol",
+    "Recipe": "recipes.recipe",
     "Store": "measuring.store",
     "choose_device": "projection.device_choice",
     "devices": "device",
     "emulate": "kernels.emulation",
+    "evaluate": "modelling.evaluation",
     "feature": "vocabulary.named_features",
     "intercept": "interception",
-    "isolate_accesses": "kernels.work_removal",
     "measure": "modelling.feature_table",
     "occupancy": "device.occupancy",
     "prune": "tuning.pruning",
     "register": "vocabulary.named_features",
-    "remove_work": "kernels.work_removal",
+    "suggest": "modelling.suggestion",
 }
 
 __all__ = [
     "ALL_GENERATORS",
     "Calibration",
     "Campaign",
+    "Device",
     "DeviceProfile",
+    "Feature",
     "Kernel",
     "KernelCollection",
     "KernelGenerator",
     "Model",
+    "ModelRegressor",
     "PerfmodelError",
+    "PerfmodelWarning",
+    "Protocol",
+    "Recipe",
     "Store",
     "choose_device",
     "devices",
     "emulate",
+    "evaluate",
     "feature",
     "intercept",
-    "isolate_accesses",
     "measure",
     "occupancy",
     "prune",
     "register",
-    "remove_work",
+    "suggest",
 ]
 
 # In a checkout that is not installed, the catalogues lie beside this folder and not in it.
@@ -99,4 +115,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -14,6 +14,10 @@ class PerfmodelError(Exception):
     """Base of all errors caused by input, environment or data rather than by a defect."""
 
 
+class PerfmodelWarning(UserWarning):
+    """Base of all warnings: something that goes on, and whose result is less than what was asked for."""
+
+
 class ModelStringError(PerfmodelError):
     """Raised for a model string that is not in the language; the message shows line, column and a caret.
 

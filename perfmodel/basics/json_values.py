@@ -17,14 +17,21 @@ MAX_DEPTH = 64
 """Limits of a document; each is many times what perfmodel writes."""
 
 
-def finite(data: Any) -> Any:
-    """Returns the data with None for what JSON has no numbers for."""
+def plain(data: Any) -> Any:
+    """Returns the same as dictionaries by text, lists, texts and numbers that JSON has; None for other numbers.
+
+    Whatever is called `as_json` gives such values.
+    """
+    if hasattr(data, "tolist"):  # of numpy
+        return plain(data.tolist())
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     if isinstance(data, Mapping):
-        return {key: finite(value) for key, value in data.items()}
+        return {str(key): plain(value) for key, value in data.items()}
+    if isinstance(data, bytes):
+        return data.hex()
     if isinstance(data, Sequence) and not isinstance(data, str):
-        return [finite(value) for value in data]
+        return [plain(value) for value in data]
     return data
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics import json_values
-from perfmodel.basics.errors import PerfmodelError, nearest
+from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning, nearest
 
 NAME = "perfmodel.toml"
 SECTION = "defaults"
@@ -55,6 +55,7 @@ def found(folder: Path) -> Path | None:
                 warnings.warn(
                     f"{os.path.relpath(path)} is passed over, as {what} belongs to another user; copy it to a folder "
                     "of your own, or give its values as options",
+                    PerfmodelWarning,
                     stacklevel=2,
                 )
                 return None

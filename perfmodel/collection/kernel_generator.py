@@ -13,7 +13,6 @@ from perfmodel.collection.size_series import SizeSeries, parse_size
 from perfmodel.collection.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRANSFERS, WORK_REMOVED, Tag, work_groups
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.work_removal import isolate_accesses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,7 +178,7 @@ class KernelGenerator(ABC):
         base = self._base(variant)
         work_removed, transfers = (tag.select(filters.get(tag.name)) for tag in (WORK_REMOVED, TRANSFERS))
         whole = [base] if "False" in work_removed else []
-        found = [*whole, *(isolate_accesses(base) if "True" in work_removed else [])]
+        found = [*whole, *(base.with_each_access() if "True" in work_removed else [])]
         moved = [kernel.with_transfers() for kernel in found] if "True" in transfers else []
         return [*(found if "False" in transfers else []), *moved]
 

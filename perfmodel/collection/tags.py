@@ -125,7 +125,7 @@ GROUPS_FIT = choice(
 )
 
 WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by themselves", "False", "True")
-"""The tag that every family has beside its own: see `isolate_accesses`."""
+"""The tag that every family has beside its own: see `Kernel.with_each_access`."""
 
 
 TRANSFERS = choice(

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import platformdirs
 import pymbolic.version
 from loopy.tools import LoopyKeyBuilder
 
+from perfmodel.basics import files
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
@@ -113,13 +113,7 @@ def _read(path: Path) -> KernelCounts:
 
 def _write(path: Path, counts: KernelCounts) -> None:
     text = json.dumps(to_data(counts), separators=(",", ":")).encode()
-    # Renamed when complete: another process sees all of an entry or nothing.
-    partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
-        partial.replace(path)
+        files.write(path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
         _prune(path.parent)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)

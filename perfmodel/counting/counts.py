@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
 
 
-class CountingWarning(UserWarning):
+class CountingWarning(PerfmodelWarning):
     """Warns of counts that are bounds, because the installed isl library cannot count."""
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from perfmodel.basics import json_values
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
 
 if TYPE_CHECKING:
@@ -118,8 +119,9 @@ class Occupancy:
     limited_by: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all of it as values that JSON can hold."""
-        return {**{f.name: getattr(self, f.name) for f in fields(self)}, "device": asdict(self.device)}
+        """Returns all of it, as values that JSON can hold."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: json_values.plain(value) for name, value in found.items()} | {"device": asdict(self.device)}
 
     def __str__(self) -> str:
         word = self.device.word

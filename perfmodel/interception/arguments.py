@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.interception.contents import Contents, is_read
 from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenLocal, GivenNull, GivenOther, GivenSvm
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 WRITTEN = "the kernel only writes it"
 
 
-class InterceptionWarning(UserWarning):
+class InterceptionWarning(PerfmodelWarning):
     """Warns of a launch of which less is known than was asked for."""
 
 

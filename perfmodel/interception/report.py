@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.interception.launches import Launches, predicted
 
@@ -46,9 +46,11 @@ def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, 
     return "\n".join([grid(header, lines), *(["", *notes] if notes else [])])
 
 
-def as_json(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """Returns launches as one line of JSON."""
-    return json.dumps({"launches": [described(group, calibration, emulates) for group in groups]}, default=_jsonable)
+def as_json(
+    groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False
+) -> dict[str, Any]:
+    """Returns all launches, as values that JSON can hold."""
+    return {"launches": [plain(described(group, calibration, emulates)) for group in groups]}
 
 
 def described(group: Launches, calibration: Calibration | None = None, emulates: bool = False) -> dict[str, Any]:
@@ -111,7 +113,3 @@ def counts(emulation: Emulation) -> dict[str, int]:
 
 def _sizes(sizes: Sequence[int]) -> str:
     return "x".join(map(str, sizes))
-
-
-def _jsonable(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value.tolist()

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from perfmodel.kernels.program import Program
 
 
-def compiled(program: Program) -> Program:
+def as_compiled(program: Program) -> Program:
     """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
     kept."""
     if isinstance(program, Compiled):
         return program
     if isinstance(program, WithTransfers):
-        return WithTransfers(compiled(program.program))
+        return WithTransfers(as_compiled(program.program))
     found: Compiled | None = getattr(program, "_compiled_form", None)
     if found is None or found.program is not program:  # a copy has that of its original
         found = Compiled(program)
@@ -48,7 +48,7 @@ class Compiled:
 
     @cached_property
     def source(self) -> OpenCLProgram:
-        return self.program.as_opencl().compiled()
+        return self.program.as_opencl().as_compiled()
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
         try:

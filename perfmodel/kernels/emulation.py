@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
 from perfmodel.kernels.kernel import Kernel, as_kernel
@@ -204,10 +205,10 @@ class Profile:
         """The number of barriers that a group meets, on average."""
         return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
 
-    def as_json(self) -> str:
-        """Returns the emulation profile as one JSON document."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the emulation profile as values that JSON can hold."""
         tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
-        document = {
+        document: dict[str, Any] = {
             "perfmodel": VERSION,
             "kernel": self.kernel.name,
             "global_size": self.global_size,
@@ -223,7 +224,8 @@ class Profile:
                 for f in self.findings
             ],
         }
-        return json.dumps(document, indent=1)
+        found: dict[str, Any] = plain(document)
+        return found
 
     def __str__(self) -> str:
         machine, emulated = self.emulation.machine, len(self.emulation.groups)

@@ -15,7 +15,7 @@ from perfmodel.kernels.program import Program
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.counting.counts import AccessCount, KernelCounts
     from perfmodel.kernels.launch import Launch
     from perfmodel.kernels.opencl_program import Array, LocalArray, Scalar
 
@@ -121,7 +121,7 @@ class Kernel:
         bound = {name: value for name, value in self._arguments.items() if name in program.arguments}
         return Kernel(program, self.tags, None, **bound)
 
-    def observe(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
+    def as_observed(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
         """Returns the same kernel with statistics of what data decide in it, from emulating some of its work-groups.
 
         So a kernel whose loops and branches depend on data can be counted, and predicted, without saying how.
@@ -135,10 +135,10 @@ class Kernel:
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
         items = len(emulation.groups) * math.prod(emulation.local_size)
         executions = emulation.blocks[:, :, 0].sum(axis=0).tolist()
-        program = self.program.as_opencl().observing(observed(emulation.kernel, executions, items))
+        program = self.program.as_opencl().as_observed(observed(emulation.kernel, executions, items))
         return Kernel(program, self.tags, None, **self._arguments)
 
-    def emulated(
+    def as_emulated(
         self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0
     ) -> Kernel:
         """Returns the same kernel, counted by emulating some of its work-groups, which stand for all of them.
@@ -167,9 +167,9 @@ class Kernel:
         has features: ``f_op_int32_mul_index``. It is still launched and stored as the kernel that it is. Models with
         such features count every kernel so by themselves.
         """
-        from perfmodel.kernels.compiled import compiled
+        from perfmodel.kernels.compiled import as_compiled
 
-        return Kernel(compiled(self.program), self.tags, None, **self._arguments)
+        return Kernel(as_compiled(self.program), self.tags, None, **self._arguments)
 
     def with_transfers(self) -> Kernel:
         """Returns the same kernel, with the copies of its inputs to the device and of its outputs from it in its time.
@@ -179,6 +179,37 @@ class Kernel:
         from perfmodel.kernels.transfers import WithTransfers
 
         return Kernel(WithTransfers(self.program), {**self.tags, "transfers": "True"}, None, **self._arguments)
+
+    def with_one_access(self, keep: AccessCount | str, /) -> Kernel:
+        """Returns a kernel with one of the global accesses left, with its loops, launch and addresses.
+
+        What is loaded is summed up in a register, and stored if the sum is negative, which no compiler can know that it
+        never is.
+
+        Args:
+            keep: one of ``counts.accesses``, or its text as ``perfmodel count`` shows it (``"a[i, k]"``), or the name
+                of an array that has one access only; with ``load`` or ``store`` in front if there are both.
+
+        Raises:
+            KernelError: if there is no such access, it is not unique, or its address or whether it runs depends on
+                data; and for a kernel that is no Loopy program.
+        """
+        from perfmodel.kernels.work_removal import with_one_access
+
+        return with_one_access(self, keep)
+
+    def with_each_access(self) -> list[Kernel]:
+        """Returns a kernel for each distinct pattern of the global accesses, as `with_one_access` makes it.
+
+        Accesses have one pattern if type, direction, strides, executions and the number of distinct elements are the
+        same functions of the sizes.
+
+        Warns:
+            WorkRemovalWarning: an access cannot be isolated, and is left out.
+        """
+        from perfmodel.kernels.work_removal import with_each_access
+
+        return with_each_access(self)
 
     @property
     def name(self) -> str:

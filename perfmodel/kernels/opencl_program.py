@@ -87,10 +87,10 @@ class OpenCLProgram:
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
-        statistics: what data decide, for the counts: the expected iterations of a loop, by its variable or as
-            ``loop_LINE``, and the probability of a branch, as ``if_LINE``.
-        observed: the same as `perfmodel.Kernel.observe` saw it, for what `statistics` leaves out.
-        as_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
+        statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
+            and the probability of a branch, as ``if_LINE``.
+        observed: the same as `perfmodel.Kernel.as_observed` saw it, for what `statistics` leaves out.
+        is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -107,7 +107,7 @@ class OpenCLProgram:
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         observed: Mapping[int, Fraction] | None = None,
-        as_compiled: bool = False,
+        is_compiled: bool = False,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -148,12 +148,12 @@ class OpenCLProgram:
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
-        self.as_compiled = as_compiled
+        self.is_compiled = is_compiled
         self._conditions = conditions_of(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed, self.as_compiled))
+        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed, self.is_compiled))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -178,7 +178,7 @@ class OpenCLProgram:
             from perfmodel.counting.cache import cached_counts
 
             observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
-            parts = [self.content, self.assumptions, key[1], observed, self.as_compiled]
+            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled]
             count = partial(self._counted, subgroup_size, at)
             try:
                 self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
@@ -217,9 +217,9 @@ class OpenCLProgram:
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
-        lowered = optimized(self.lowered) if self.as_compiled else self.lowered
+        lowered = optimized(self.lowered) if self.is_compiled else self.lowered
         return count_opencl(
-            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.as_compiled
+            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.is_compiled
         )
 
     @property
@@ -251,16 +251,16 @@ class OpenCLProgram:
     def as_opencl(self) -> OpenCLProgram:
         return self
 
-    def observing(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
+    def as_observed(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
         """Returns the same program with other statistics of its branches."""
         twin = copy(self)
         twin.observed, twin._counts = dict(observed), {}
         return twin
 
-    def compiled(self) -> OpenCLProgram:
+    def as_compiled(self) -> OpenCLProgram:
         """Returns the same program, counted as an optimizing compiler leaves it."""
         twin = copy(self)
-        twin.as_compiled, twin._counts = True, {}
+        twin.is_compiled, twin._counts = True, {}
         return twin
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError, PerfmodelWarning, nearest
 from perfmodel.counting.counts import AccessCount
 from perfmodel.kernels.kernel import Kernel
 
@@ -20,11 +20,11 @@ STORE = "store_kept"
 KEPT_TAG = "kept"
 
 
-class WorkRemovalWarning(UserWarning):
+class WorkRemovalWarning(PerfmodelWarning):
     """Warns of an access that could not be isolated."""
 
 
-def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
+def with_one_access(kernel: Kernel, keep: AccessCount | str) -> Kernel:
     """Returns a kernel with one global access of `kernel` left, with its loops, launch and addresses.
 
     What is loaded is summed up in a register, and the sum is stored if it is negative. It never is with the positive
@@ -52,8 +52,8 @@ def remove_work(kernel: Kernel, keep: AccessCount | str) -> Kernel:
     return kept.at(**kernel.bound, **offsets)
 
 
-def isolate_accesses(kernel: Kernel) -> list[Kernel]:
-    """Returns one kernel for each distinct global access pattern of `kernel`, as `remove_work` makes it.
+def with_each_access(kernel: Kernel) -> list[Kernel]:
+    """Returns one kernel for each distinct global access pattern of `kernel`, as `with_one_access` makes it.
 
     Accesses have one pattern if type, direction, all strides, executions and the number of distinct elements are the
     same functions of the sizes; the first of them that can be isolated, in the order of the program, stands for all. If
@@ -71,10 +71,10 @@ def _first_isolated(kernel: Kernel, accesses: Sequence[AccessCount]) -> Kernel |
     reasons = []
     for access in accesses:
         try:
-            return remove_work(kernel, access)
+            return with_one_access(kernel, access)
         except KernelError as error:
             reasons.append(str(error))
-    warnings.warn(f"left out: {reasons[0]}", WorkRemovalWarning, stacklevel=4)
+    warnings.warn(f"left out: {reasons[0]}", WorkRemovalWarning, stacklevel=5)
     return None
 
 

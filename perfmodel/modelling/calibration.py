@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from perfmodel.basics import json_values, registry
+from perfmodel.basics import files, json_values, registry
 from perfmodel.basics.errors import CalibrationError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import prediction
@@ -162,28 +162,28 @@ class Calibration:
 
         return parameter_units(self.model.string, self.model.features)
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the calibration as values that JSON can hold; what is unknown is None."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {"output": self.model.output_name, "expression": self.model.string.source},
+            **{f: json_values.plain(getattr(self, f)) for f in SAVED},
+            "held_out": self.held_out.as_json() if self.held_out else None,
+            "rows": [json_values.plain(asdict(row)) for row in self.rows],
+        }
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the calibration as JSON; what was there is replaced only when all is written.
+        """Writes the calibration as JSON; see `perfmodel.basics.files.replacing`.
 
         Raises:
             CalibrationError: if the file cannot be written.
         """
-        target = Path(path)
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": {"output": self.model.output_name, "expression": self.model.string.source},
-            **{f: _plain(getattr(self, f)) for f in SAVED},
-            "held_out": self.held_out.as_json() if self.held_out else None,
-            "rows": [_plain(asdict(row)) for row in self.rows],
-        }
         try:
-            partial = target.with_name(f".{target.name}.{os.getpid()}")
-            partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-            partial.replace(target)
+            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise CalibrationError(
-                f"calibration {target} cannot be written ({error.strerror}); give another path"
+                f"calibration {path} cannot be written ({error.strerror}); give another path"
             ) from error
 
     @classmethod
@@ -255,7 +255,9 @@ class Calibration:
         if self.model != other.model or (self.held_out is None) != (other.held_out is None):
             return False
         own, others = (each.held_out.as_json() if each.held_out else None for each in (self, other))
-        return own == others and all(_plain(getattr(self, f)) == _plain(getattr(other, f)) for f in SAVED)
+        return own == others and all(
+            json_values.plain(getattr(self, f)) == json_values.plain(getattr(other, f)) for f in SAVED
+        )
 
     def __hash__(self) -> int:
         return hash((self.model, tuple(self.parameters.items())))
@@ -430,16 +432,3 @@ def _whole(name: str, value: Any) -> int:
     if not _number(value).is_integer():
         raise ValueError(f"size {name} is {value!r}, no whole number")
     return int(value)
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value as JSON can hold it, which has no NaN: what is unknown is null."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.floating):
-        return _plain(float(value))
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return value

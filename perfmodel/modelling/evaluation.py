@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.measuring.store import measurement_key
 
@@ -107,10 +108,10 @@ class Evaluation:
             groups.setdefault(each.kernel, []).append(each)
         return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the evaluation as values that JSON can hold."""
         over_all = self.over_all
-        return {
+        found: dict[str, Any] = {
             "device": self.device.get("key"),
             "protocol": dict(self.protocol),
             "errors": asdict(over_all) if over_all else None,
@@ -118,6 +119,7 @@ class Evaluation:
             "kernels": [asdict(each) | {"error": each.error} for each in self.kernels],
             "notes": list(self.notes),
         }
+        return {name: plain(value) for name, value in found.items()}
 
 
 def evaluate(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
-from perfmodel.basics.json_values import finite
+from perfmodel.basics.json_values import plain
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.prediction import LEVEL, Floats, feature_values, predicted
@@ -169,13 +169,13 @@ class Explanation:
         least = LEAST_NOTABLE * self.seconds
         return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the explanation as values that JSON can hold: seconds and numbers; None for what is not known or not
         finite."""
-        found: dict[str, Any] = finite(asdict(self))
+        found: dict[str, Any] = plain(asdict(self))
         for growth, each in zip(found["growth"], self.growth, strict=True):
-            growth["exponent"] = finite(each.exponent)
-        found["trust"] |= {"distance": finite(self.trust.distance), "verdict": self.trust.verdict}
+            growth["exponent"] = plain(each.exponent)
+        found["trust"] |= {"distance": plain(self.trust.distance), "verdict": self.trust.verdict}
         return found
 
     def to_frame(self) -> pd.DataFrame:
@@ -325,12 +325,12 @@ class Comparison:
         """The second time over the first."""
         return self.second.seconds / self.first.seconds
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the comparison as values that JSON can hold."""
         return {
-            "first": self.first.as_dict(),
-            "second": self.second.as_dict(),
-            "ratio": finite(self.ratio),
+            "first": self.first.as_json(),
+            "second": self.second.as_json(),
+            "ratio": plain(self.ratio),
             "differences": [asdict(each) | {"seconds": each.seconds} for each in self.differences],
         }
 

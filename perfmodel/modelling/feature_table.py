@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from perfmodel.basics.errors import MeasurementError
+from perfmodel.basics.errors import MeasurementError, PerfmodelWarning
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.campaign import Campaign, DeviceResult, Limits, Result, check_budget, protocol_called
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.model import Model
 
 
-class MeasurementWarning(UserWarning):
+class MeasurementWarning(PerfmodelWarning):
     """Warns of a kernel that could not be measured; its row has no time, and its flags say so."""
 
 

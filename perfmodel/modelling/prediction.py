@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.basics.errors import KernelError, PerfmodelError, nearest
+from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.choosing import places, probabilities_first
 from perfmodel.modelling.intervals import between, sensitivities
@@ -33,7 +33,7 @@ STANDARD = 0.6827
 WORK = ("operation", "access", "byte", "transaction")
 
 
-class PredictionWarning(UserWarning):
+class PredictionWarning(PerfmodelWarning):
     """Warns of a prediction for a kernel that the model has nothing to say of."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.basics.errors import MeasurementError, PerfmodelError
+from perfmodel.basics.errors import MeasurementError, PerfmodelError, PerfmodelWarning
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
 from perfmodel.device.occupancy import Limits, limits_of_device
@@ -46,7 +46,7 @@ MARGIN = 1.02
 """A curve of throughput is followed as long as it rises by more than this factor."""
 
 
-class CharacterizationWarning(UserWarning):
+class CharacterizationWarning(PerfmodelWarning):
     """Warns of a device profile that other programs may have spoilt."""
 
 

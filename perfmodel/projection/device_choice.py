@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -74,9 +73,10 @@ class Choice:
         """The predicted seconds on the chosen device."""
         return self.ranked[0].seconds
 
-    def as_json(self) -> str:
-        """Returns the choice as one JSON document."""
-        return json.dumps({"device": self.device, **asdict(self)}, indent=1)
+    def as_json(self) -> dict[str, Any]:
+        """Returns the chosen device and all others, as values that JSON can hold."""
+        found: dict[str, Any] = json_values.plain({"device": self.device, **asdict(self)})
+        return found
 
     def __str__(self) -> str:
         from perfmodel.basics.tables import grid, seconds
@@ -233,7 +233,7 @@ class _Decision:
 
     def _of_emulation(self) -> tuple[Kernel, EmulatedProgram]:
         if self._emulated is None or self._program is None:
-            kernel = self.kernel if _emulation_of(self.kernel) else self.kernel.emulated(self.arrays)
+            kernel = self.kernel if _emulation_of(self.kernel) else self.kernel.as_emulated(self.arrays)
             kernel.bind({})
             self._program = _emulation_of(kernel)
             has_transfers = kernel.program is not self._program
@@ -248,7 +248,7 @@ class _Decision:
             try:
                 kernel.counts_for()
             except CountingError:
-                kernel = kernel.observe(self.arrays)
+                kernel = kernel.as_observed(self.arrays)
             self._counted = kernel.with_transfers() if self.transfers else kernel
         return self._counted
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.basics import json_values
+from perfmodel.basics import files, json_values
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
 from perfmodel.device.occupancy import condition_of_device
@@ -156,15 +156,19 @@ class DeviceProfile:
             found |= {f"p_{direction}": 1 / transfer.bandwidth, f"p_{direction}_latency": transfer.latency}
         return found
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the device profile as values that JSON can hold."""
+        found: dict[str, Any] = json_values.plain({"format": FORMAT, "version": VERSION, **asdict(self)})
+        return found
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the profile as JSON.
+        """Writes the profile as JSON; see `perfmodel.basics.files.replacing`.
 
         Raises:
             DeviceError: if the file cannot be written.
         """
-        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         try:
-            Path(path).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise DeviceError(
                 f"device profile {path} cannot be written ({error.strerror}); give another path"

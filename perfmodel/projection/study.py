@@ -56,7 +56,7 @@ class Application:
     def kernel(self, size: int, collection: KernelCollection) -> Kernel:
         """Returns the kernel at a size, with counts from emulating the first work-group."""
         (found,) = collection.generate_kernels([*self.tags.split(), f"{self.size}:{size}"])
-        return found.emulated()
+        return found.as_emulated()
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class DeviceStudy:
                         break
                 else:
                     continue
-            kernel = self.kernels[application.name, smaller.size, False].as_opencl().emulated(groups="all")
+            kernel = self.kernels[application.name, smaller.size, False].as_opencl().as_emulated(groups="all")
             started = time.perf_counter()
             choice = choose_device(kernel, {device: profiles[device] for device in smaller.measured})
             machines = len({profiles[device].machine for device in smaller.measured})

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
 from perfmodel.recipes.outcome import Outcome
@@ -44,7 +45,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
             ("report.html", page(outcome).encode()),
         ):
             written.append(target / name)
-            written[-1].write_bytes(content)
+            files.write(written[-1], content)
     except OSError as error:
         raise PerfmodelError(
             f"results cannot be written to {target} ({error.strerror}); give another folder"

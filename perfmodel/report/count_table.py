@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import (
@@ -182,9 +182,9 @@ def count_tables(
     return tables
 
 
-def as_json(tables: Sequence[CountTable]) -> str:
-    """Returns one JSON document: perfmodel's version and the tables."""
-    return json.dumps({"perfmodel": VERSION, "kernels": [asdict(table) for table in tables]}, indent=1)
+def as_json(tables: Sequence[CountTable]) -> dict[str, Any]:
+    """Returns perfmodel's version and the tables, as values that JSON can hold."""
+    return {"perfmodel": VERSION, "kernels": [plain(asdict(table)) for table in tables]}
 
 
 class _Tabulator:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from perfmodel.basics import files
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
 from perfmodel.projection.case import Case, crossover
@@ -211,5 +212,5 @@ def write(
         contents["figure-7.png"] = emulation_over_device(FIGURE_7, findings.costs[FIGURE_7], on_devices)
     for name, content in contents.items():
         written.append(target / name)
-        written[-1].write_bytes(content)
+        files.write(written[-1], content)
     return written

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid, percent, seconds
 from perfmodel.measuring.protocol import Timing
 from perfmodel.measuring.store import Failure, Group, Measurement, Store
@@ -44,18 +45,17 @@ def contents_text(store: Store, groups: Sequence[Group]) -> str:
     return "\n\n".join(parts)
 
 
-def contents_json(store: Store, groups: Sequence[Group]) -> str:
+def as_json(store: Store, groups: Sequence[Group]) -> dict[str, Any]:
+    """Returns what a store holds, as values that JSON can hold."""
     measured, failed = _totals(groups)
-    return json.dumps(
-        {
-            "store": str(store.path),
-            "bytes": store.n_bytes,
-            "schema": store.schema,
-            "measurements": measured,
-            "failures": failed,
-            "groups": [asdict(group) for group in groups],
-        }
-    )
+    return {
+        "store": str(store.path),
+        "bytes": store.n_bytes,
+        "schema": store.schema,
+        "measurements": measured,
+        "failures": failed,
+        "groups": [plain(asdict(group)) for group in groups],
+    }
 
 
 def row_text(row: Measurement | Failure) -> str:
@@ -88,9 +88,11 @@ def row_text(row: Measurement | Failure) -> str:
     return "\n".join(shown)
 
 
-def row_json(row: Measurement | Failure) -> str:
+def row_as_json(row: Measurement | Failure) -> dict[str, Any]:
+    """Returns all that is known of one row, as values that JSON can hold."""
     derived = {"seconds": row.seconds, "spread": _timing(row).spread} if isinstance(row, Measurement) else {}
-    return json.dumps(asdict(row) | derived)
+    found: dict[str, Any] = plain(asdict(row) | derived)
+    return found
 
 
 def n_bytes(number: int) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.json_values import finite
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.terminal import fitted
 from perfmodel.cli.command_line import command_parser, main
 from perfmodel.recipes.study import StudyOptions
@@ -196,7 +196,7 @@ def test_a_study_prints_one_document_and_is_of_all_devices_whatever_the_project_
 
 def test_what_json_has_no_numbers_for_is_null() -> None:
     nan, infinity = float("nan"), float("inf")
-    assert finite({"a": [nan, 1.0, (infinity,)], "b": {"c": -infinity, "d": "NaN"}}) == {
+    assert plain({"a": [nan, 1.0, (infinity,)], "b": {"c": -infinity, "d": "NaN"}}) == {
         "a": [None, 1.0, [None]],
         "b": {"c": None, "d": "NaN"},
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
 from perfmodel.cli import project_file
 from perfmodel.cli.command_line import main
 
@@ -146,7 +146,9 @@ def test_a_strangers_file_is_passed_over_with_a_sentence(
 
     monkeypatch.setattr(Path, "stat", stat)
     what = "it" if strange == "file" else "its folder"
-    with pytest.warns(UserWarning, match=f"perfmodel.toml is passed over, as {what} belongs to another user; copy it"):
+    with pytest.warns(
+        PerfmodelWarning, match=f"perfmodel.toml is passed over, as {what} belongs to another user; copy it"
+    ):
         assert project_file.found(Path.cwd()) is None
 
 

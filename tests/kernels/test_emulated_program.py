@@ -68,7 +68,7 @@ def by_data() -> pm.Kernel:
 @pytest.mark.parametrize("tags", ALIKE)
 def test_counts_equal_static_ones_where_groups_are_alike(collection: pm.KernelCollection, tags: str) -> None:
     for kernel in collection.generate_kernels(tags.split()):
-        static, emulated = kernel.as_opencl(), kernel.emulated()
+        static, emulated = kernel.as_opencl(), kernel.as_emulated()
         for name in FEATURES:
             feature = pm.feature(name)
             assert feature.eval(emulated) == pytest.approx(feature.eval(static), rel=1e-12), name
@@ -80,7 +80,7 @@ def test_counts_follow_the_sizes(collection: pm.KernelCollection, n: int) -> Non
     (kernel,) = collection.generate_kernels(
         ["matmul_sq", "tiled_prefetch:True", "lsizes:16x16", "dtype:float32", "n:64"]
     )
-    emulated = kernel.emulated().at(n=n)
+    emulated = kernel.as_emulated().at(n=n)
     assert pm.feature("f_op_float32_madd").eval(emulated) == n**3
     assert pm.feature("f_thread_groups").eval(emulated) == (n // 16) ** 2
     # Both tiles are read in rows of 64 bytes, half a sub-group each.
@@ -93,20 +93,20 @@ def test_all_groups_count_exactly_where_they_differ(collection: pm.KernelCollect
     tags = ["transpose", "access:tiled", "groups_fit:False", "lsizes:16x16", "dtype:float32", f"n:{n}"]
     (kernel,) = collection.generate_kernels(tags)
     for name in ("f_mem_access_global_load", "f_mem_bytes_global_store", "f_sync_barrier_local"):
-        assert pm.feature(name).eval(kernel.emulated(groups="all")) == pm.feature(name).eval(kernel.as_opencl())
+        assert pm.feature(name).eval(kernel.as_emulated(groups="all")) == pm.feature(name).eval(kernel.as_opencl())
 
 
 def test_what_data_decide_is_that_of_the_data() -> None:
     turns = np.zeros(256, np.int32)
     turns[:32] = 3
-    first = by_data().emulated({"turns": turns})
-    every = by_data().emulated({"turns": turns}, groups="all")
+    first = by_data().as_emulated({"turns": turns})
+    every = by_data().as_emulated({"turns": turns}, groups="all")
     # Groups of 32: the first stands for all eight, or each for itself.
     assert pm.feature("f_op_float32_madd").eval(first) == 3 * 32 * 8
     assert pm.feature("f_op_float32_madd").eval(every) == 3 * 32
     assert pm.feature("f_branch_divergent").eval(every) == 0
     turns[0] = 4
-    parted = by_data().emulated({"turns": turns}, groups="all")
+    parted = by_data().as_emulated({"turns": turns}, groups="all")
     assert pm.feature("f_branch_divergent").eval(parted) == 1
 
 
@@ -116,7 +116,7 @@ def test_a_scatter_has_the_transactions_of_its_places() -> None:
     places = {"together": np.arange(32) // 2, "apart": np.arange(32) * 32}
     expected = {"together": 2, "apart": 32}  # 16 words are two blocks of 32 bytes
     for name, to in places.items():
-        emulated = kernel.emulated({"to": to.astype(np.int32)})
+        emulated = kernel.as_emulated({"to": to.astype(np.int32)})
         assert pm.feature("f_mem_transactions_global_store_block:32").eval(emulated) == expected[name]
 
 
@@ -132,7 +132,7 @@ def test_each_machine_is_emulated_once(monkeypatch: pytest.MonkeyPatch, collecti
 
     monkeypatch.setattr(profile, "emulate", counting)
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:1024"])
-    emulated = kernel.emulated()
+    emulated = kernel.as_emulated()
     emulated.program.prepare(Machine(16, 64, 16), emulated.sizes)  # type: ignore[attr-defined]
     for name in (
         "f_op_float32_add",
@@ -164,14 +164,14 @@ def test_each_machine_is_emulated_once(monkeypatch: pytest.MonkeyPatch, collecti
     ],
 )
 def test_what_emulation_does_not_tell_is_refused(name: str, word: str) -> None:
-    emulated = by_data().emulated()
+    emulated = by_data().as_emulated()
     with pytest.raises(FeatureError, match=rf"{word}.*'steps', which was emulated; leave such features out"):
         pm.feature(name).eval(emulated)
 
 
 def test_it_is_the_same_kernel_that_runs(collection: pm.KernelCollection) -> None:
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:1024"])
-    emulated = kernel.emulated()
+    emulated = kernel.as_emulated()
     assert emulated == kernel
     assert emulated.launch() == kernel.launch()
     assert emulated.as_opencl().counts == kernel.counts
@@ -181,7 +181,7 @@ def test_it_is_the_same_kernel_that_runs(collection: pm.KernelCollection) -> Non
 
 def test_transfers_are_those_of_the_arrays_in_the_source(collection: pm.KernelCollection) -> None:
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:1024"])
-    for each in (kernel.emulated().with_transfers(), kernel.with_transfers().emulated()):
+    for each in (kernel.as_emulated().with_transfers(), kernel.with_transfers().as_emulated()):
         assert pm.feature("f_transfer_bytes_to").eval(each) == 4 * 1024
         assert pm.feature("f_transfer_bytes_from").eval(each) == 4 * 8
         assert each.launch() == kernel.with_transfers().launch()
@@ -190,24 +190,24 @@ def test_transfers_are_those_of_the_arrays_in_the_source(collection: pm.KernelCo
 def test_numbers_that_are_no_sizes_decide_as_well() -> None:
     source = "__kernel void f(__global float *a, const float x) { if (x > 2) a[get_global_id(0)] += x; }"
     kernel = pm.Kernel.from_opencl(source, "f", 64, 32, {"a": 64})
-    assert pm.feature("f_op_float32_add").eval(kernel.at(x=3.0).emulated()) == 64
-    assert pm.feature("f_op_float32_add").eval(kernel.at(x=1.0).emulated()) == 0
+    assert pm.feature("f_op_float32_add").eval(kernel.at(x=3.0).as_emulated()) == 64
+    assert pm.feature("f_op_float32_add").eval(kernel.at(x=1.0).as_emulated()) == 0
 
 
 def test_sizes_have_to_be_numbers(collection: pm.KernelCollection) -> None:
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:1024"])
-    open_ = pm.Kernel(kernel.emulated().program, {}, None)
+    open_ = pm.Kernel(kernel.as_emulated().program, {}, None)
     with pytest.raises(KernelError, match="numbers"):
         open_.counts_for()
     values = pm.Model("f_cl_wall_time", "p_a * f_op_float32_add").features
     from perfmodel.vocabulary.named_features import evaluate_all
 
-    found = evaluate_all(values, kernel.emulated(), kernel.bind({"n": [1024, 4096]}))["f_op_float32_add"]
+    found = evaluate_all(values, kernel.as_emulated(), kernel.bind({"n": [1024, 4096]}))["f_op_float32_add"]
     static = evaluate_all(values, kernel, kernel.bind({"n": [1024, 4096]}))["f_op_float32_add"]
     assert found.tolist() == static.tolist()
 
 
 def test_counts_are_the_plain_data_of_every_program() -> None:
-    counts = by_data().emulated().counts
+    counts = by_data().as_emulated().counts
     assert isinstance(counts, KernelCounts)
     assert counts.unknown_places == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,7 +106,7 @@ def test_divergence_and_footprints() -> None:
 def test_it_is_printed_and_written() -> None:
     profile = pm.emulate(transpose(), groups="sample")
     assert "transpose: 64 × 64 work-items in groups of 16 × 16, 16 groups" in str(profile)
-    document = json.loads(profile.as_json())
+    document = profile.as_json()
     assert document["barriers"] == 1
     assert {row["text"] for row in document["accesses"]} == set(profile.accesses["text"])
 
@@ -160,7 +159,7 @@ def test_data_that_decide_have_to_be_known() -> None:
 
 def test_observed_kernels_are_counted() -> None:
     knl, arrays = spmv()
-    seen = knl.observe(arrays, groups="all")
+    seen = knl.as_observed(arrays, groups="all")
     assert pm.feature("f_op_float32_madd").eval(seen) == pytest.approx(60)
     loads = pm.feature("f_mem_access_global_load")
     # Two starts a test, and a column, a value and an x an iteration.
@@ -171,7 +170,7 @@ def test_observed_kernels_are_counted() -> None:
 
 def test_observed_kernels_are_other_kernels_to_the_cache_only() -> None:
     knl, arrays = spmv()
-    seen = knl.observe(arrays)
+    seen = knl.as_observed(arrays)
     assert seen.program.content == knl.program.content
     with pytest.raises(CountingError):
         _ = knl.counts
@@ -189,7 +188,7 @@ def test_statistics_win_over_what_was_observed() -> None:
         statistics={"k": 10},
         rows=40,
     )
-    assert pm.feature("f_op_float32_madd").eval(given.observe(arrays)) == 400
+    assert pm.feature("f_op_float32_madd").eval(given.as_observed(arrays)) == 400
 
 
 def test_negative_arguments_are_no_sizes() -> None:

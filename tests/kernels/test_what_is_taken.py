@@ -101,7 +101,7 @@ def test_a_size_may_have_any_name(name: str, calibration: pm.Calibration) -> Non
         assert pm.feature("f_thread_groups").eval(kernel) == 2
         kernel.launch()
     assert pm.emulate(in_c).work_groups == 2
-    assert in_c.observe().sizes == in_c.emulated().sizes == size
+    assert in_c.as_observed().sizes == in_c.as_emulated().sizes == size
 
 
 def test_a_size_may_be_called_kernel(calibration: pm.Calibration) -> None:

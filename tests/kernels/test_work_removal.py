@@ -52,7 +52,7 @@ def test_the_kept_access_counts_as_before_and_nothing_else_is_left(collection: p
     for kernel in selected(collection):
         before, launch = global_accesses(kernel), kernel.launch()
         for name, access in before.items():
-            kept = pm.remove_work(kernel, access)
+            kept = kernel.with_one_access(access)
             assert kept.tags == {**kernel.tags, "kept": name}
             assert kept.sizes == kernel.sizes
             assert (kept.launch().global_size, kept.launch().local_size) == (launch.global_size, launch.local_size)
@@ -76,14 +76,14 @@ def test_every_work_item_reaches_the_same_addresses_in_the_same_loops(
     tags = ["matmul_sq", f"tiled_prefetch:{prefetch}", "lsize_0:4", "lsize_1:8", *fit.split()]
     (kernel,) = collection.generate_kernels(tags)
     for variable in "abc":
-        before, after = site(kernel, variable), site(pm.remove_work(kernel, variable), variable)
+        before, after = site(kernel, variable), site(kernel.with_one_access(variable), variable)
         assert before.addresses == after.addresses
         assert before.direction == after.direction
 
 
 def test_what_is_loaded_is_summed_up_and_stored_if_negative(collection: pm.KernelCollection, cpu: Device) -> None:
     (kernel,) = collection.generate_kernels(["matmul_sq", "tiled_prefetch:False", "lsize_0:8", "lsize_1:4", "n:16"])
-    kept = pm.remove_work(kernel, "a")
+    kept = kernel.with_one_access("a")
     a = -np.random.default_rng(3).uniform(0.5, 1.5, (16, 16)).astype(np.float32)
     (result,) = [array for array in kept.launch().arrays() if array.is_output]
     sums = run_launch(kept.launch(), cpu, {"a": a})[result.name].reshape(4, 2, 4, 8)  # groups, then work-items
@@ -94,7 +94,7 @@ def test_what_is_loaded_is_summed_up_and_stored_if_negative(collection: pm.Kerne
 
 def test_a_kept_store_stores(collection: pm.KernelCollection, cpu: Device) -> None:
     (kernel,) = collection.generate_kernels(["global_copy", "loads:2", "stride:3", "lsize_0:64", "n:128"])
-    kept = pm.remove_work(kernel, "out")
+    kept = kernel.with_one_access("out")
     out = run_launch(kept.launch(), cpu, {"out": np.zeros(384, np.float32)})["out"]
     assert out.tolist() == [1.0, 0.0, 0.0] * 128
     assert [array.name for array in kept.launch().arrays()] == ["out"]
@@ -106,7 +106,7 @@ def test_values_of_any_type_are_summed_up(dtype: str, cpu: Device) -> None:
     program = make("{[i]: 0 <= i < n}", "out[i] = a[i] + a[n - 1 - i]", arrays, assumptions="n >= 1")
     kernel = pm.Kernel(lp.split_iname(program, "i", 16, outer_tag="g.0", inner_tag="l.0"), n=20)
     is_signed = np.dtype(dtype).kind != "u"
-    for kept in pm.isolate_accesses(kernel):
+    for kept in kernel.with_each_access():
         if "store" in kept.tags["kept"]:
             assert run_launch(kept.launch(), cpu, {})["out"].tolist() == [1] * 20
         else:
@@ -123,7 +123,7 @@ def loaded_sums(kept: pm.Kernel, cpu: Device, arrays: dict[str, np.ndarray]) -> 
 def test_one_kernel_for_each_distinct_pattern(collection: pm.KernelCollection) -> None:
     def isolated(*tags: str) -> list[str]:
         (kernel,) = collection.generate_kernels(list(tags))
-        return [kept.tags["kept"].split("[")[0] for kept in pm.isolate_accesses(kernel)]
+        return [kept.tags["kept"].split("[")[0] for kept in kernel.with_each_access()]
 
     assert sorted(isolated("matmul_sq", "n:64")) == ["load a", "load b", "store c"]
     # Four arrays read alike are one pattern.
@@ -136,7 +136,7 @@ def test_one_kernel_for_each_distinct_pattern(collection: pm.KernelCollection) -
         assumptions="n >= 1",
     )
     stencil = lp.split_iname(stencil, "j", 16, outer_tag="g.0", inner_tag="l.0")
-    kept = pm.isolate_accesses(pm.Kernel(tagged(stencil, i="g.1")))
+    kept = pm.Kernel(tagged(stencil, i="g.1")).with_each_access()
     assert [k.tags["kept"].split("[")[0] for k in kept] == ["load u", "load v", "store o"]
 
 
@@ -154,7 +154,7 @@ def test_a_filter_asks_for_single_accesses(collection: pm.KernelCollection) -> N
 def test_the_order_of_loops_stays_what_loopy_chose() -> None:
     program = make("{[i, j, k]: 0 <= i, j, k < n}", "o[i] = sum([k, j], a[k, j])", {"a": "n, n", "o": "n"})
     kernel = pm.Kernel(program, n=5)
-    assert site(kernel, "a").addresses == site(pm.remove_work(kernel, "a"), "a").addresses
+    assert site(kernel, "a").addresses == site(kernel.with_one_access("a"), "a").addresses
 
 
 def test_statistics_of_loops_stay_with_the_access() -> None:
@@ -171,8 +171,8 @@ def test_statistics_of_loops_stay_with_the_access() -> None:
     )
     kernel = pm.Kernel(program, statistics={"j": 7}, n=10)
     with pytest.raises(KernelError, match="runs in a loop that depends on length"):
-        pm.remove_work(kernel, "a")
-    kept = pm.remove_work(kernel, "lengths")
+        kernel.with_one_access("a")
+    kept = kernel.with_one_access("lengths")
     assert pm.feature("f_mem_access_global_load").eval(kept) == 10
 
 
@@ -185,7 +185,7 @@ def gather() -> Any:
 
 
 def test_an_index_that_is_loaded_stays_loaded() -> None:
-    kept = pm.remove_work(pm.Kernel(gather(), n=16), "load a")
+    kept = pm.Kernel(gather(), n=16).with_one_access("load a")
     assert pm.feature("f_mem_access_global_load_var:a").eval(kept) == 16
 
 
@@ -200,7 +200,7 @@ def test_an_index_that_is_loaded_stays_loaded() -> None:
 def test_what_is_no_global_access_is_refused(keep: str, words: list[str], collection: pm.KernelCollection) -> None:
     (kernel,) = collection.generate_kernels(["matmul_sq", "n:64"])
     with pytest.raises(KernelError) as caught:
-        pm.remove_work(kernel, keep)
+        kernel.with_one_access(keep)
     for word in words:
         assert word in str(caught.value)
 
@@ -209,9 +209,9 @@ def test_a_name_with_several_accesses_is_refused() -> None:
     program = make("{[i]: 0 <= i < n}", "a[i] = a[i] + a[i + 1]", {"a": "n + 1"})
     kernel = pm.Kernel(program, n=8)
     with pytest.raises(KernelError, match="has 3 accesses 'a'; keep one of load a"):
-        pm.remove_work(kernel, "a")
-    assert pm.remove_work(kernel, "store a").tags["kept"].startswith("store a[i]")
-    assert pm.remove_work(kernel, "a[i + 1]").tags["kept"] == "load a[i + 1]"
+        kernel.with_one_access("a")
+    assert kernel.with_one_access("store a").tags["kept"].startswith("store a[i]")
+    assert kernel.with_one_access("a[i + 1]").tags["kept"] == "load a[i + 1]"
 
 
 def test_an_address_from_data_in_a_register_is_refused() -> None:
@@ -226,7 +226,7 @@ def test_an_address_from_data_in_a_register_is_refused() -> None:
         {"places": {"shape": "n", "dtype": np.int32}, "a, out": "n"},
     )
     with pytest.raises(KernelError, match=r"load 'a\[place\]' .* has an address that depends on place; keep another"):
-        pm.remove_work(pm.Kernel(program, n=8), "a")
+        pm.Kernel(program, n=8).with_one_access("a")
 
 
 def test_one_text_in_two_instructions_is_two_accesses() -> None:
@@ -245,19 +245,19 @@ def test_one_text_in_two_instructions_is_two_accesses() -> None:
     )
     kernel = pm.Kernel(program, n=20)
     loads = [a for a in kernel.counts.accesses if a.variable == "a"]
-    found = [pm.feature("f_mem_access_global_load").eval(pm.remove_work(kernel, access)) for access in loads]
+    found = [pm.feature("f_mem_access_global_load").eval(kernel.with_one_access(access)) for access in loads]
     assert sorted(found) == [20, 100]
-    kept = [k for k in pm.isolate_accesses(kernel) if "load" in k.tags["kept"]]
+    kept = [k for k in kernel.with_each_access() if "load" in k.tags["kept"]]
     assert sorted(pm.feature("f_mem_access_global_load").eval(k) for k in kept) == [20, 100]
     with pytest.raises(KernelError, match="has 2 accesses 'a'"):
-        pm.remove_work(kernel, "a")
+        kernel.with_one_access("a")
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
 def test_sums_of_short_types_do_not_become_negative(dtype: str, cpu: Device) -> None:
     arrays = {name: {"shape": "n, 64" if name == "a" else "n", "dtype": np.dtype(dtype)} for name in ("a", "out")}
     kernel = pm.Kernel(make("{[i, k]: 0 <= i < n and 0 <= k < 64}", "out[i] = sum(k, a[i, k])", arrays), n=20)
-    kept = pm.remove_work(kernel, "a")
+    kept = kernel.with_one_access("a")
     (result,) = [array for array in kept.launch().arrays() if array.is_output]
     assert not run_launch(kept.launch(), cpu, {"a": np.full(20 * 64, 7, dtype)})[result.name].any()
 
@@ -269,11 +269,11 @@ def test_what_cannot_be_isolated_is_left_out_with_a_warning() -> None:
         {"a, o": "n", "b": "2 * n"},
     )
     with pytest.warns(WorkRemovalWarning, match=r"left out: load 'a\[i \+ -1\]' .* is part of an if-expression"):
-        kept = pm.isolate_accesses(pm.Kernel(program, n=8))
+        kept = pm.Kernel(program, n=8).with_each_access()
     assert [k.tags["kept"].split("[")[0] for k in kept] == ["load b", "store o"]
     numbers = make("{[i]: 0 <= i < n}", "o[i] = 2 * a[i]", {"a, o": {"shape": "n", "dtype": np.dtype(np.complex64)}})
     with pytest.raises(KernelError, match="is of complex numbers"):
-        pm.remove_work(pm.Kernel(numbers, n=8), "a")
+        pm.Kernel(numbers, n=8).with_one_access("a")
 
 
 def test_arguments_that_loopy_adds_or_keeps_apart(cpu: Device) -> None:
@@ -289,7 +289,7 @@ def test_arguments_that_loopy_adds_or_keeps_apart(cpu: Device) -> None:
         ],
         lang_version=(2018, 2),
     )
-    for kept in pm.isolate_accesses(pm.Kernel(program, n=16)):
+    for kept in pm.Kernel(program, n=16).with_each_access():
         arrays = {array.name: np.full(16, -1, np.float32) for array in kept.launch().arrays() if not array.is_output}
         if "store" in kept.tags["kept"]:
             assert run_launch(kept.launch(), cpu, arrays)["o"].tolist() == [1] * 16

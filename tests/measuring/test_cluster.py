@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 
 import perfmodel as pm
 from benchmarks.campaigns import cluster, killed_workers
-from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.basics.errors import DeviceError, PerfmodelError, PerfmodelWarning
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
 from perfmodel.measuring.campaign import UNMEASURED, Campaign
@@ -98,7 +98,7 @@ def listening() -> list[tuple[str, int]]:
 def test_a_scheduler_without_tls_gets_a_warning(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfmodel.measuring.campaign.cluster.CONNECT_SECONDS", 0.1)
     words = f"whoever reaches {address} can run any code .* give a tls://"
-    with pytest.warns(UserWarning, match=words) as warned, pytest.raises(PerfmodelError):
+    with pytest.warns(PerfmodelWarning, match=words) as warned, pytest.raises(PerfmodelError):
         Cluster(address)
     assert "\n" not in str(warned[0].message)
 

@@ -432,7 +432,7 @@ def test_the_report_is_as_wide_as_a_terminal_and_has_all(told: Callable[[float],
     assert max(map(len, text.splitlines())) <= WIDTH
     assert all(f"{finding.name} " in text for finding in diagnosis.findings)
     assert " ".join(text.split()).endswith(diagnosis.verdict)
-    data = json.loads(json.dumps(diagnosis.as_data()))
+    data = json.loads(json.dumps(diagnosis.as_json()))
     assert data["trusted"] == bool(data["promises"]) == diagnosis.trusted
 
 

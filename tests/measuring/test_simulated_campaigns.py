@@ -67,7 +67,7 @@ def test_every_kernel_has_a_time_or_a_reason(cpu: Device) -> None:
     assert (found.new, found.known, found.unmeasured) == (50, 0, 0)
     assert "52 kernels: 50 measured, 0 known from the store, 2 failed" in str(result)
     assert "failed: refuse n=64: kernel 'refuse' is refused: ask for less" in str(result)
-    assert result.as_dict()["devices"][0]["failed"]["refuse n=64"] == "kernel 'refuse' is refused: ask for less"
+    assert result.as_json()["devices"][0]["failed"]["refuse n=64"] == "kernel 'refuse' is refused: ask for less"
 
 
 def test_a_campaign_is_resumed_and_added_to(cpu: Device, tmp_path: Path) -> None:

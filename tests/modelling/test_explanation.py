@@ -156,13 +156,13 @@ def test_dictionaries_are_json_without_nan(calibration: pm.Calibration, tiled: p
     unknown = np.full_like(calibration.covariance, np.nan)
     blind = replace(calibration, covariance=unknown, residual_std=math.nan, held_out=None)
     for each in (calibration, blind):
-        found = json.loads(json.dumps(each.explain(tiled, n=512).as_dict(), allow_nan=False), parse_constant=refuse)
+        found = json.loads(json.dumps(each.explain(tiled, n=512).as_json(), allow_nan=False), parse_constant=refuse)
         assert found["sizes"] == {"n": 512}
         assert found["costs"][0]["name"] == "onchip"
         assert found["trust"]["verdict"]
         assert found["growth"][0]["exponent"] > 2
     assert found["std"] is None
-    compared = calibration.compare(tiled, tiled.at(n=64)).as_dict()
+    compared = calibration.compare(tiled, tiled.at(n=64)).as_json()
     assert json.loads(json.dumps(compared, allow_nan=False))["ratio"] < 1
 
 

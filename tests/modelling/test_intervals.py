@@ -160,7 +160,7 @@ def test_what_has_no_price_may_take_any_time(calibration: pm.Calibration) -> Non
     assert low > 0
     assert math.isinf(high)
     assert "no known limit" in str(explained)
-    assert json.loads(json.dumps(explained.as_dict(), allow_nan=False))["interval"][1] is None
+    assert json.loads(json.dumps(explained.as_json(), allow_nan=False))["interval"][1] is None
 
 
 def test_a_calibration_that_knows_nothing_of_its_errors_says_so(

@@ -277,7 +277,7 @@ def test_branches_are_those_of_the_emulation(body: str, n: int) -> None:
     try:
         counts = kernel.counts_for(8)
     except CountingError:
-        kernel = kernel.observe(groups="all")
+        kernel = kernel.as_observed(groups="all")
         counts = kernel.counts_for(8)
     run = pm.emulate(kernel, groups="all", machine=Machine(subgroup_size=8)).emulation
     assert agree(kernel, run, counts)

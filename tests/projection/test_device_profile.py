@@ -69,7 +69,7 @@ def kernel(name: str, n: int) -> pm.Kernel:
 
 def test_a_streaming_kernel_by_hand() -> None:
     """4,096 work-items fill the device: 512 transactions each way, at 8 and 2 GB/s."""
-    explained = GPU.calibration().explain(kernel("axpy", 4096).emulated())
+    explained = GPU.calibration().explain(kernel("axpy", 4096).as_emulated())
     reading, writing = 512 * 32 / 8e9, 512 * 32 / 2e9
     assert explained.terms["global_memory"] == pytest.approx(reading + writing)
     assert explained.terms["compute"] == pytest.approx(4096 / 1e9)
@@ -82,14 +82,14 @@ def test_a_streaming_kernel_by_hand() -> None:
 
 def test_a_smaller_launch_gets_less_throughput_and_whole_groups_a_unit() -> None:
     """320 work-items are 5/64 of those that fit, throughput rises by 4 GB/s to a half; 5 groups take 2 rounds of 4."""
-    terms = GPU.calibration().explain(kernel("axpy", 320).emulated()).terms
+    terms = GPU.calibration().explain(kernel("axpy", 320).as_emulated()).terms
     share = (320 / 4096) * 2 * 0.5
     assert terms["global_memory"] == pytest.approx(40 * 32 / (8e9 * share) + 40 * 32 / 2e9 / (320 / 4096))
     assert terms["compute"] == pytest.approx(320 / 1e9 * 8 / 5)
 
 
 def test_slow_operations_have_their_own_throughput() -> None:
-    explained = GPU.calibration().explain(kernel("divide", 4096).emulated())
+    explained = GPU.calibration().explain(kernel("divide", 4096).as_emulated())
     assert explained.terms["compute"] == pytest.approx(64 * 4096 / 1e8)
     assert explained.bottleneck == "compute"
 
@@ -101,13 +101,13 @@ def test_bank_conflicts_by_hand(collection: pm.KernelCollection) -> None:
     for stride in (1, 8):
         tags = ["local_access", "direction:load", f"lstride_0:{stride}", "dtype:float32", "lsize_0:64", "n:4096", "m:4"]
         (each,) = collection.generate_kernels(tags)
-        times[stride] = GPU.calibration().explain(each.emulated()).terms["local_memory"]
+        times[stride] = GPU.calibration().explain(each.as_emulated()).terms["local_memory"]
     loads = 4 * 16 * 4096 / 32
     assert times[8] - times[1] == pytest.approx(7 * loads * 128 / 128e9, rel=0.05)
 
 
 def test_transfers_by_hand() -> None:
-    explained = GPU.calibration().explain(kernel("axpy", 4096).emulated().with_transfers())
+    explained = GPU.calibration().explain(kernel("axpy", 4096).as_emulated().with_transfers())
     assert explained.terms["transfer"] == pytest.approx(4 * 4096 / 1e9 + 1e-5 + 4 * 4096 / 2e9 + 2e-5)
     assert explained.bottleneck == "transfer"
 
@@ -122,15 +122,15 @@ def test_words_of_eight_bytes_have_their_own_throughput() -> None:
     source = """
     __kernel void copy(__global const double *x, __global double *y) { y[get_global_id(0)] = x[get_global_id(0)]; }"""
     copy = pm.Kernel.from_opencl(source, "copy", 4096, 64, {"x": 4096, "y": 4096})
-    terms = wide.calibration().explain(copy.emulated()).terms
+    terms = wide.calibration().explain(copy.as_emulated()).terms
     assert terms["global_memory"] == pytest.approx(8 * 4096 / 16e9 + 8 * 4096 / 4e9)
-    narrow = wide.calibration().explain(kernel("axpy", 4096).emulated()).terms
+    narrow = wide.calibration().explain(kernel("axpy", 4096).as_emulated()).terms
     assert narrow["global_memory"] == pytest.approx(4 * 4096 / 8e9 + 4 * 4096 / 2e9)
 
 
 def test_a_processor_hands_out_groups_itself() -> None:
     cpu = replace(GPU, kind="cpu", banks=0, resident_items=0, subgroup_size=16, transaction_bytes=64)
-    explained = cpu.calibration().explain(kernel("axpy", 4096).emulated())
+    explained = cpu.calibration().explain(kernel("axpy", 4096).as_emulated())
     assert explained.terms["launch"] == pytest.approx(1e-6 + 64e-9)
     assert "groups" not in explained.terms
 
@@ -153,7 +153,7 @@ def test_more_throughput_never_takes_longer(n: int, what: str, factor: float, na
     else:
         after = Transfer(factor * before.bandwidth, before.latency)
     faster = replace(GPU, **{what: after})
-    measured = kernel(name, n).emulated().with_transfers()
+    measured = kernel(name, n).as_emulated().with_transfers()
     slow, fast = (float(each.calibration().predict(measured)) for each in (GPU, faster))
     assert fast <= slow * (1 + 1e-12)
 
@@ -170,8 +170,8 @@ def test_the_model_can_be_replaced() -> None:
     model = pm.Model("f_cl_wall_time", overlapping)
     assert model.parameters == calibration.model.parameters
     other = replace(calibration, model=model)
-    assert float(other.predict(kernel("axpy", 4096).emulated())) > float(
-        calibration.predict(kernel("axpy", 4096).emulated())
+    assert float(other.predict(kernel("axpy", 4096).as_emulated())) > float(
+        calibration.predict(kernel("axpy", 4096).as_emulated())
     )
 
 
@@ -188,7 +188,7 @@ def test_shipped_profiles_load_and_say_where_they_are_from(name: str) -> None:
     profile = DeviceProfile.shipped(name.lower())
     assert profile.name == name
     assert profile.source.startswith(("specification", "measured"))
-    assert float(profile.calibration().predict(kernel("axpy", 4096).emulated())) > 0
+    assert float(profile.calibration().predict(kernel("axpy", 4096).as_emulated())) > 0
 
 
 def test_the_papers_devices_have_the_numbers_of_table_i() -> None:

@@ -153,7 +153,7 @@ def test_cases_come_from_times_and_profiles() -> None:
 
 def test_emulating_all_groups_is_estimated_from_a_sample(collection: pm.KernelCollection) -> None:
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:8192"])
-    one, whole, groups = emulation_seconds(kernel.emulated())
+    one, whole, groups = emulation_seconds(kernel.as_emulated())
     assert groups == 64
     assert 0 < one < whole * groups
 

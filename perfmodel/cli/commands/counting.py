@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import described, lists_a_file, with_contents
@@ -52,7 +51,7 @@ def _count(parsed: argparse.Namespace) -> None:
     points = size_points(parsed.at, "=") if parsed.at else ()
     tables = count_tables(described(parsed), points, parsed.subgroup)
     if parsed.json:
-        printing.document(json.loads(as_json(tables)))
+        printing.document(as_json(tables))
     else:
         printing.text(lambda: "\n\n\n".join(map(as_text, tables)))
 
@@ -76,7 +75,7 @@ def _emulate(parsed: argparse.Namespace) -> None:
         for kernel, contents in with_contents(parsed)
     ]
     if parsed.json:
-        documents = [json.loads(profile.as_json()) for profile in profiles]
+        documents = [profile.as_json() for profile in profiles]
         printing.document(documents[0] if len(documents) == 1 else documents)
     else:
         printing.text(lambda: "\n\n\n".join(map(str, profiles)))

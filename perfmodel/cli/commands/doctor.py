@@ -60,7 +60,7 @@ def run(parsed: argparse.Namespace) -> int:
         if not parsed.json:
             print(f"{as_text(diagnoses[-1])}\n", flush=True)
     if parsed.json:
-        documents = [diagnosis.as_data() for diagnosis in diagnoses]
+        documents = [diagnosis.as_json() for diagnosis in diagnoses]
         printing.document(documents[0] if len(documents) == 1 else documents)
     if failures:
         raise MeasurementError("; ".join(failures))

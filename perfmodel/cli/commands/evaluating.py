@@ -59,7 +59,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
     found = evaluate(calibration, described(parsed), device=device, store=parsed.store, protocol=parsed.protocol)
     if parsed.json:
-        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_dict()})
+        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_json()})
     else:
         printing.text(lambda: as_text(found))
     if limit is None:

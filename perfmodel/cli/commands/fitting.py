@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
-from perfmodel.basics.files import check_file
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable, kernel_data, selected, store_beside
 from perfmodel.cli.options import Command, condition_options, json_option, tag_options
@@ -88,7 +87,7 @@ def _suggest(parsed: argparse.Namespace) -> None:
         tell=printing.teller(parsed),
     )
     command = shlex.join(["perfmodel", *sys.argv[1:]])
-    Path(parsed.out).write_text(as_file(found, command), encoding="utf-8")
+    files.write(parsed.out, as_file(found, command))
     if parsed.json:
         printing.document({"written": parsed.out, "store": parsed.store, **_suggestion_data(found)})
     else:
@@ -136,7 +135,7 @@ def _text(argument: str) -> str:
     if not argument.startswith("@"):
         return argument
     try:
-        check_file(argument[1:])
+        files.check_file(argument[1:])
         with open(argument[1:], encoding="utf-8") as file:  # noqa: PTH123
             return file.read()
     except (OSError, UnicodeDecodeError) as error:

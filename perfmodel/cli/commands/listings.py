@@ -95,7 +95,7 @@ def _kernels(parsed: argparse.Namespace) -> None:
     if lists_a_file(parsed):
         return
     from perfmodel.collection.collection import ALL_GENERATORS
-    from perfmodel.report.kernel_list import as_data, as_text
+    from perfmodel.report.kernel_list import as_json, as_text
 
     if parsed.device and "device" not in parsed.from_project_file:  # whose device may be on another machine
         from perfmodel.device import find_device
@@ -104,7 +104,7 @@ def _kernels(parsed: argparse.Namespace) -> None:
     kernels = selected(parsed.tags, parsed.device) if parsed.tags else None
     if parsed.json:
         names = {kernel.name for kernel in kernels or ()}
-        printing.document(as_data([g for g in ALL_GENERATORS if kernels is None or g.name in names], kernels))
+        printing.document(as_json([g for g in ALL_GENERATORS if kernels is None or g.name in names], kernels))
     elif kernels is None:
         print(as_text(ALL_GENERATORS))
     else:

@@ -83,9 +83,9 @@ def _measure(parsed: argparse.Namespace) -> int:
     return 0 if result.is_complete else 1
 
 
-def _show(found: Plan | CampaignResult, as_json: bool) -> None:
-    if as_json:
-        printing.document(found.as_dict())
+def _show(found: Plan | CampaignResult, in_json: bool) -> None:
+    if in_json:
+        printing.document(found.as_json())
     else:
         print(found)
 

@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.options import Command, defaults_from_project_file, json_option, source_options
@@ -115,7 +116,7 @@ def _written(found: Any, folder: str) -> list[Path]:
         paths = []
         for curve in curves(found):
             path = target / f"occupancy-{curve.name}.png"
-            path.write_bytes(plotted(curve, found))
+            files.write(path, plotted(curve, found))
             paths.append(path)
     except OSError as error:
         raise PerfmodelError(f"folder {folder} cannot be written ({error.strerror}); give another --out") from error

@@ -77,7 +77,7 @@ def _explain(parsed: argparse.Namespace) -> None:
         return
     found = [calibration.explain(kernel) for kernel in kernels]
     if parsed.json:
-        _print_document(calibration, "explanations", [each.as_dict() for each in found])
+        _print_document(calibration, "explanations", [each.as_json() for each in found])
     else:
         printing.text(lambda: "\n".join(map(str, found)))
 
@@ -87,7 +87,7 @@ def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list
         raise KernelError(f"--compare takes two kernels, and the tags select {len(kernels)}; choose by more tags")
     found = calibration.compare(*kernels)
     if parsed.json:
-        printing.document({"device": calibration.device.get("key"), **found.as_dict()})
+        printing.document({"device": calibration.device.get("key"), **found.as_json()})
     else:
         printing.text(lambda: str(found))
 

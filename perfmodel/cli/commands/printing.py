@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
-from perfmodel.basics.json_values import finite
+from perfmodel.basics.json_values import plain
 
 
 def document(data: Any) -> None:
     """Prints one JSON document, in which numbers that are not finite are null."""
-    print(json.dumps(finite(data), allow_nan=False, default=_plain))
+    print(json.dumps(plain(data), allow_nan=False))
 
 
 def text(make: Callable[[], str]) -> None:
@@ -40,10 +40,3 @@ def only_document(parsed: argparse.Namespace) -> Iterator[None]:
         return
     with redirect_stdout(sys.stderr):
         yield
-
-
-def _plain(value: Any) -> Any:
-    """Returns a numpy number or array as JSON has it."""
-    if hasattr(value, "tolist"):
-        return finite(value.tolist())
-    raise TypeError(f"{type(value).__name__} cannot be part of a JSON document")

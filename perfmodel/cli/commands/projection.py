@@ -69,7 +69,7 @@ def _project(parsed: argparse.Namespace) -> None:
         for kernel, contents in with_contents(parsed)
     ]
     if parsed.json:
-        documents = [json.loads(choice.as_json()) for choice in choices]
+        documents = [choice.as_json() for choice in choices]
         printing.document(documents[0] if len(documents) == 1 else documents)
     else:
         printing.text(lambda: "\n\n".join(map(str, choices)))

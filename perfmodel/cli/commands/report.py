@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
 from perfmodel.cli.options import Command
@@ -36,7 +36,7 @@ def run(parsed: argparse.Namespace) -> None:
 
     content = report_page(reported(parsed.calibrations))
     try:
-        Path(parsed.out).write_text(content, encoding="utf-8")
+        files.write(parsed.out, content)
     except OSError as error:
         raise PerfmodelError(f"report {parsed.out} cannot be written ({error.strerror}); give another path") from error
     print(f"written to {parsed.out}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 
 from perfmodel.cli.commands import printing
@@ -43,7 +42,7 @@ def _run(parsed: argparse.Namespace) -> None:
         warnings.showwarning = _python_shows_warning
         status = run_script(parsed.script, parsed.arguments, log)
     if parsed.json:
-        printing.document(json.loads(as_json(log.groups(), calibration, parsed.emulate)))
+        printing.document(as_json(log.groups(), calibration, parsed.emulate))
     else:
         printing.text(lambda: as_text(log.groups(), calibration, parsed.emulate))
     if status:

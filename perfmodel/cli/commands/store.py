@@ -4,7 +4,6 @@ sound."""
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -83,18 +82,18 @@ def _help(parser: argparse.ArgumentParser) -> int:
 
 
 def _ls(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import contents_json, contents_text, groups_of
+    from perfmodel.report.store_tables import as_json, contents_text, groups_of
 
     with _read(parsed.store) as store:
         groups = groups_of(store, parsed.device, parsed.kernel)
         if parsed.json:
-            printing.document(json.loads(contents_json(store, groups)))
+            printing.document(as_json(store, groups))
         else:
             printing.text(lambda: contents_text(store, groups))
 
 
 def _show(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import row_json, row_text
+    from perfmodel.report.store_tables import row_as_json, row_text
 
     with _read(parsed.store) as store:
         keys = store.keys_beginning(parsed.key, MOST_KEYS + 1)
@@ -110,7 +109,7 @@ def _show(parsed: argparse.Namespace) -> None:
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
     if parsed.json:
-        printing.document(json.loads(row_json(row)))
+        printing.document(row_as_json(row))
     else:
         print(row_text(row))
 

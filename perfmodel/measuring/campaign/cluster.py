@@ -17,7 +17,7 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.basics.errors import DeviceError, PerfmodelError, PerfmodelWarning
 from perfmodel.device import Device, devices
 from perfmodel.measuring.campaign.this_machine import ALL, GRACE_SECONDS, chosen_among
 from perfmodel.measuring.isolation.bench import Batch, bench_of, measure_batch
@@ -152,7 +152,7 @@ def check_encrypted(scheduler: str) -> None:
         warnings.warn(
             f"whoever reaches {scheduler} can run any code on its workers and here, as it has no TLS: keep the port in "
             "a trusted network, or give a tls:// address and certificates (docs/campaigns.md)",
-            UserWarning,
+            PerfmodelWarning,
             stacklevel=3,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from perfmodel.basics.json_values import plain
 from perfmodel.device import Device
 
 
@@ -47,9 +48,9 @@ class Plan:
     def missing(self) -> int:
         return sum(share.missing for share in self.shares)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the plan as values that JSON can hold."""
-        return {"devices": [asdict(share) | {"device": share.device.key} for share in self.shares]}
+    def as_json(self) -> dict[str, Any]:
+        """Returns the shares of all devices, as values that JSON can hold."""
+        return {"devices": [plain(asdict(share) | {"device": share.device.key}) for share in self.shares]}
 
     def __str__(self) -> str:
         return "\n".join(line for share in self.shares for line in _lines(share))

@@ -90,7 +90,7 @@ class CampaignResult:
         """True if every kernel has a time or a reason why it has none."""
         return not any(each.unmeasured for each in self.devices)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the result as values that JSON can hold."""
         return {
             "seconds": self.seconds,

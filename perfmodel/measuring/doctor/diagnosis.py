@@ -83,8 +83,8 @@ class Finding:
         name."""
         return {each.name: each.value for each in self.measured}[quantity]
 
-    def as_data(self) -> dict[str, Any]:
-        """Returns the finding as plain dictionaries, as JSON holds them."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the finding as values that JSON can hold."""
         measured = {each.name: {"value": each.value, "unit": each.unit} for each in self.measured}
         return {"name": self.name, "severity": str(self.severity), "measured": measured, "advice": self.advice}
 
@@ -125,14 +125,14 @@ class Diagnosis:
         """Returns the finding of that name; KeyError if there is none."""
         return {finding.name: finding for finding in self.findings}[name]
 
-    def as_data(self) -> dict[str, Any]:
-        """Returns the diagnosis as plain dictionaries, as JSON holds them."""
+    def as_json(self) -> dict[str, Any]:
+        """Returns the diagnosis as values that JSON can hold."""
         return {
             "device": {"key": self.device.key, "name": self.device.name, "driver": self.device.driver},
             "trusted": self.trusted,
             "verdict": self.verdict,
             "promises": [asdict(promise) for promise in self.promises] if self.trusted else [],
-            "findings": [finding.as_data() for finding in self.findings],
+            "findings": [finding.as_json() for finding in self.findings],
         }
 
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import StoreError, nearest
-from perfmodel.basics.files import check_file
 from perfmodel.measuring.store.rows import NESTED
 
 Record = dict[str, Any]
@@ -49,7 +49,7 @@ class Form(ABC):
         wanted = [*columns, "failure"]
         place = "the beginning"
         try:
-            check_file(path)
+            files.check_file(path)
             if path.stat().st_size > LARGEST_FILE:
                 raise ValueError(f"it has more than {LARGEST_FILE} bytes: part it")
             for following, record in self.rows(path, wanted):
@@ -197,21 +197,17 @@ def replacing(path: Path, force: bool) -> Iterator[IO[bytes]]:
     there = StoreError(f"{path} is there already: give another name, or --force to replace it")
     if path.exists() and not force:
         raise there
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
+        with files.replacing(path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if path.exists() and not force:
-            raise there
-        part.replace(path)
+            if path.exists() and not force:
+                raise there
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written ({error.strerror or error}): give a file in a folder that is there and has space"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _check_columns(there: Iterable[str], wanted: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from perfmodel.basics.errors import DeviceError, StoreError
+from perfmodel.basics.errors import DeviceError, PerfmodelWarning, StoreError
 from perfmodel.device import Device
 from perfmodel.measuring.store.documents import document_number, put_document
 from perfmodel.measuring.store.opening import explained, opened, shown
@@ -32,7 +31,7 @@ KEYS_A_QUERY = 500
 TABLE: dict[type, str] = {Measurement: "measurement", Failure: "failure"}
 
 
-class StoreWarning(UserWarning):
+class StoreWarning(PerfmodelWarning):
     """Warns of damaged rows of a store that were left out; measured again and put, they are sound."""
 
 
@@ -50,8 +49,9 @@ class Counts:
     failures: int
     known: int
 
-    def as_json(self) -> str:
-        return json.dumps(asdict(self))
+    def as_json(self) -> dict[str, int]:
+        """Returns the three numbers, as values that JSON can hold."""
+        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.added} measurements and {self.failures} failures added, {self.known} rows were there"

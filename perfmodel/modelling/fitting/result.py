@@ -8,13 +8,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import PerfmodelWarning
+
 Array = NDArray[np.float64]
 Method = Literal["linear", "nonlinear"]
 
 _NOTABLE_CORRELATION = 0.5
 
 
-class FitWarning(UserWarning):
+class FitWarning(PerfmodelWarning):
     """Warns of parameters that the measurements do not fix; their values in the result are one choice among many."""
 
 

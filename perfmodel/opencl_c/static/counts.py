@@ -79,7 +79,7 @@ def _check_length(kernel: low.LoweredKernel) -> None:
         if number > most:
             raise CountingError(
                 f"kernel {kernel.name!r} has {number} {what} in its source, more than the {most} that are counted; use "
-                "loops, or predict it by kernel.emulated()"
+                "loops, or predict it by kernel.as_emulated()"
             )
 
 
