@@ -1,1 +1,2 @@
-"""What every room uses: errors, JSON values, the registry, provenance, numbers and tables as text, statistics."""
+"""Provides what every package uses: errors, JSON values, the registry, provenance, numbers and tables as text,
+statistics."""

@@ -68,7 +68,7 @@ class CountingError(KernelError):
 
 
 class SourceError(KernelError):
-    """OpenCL C source that cannot be read: what is wrong, and where.
+    """Raised for OpenCL C source that cannot be read; says what is wrong, and where.
 
     Attributes:
         file, line, column: of the culprit in the user's source, 1-based.

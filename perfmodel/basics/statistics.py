@@ -1,4 +1,4 @@
-"""Errors of many predictions, summarized: geometric mean, mean, maximum, and the share within a band."""
+"""Summarizes errors of many predictions: geometric mean, mean, maximum, and the share within a band."""
 
 from __future__ import annotations
 

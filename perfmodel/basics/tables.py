@@ -1,4 +1,4 @@
-"""Tables and numbers as text: aligned columns, times with units, shares, sizes."""
+"""Writes tables and numbers as text: aligned columns, times with units, shares, sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Line = Sequence[str]
 
 
 def grid(header: Line, lines: Sequence[Line]) -> str:
-    """Columns aligned: the first to the left, the others to the right; see `perfmodel.basics.terminal`."""
+    """Returns columns aligned: the first to the left, the others to the right; see `perfmodel.basics.terminal`."""
     if terminal.is_fitted() and (shown_there := terminal.fitted(header, lines)) is not None:
         return shown_there
     widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]

@@ -124,7 +124,7 @@ def condition_options(
 
 
 def defaults_from_project_file(parser: argparse.ArgumentParser, *keys: str, **others: str) -> None:
-    """Options that, where they are not given, are taken from the project file; see `perfmodel.cli.project_file.fill`.
+    """Takes options that are not given from the project file; see `perfmodel.cli.project_file.fill`.
 
     Args:
         keys: of the file, which are the names of the options as well.

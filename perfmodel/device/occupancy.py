@@ -37,7 +37,7 @@ AMD_WORDS = {
 
 @dataclass(frozen=True)
 class ScalarRegisters:
-    """The scalar registers that a wavefront's work-items share, of one SIMD; `unit` is how many are given out at
+    """The scalar registers of one SIMD, which a wavefront's work-items share; `unit` is how many are given out at
     once."""
 
     registers: int

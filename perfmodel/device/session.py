@@ -24,7 +24,7 @@ NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
 
 
 class Described(Protocol):
-    """What a session has to know of its device: `perfmodel.device.Device` tells it."""
+    """Tells a session what it has to know of its device; `perfmodel.device.Device` does."""
 
     @property
     def key(self) -> str: ...

@@ -32,7 +32,7 @@ _ARGUMENTS, _BUILT = "_perfmodel_arguments", "_perfmodel_built"
 
 
 class Log(Protocol):
-    """What is told of each launch, while it is open."""
+    """Receives what is told of each launch, while it is open."""
 
     limit_bytes: int
 
@@ -142,8 +142,8 @@ class Patches:
         return clone
 
     def _counting(self, original: property) -> property:
-        """Wraps the number of arguments, which pyopencl asks of each kernel that it takes from a program, to see it
-        appear."""
+        """Wraps a property that pyopencl asks of each kernel which it takes from a program, so that the kernel is
+        noticed."""
 
         def count(kernel: Any) -> int:
             number: int = original.__get__(kernel)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Recorded(Protocol):
-    """What a launch has to tell: `perfmodel.interception.LaunchRecord` does."""
+    """Tells what has to be known of a launch; `perfmodel.interception.LaunchRecord` does."""
 
     name: str
     built: Built

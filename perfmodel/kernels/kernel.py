@@ -89,7 +89,7 @@ class Kernel:
         tags: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> Kernel:
-        """A kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
+        """Returns a kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
 
         >>> Kernel.from_opencl("blur.cl", "blur", ("n", "n"), (16, 16), {"image": "n*n", "out": "n*n"}, n=1024)
 

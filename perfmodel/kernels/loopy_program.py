@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LoopyProgram:
-    """See `perfmodel.kernels.program.Program`.
+    """A Loopy translation unit that can be counted and launched; see `perfmodel.kernels.program.Program`.
 
     Args:
         translation_unit: one entry point, all argument types known.

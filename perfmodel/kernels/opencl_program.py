@@ -72,7 +72,7 @@ class LocalArray:
 
 
 class OpenCLProgram:
-    """A kernel in OpenCL C; see `perfmodel.kernels.program.Program`.
+    """A kernel in OpenCL C with its launch and arguments; see `perfmodel.kernels.program.Program`.
 
     Its sizes are the scalar arguments of integer type. Expressions over them are whole numbers or strings such as
     ``"(n + 15) // 16 * 16"``, with Python's ``+ - * // %`` and brackets.

@@ -1,1 +1,1 @@
-"""Times of launches: protocols, isolated processes, campaigns, the store, and the doctor of devices."""
+"""Takes times of launches: protocols, isolated processes, campaigns, the store, and the doctor of devices."""

@@ -1,1 +1,1 @@
-"""Models: fitted, and used to predict, explain, rank, evaluate and suggest."""
+"""Fits models, and uses them to predict, explain, rank, evaluate and suggest."""

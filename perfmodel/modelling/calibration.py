@@ -119,7 +119,8 @@ class Calibration:
     def interval(
         self, kernel: Kernel, level: float = 0.9, /, **sizes: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Times between which a prediction's measured time is expected to lie; see `perfmodel.modelling.intervals`.
+        """Returns times between which a prediction's measured time is expected to lie; see
+        `perfmodel.modelling.intervals`.
 
         The interval is as wide as the errors of kernels that were left out of the fit, and the wider the less the
         kernel is like any that was measured.

@@ -56,7 +56,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.residuals = residuals
 
     def fit(self, X: Any, y: ArrayLike) -> ModelRegressor:  # noqa: N803, scikit-learn's name
-        """Fits the parameters.
+        """Fits the parameters to features and times.
 
         Args:
             X: features of N kernels: a DataFrame with a column a feature of the model (others are ignored), such as

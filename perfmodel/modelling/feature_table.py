@@ -39,7 +39,7 @@ def measure(
     limits: Limits | None = None,
     retry: bool = False,
 ) -> pd.DataFrame:
-    """The feature table of kernels: one row a kernel, one column a feature.
+    """Measures kernels, and returns their feature table: one row a kernel, one column a feature.
 
     Args:
         model: whose features are wanted; several models share one output feature and the measurements.

@@ -76,7 +76,7 @@ class Prediction:
 
     @cached_property
     def distance(self) -> Floats:
-        """How far it is from all measurements, see `perfmodel.modelling.intervals`; NaN where that is not known."""
+        """The distance from all measurements, see `perfmodel.modelling.intervals`; NaN where that is not known."""
         known = self.calibration.held_out
         if known is None:
             return np.full(self.seconds.shape, np.nan)

@@ -1,1 +1,1 @@
-"""Devices by specification: their profiles, how one is measured, and which device to choose."""
+"""Predicts by device profiles: their files, how one is measured, and which device to choose."""

@@ -1,1 +1,1 @@
-"""Published studies, each as one command: what a recipe is, and what running one gave."""
+"""Runs published studies, each as one command: what a recipe is, and what running one gave."""

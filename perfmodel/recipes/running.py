@@ -1,4 +1,4 @@
-"""Running a recipe on one device: both sets measured in one campaign, models fitted to one and judged by the other."""
+"""Runs a recipe on one device: both sets measured in one campaign, models fitted to one and judged by the other."""
 
 from __future__ import annotations
 

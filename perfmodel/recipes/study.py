@@ -11,7 +11,7 @@ from perfmodel.basics import registry
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What ``perfmodel reproduce`` was asked for.
+    """Holds the options of ``perfmodel reproduce``.
 
     Attributes:
         out: the folder for results.

@@ -60,7 +60,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Operations a byte and operations a second of rows, below the ceilings that parameters are."""
+    """The rows' operations a byte and operations a second, below the ceilings that parameters are."""
 
     points: tuple[tuple[Row, float, float], ...]
     bandwidths: Sequence[Ceiling]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Weighted = tuple[int, QuasiPolynomial]
 DIVERGENCES = ("none", "by work-item", "by data")
-"""Classes of accesses from the best to the worst."""
+"""Divergence of a branch, from the best to the worst."""
 GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
 
 

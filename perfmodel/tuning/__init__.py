@@ -1,1 +1,1 @@
-"""Which configurations are worth measuring, and adapters of tuners."""
+"""Selects the configurations that are worth measuring, and adapts that to tuners."""

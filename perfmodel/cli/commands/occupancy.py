@@ -1,4 +1,4 @@
-"""The command ``occupancy``: how full a device is, for given numbers or a kernel of a ``.cl`` file."""
+"""The command ``occupancy`` says how full a device is, for given numbers or a kernel of a ``.cl`` file."""
 
 from __future__ import annotations
 

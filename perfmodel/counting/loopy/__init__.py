@@ -1,1 +1,1 @@
-"""Loopy programs counted: domains, operations, accesses, and the OpenCL C that Loopy writes for them."""
+"""Counts Loopy programs: domains, operations, accesses, and the OpenCL C that Loopy writes for them."""

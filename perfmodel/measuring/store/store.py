@@ -138,7 +138,7 @@ class Store:
             return [str(row[0]) for row in rows]
 
     def put(self, measurement: Measurement) -> None:
-        """Write one measurement; one of the same key is replaced where it is, so that nothing is there twice."""
+        """Writes one measurement; one of the same key is replaced where it is, so that nothing is there twice."""
         self.put_many([measurement])
 
     def put_many(self, measurements: Iterable[Measurement], failures: Iterable[Failure] = ()) -> None:

@@ -126,7 +126,7 @@ def pose(
     residuals: Residuals,
     labels: Sequence[str] | None,
 ) -> Problem:
-    """Check the measurements and put the problem together; see `perfmodel.modelling.fitting.fit` for the arguments.
+    """Checks the measurements and puts the problem together; see `perfmodel.modelling.fitting.fit` for the arguments.
 
     Raises:
         FitError: The measurements cannot serve; the message names the measurement and the remedy.
