@@ -187,7 +187,7 @@ def test_a_study_prints_one_document_and_is_of_all_devices_whatever_the_project_
     Path("perfmodel.toml").write_text('[defaults]\ndevice = "gpu"\n')
     assert printed(["reproduce", "inquiry"], capsys) == {
         "recipe": "inquiry",
-        "store": None,
+        "store": "inquiry-out/perfmodel.sqlite",
         "written": ["inquiry-out/results.json"],
         "summary": {"device": None},
     }

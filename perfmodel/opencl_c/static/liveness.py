@@ -1,7 +1,7 @@
-"""How many words of 32 bits a work-item of a lowered kernel holds at once, by the liveness of its registers.
+"""A work-item of a lowered kernel holds so many words of 32 bits at once, by the liveness of its registers.
 
-A register is live from where it gets a value to where that is last read; what a loop's next turn reads lives through
-the whole loop. Compilers move, unroll and spill; this is the source as it stands.
+A register is live from where it gets a value to where that is last read; what a loop's next iteration reads lives
+through the whole loop. Compilers move, unroll and spill; this is the source as it stands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Live = frozenset[low.Register]
 
 
 def words_at_once(kernel: low.LoweredKernel) -> int:
-    """The most words that are live together, what expressions are computed from included.
+    """Returns the most words that are live together, what expressions are computed from included.
 
     Conditions are none, as devices have registers of their own for them; so are arguments that the kernel does not
     change, which devices read from constant memory.
@@ -58,11 +58,11 @@ class _Liveness:
     def loop(self, loop: low.Loop, after: Live, exits: Mapping[str, Live]) -> Live:
         test, body = after, after
         while True:
-            turn = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
-            again = self.before(loop.test, turn | after | {loop.condition}, exits)
-            if (again, turn) == (test, body):
-                return turn if loop.is_do else again
-            test, body = again, turn
+            head = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
+            again = self.before(loop.test, head | after | {loop.condition}, exits)
+            if (again, head) == (test, body):
+                return head if loop.is_do else again
+            test, body = again, head
 
     @visit.on(low.Straight)
     def straight(self, block: low.Straight, live: Live, exits: Mapping[str, Live]) -> Live:
@@ -81,7 +81,7 @@ class _Liveness:
 
 
 def _needed(expressions: Sequence[low.Expression]) -> int:
-    """Words beside those of registers to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
+    """Returns words beside registers' to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
     demands = sorted(((_demand(e), _own(e)) for e in expressions), key=lambda both: both[1] - both[0])
     held = most = 0
     for demand, own in demands:
@@ -91,12 +91,12 @@ def _needed(expressions: Sequence[low.Expression]) -> int:
 
 
 def _demand(expression: low.Expression) -> int:
-    """Words beside those of registers to compute an expression, its result included."""
+    """Returns words beside those of registers to compute an expression, its result included."""
     return max(_needed(low.parts(expression)), _own(expression))
 
 
 def _own(expression: low.Expression) -> int:
-    """Words of an expression's result; constants stand in instructions, and registers have their words already."""
+    """Returns the words of an expression's result; constants stand in instructions, registers have theirs already."""
     return 0 if isinstance(expression, low.Constant | low.Read) else _words(expression.type)
 
 
