@@ -132,7 +132,7 @@ ZERO = QuasiPolynomial((), "0")
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Returns the ratio, 0 where nothing is accessed."""
+    """Returns accesses divided by distinct elements, 0 where nothing is accessed."""
     shape = np.broadcast_shapes(above.shape, below.shape)
     return np.divide(above, below, out=np.zeros(shape), where=below > 0)
 

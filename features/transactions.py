@@ -30,8 +30,8 @@ WORD_BYTES = 4
 
 
 def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
-    """Returns distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over rows of
-    addresses."""
+    """Returns the number of distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over
+    rows of addresses."""
     touched = [addresses // block]
     if item > 1 and np.any((addresses + item - 1) // block != touched[0]):
         touched.append((addresses + item - 1) // block)
@@ -110,8 +110,8 @@ class TransactionFeature(AccessFeature):
         return hit
 
     def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
-        """Returns the mean over the sub-groups of work-items at these addresses, of which the last may be partly
-        empty."""
+        """Returns the mean number of blocks (or cycles) over the sub-groups of work-items at these addresses; the last
+        sub-group may be partly empty."""
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return self.needs(addresses[None], item, self.size)

@@ -292,7 +292,7 @@ def _whole_operation(operator: str, left: Whole, right: Whole) -> Whole:
 
 
 def _index(draws: Draws) -> Whole:
-    """Returns a sum of two to four of x, y and constants, at least one of them no constant."""
+    """Returns an index of two to four of x, y and constants, at least one of them no constant."""
     found = draws.of({X: 1, Y: 1})
     for _ in range(draws.between(1, 3)):
         other = draws.of({"x": 25, "y": 25, "constant": 50})

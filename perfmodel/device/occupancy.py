@@ -119,7 +119,7 @@ class Occupancy:
     limited_by: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all of it, as values that JSON can hold."""
+        """Returns the occupancy as values that JSON can hold."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: json_values.plain(value) for name, value in found.items()} | {"device": asdict(self.device)}
 

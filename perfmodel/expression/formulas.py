@@ -120,8 +120,8 @@ def lower_saturating(arguments: Arguments) -> Node:
 
 
 def lower_group_utilization(arguments: Arguments) -> Node:
-    """Returns the published sum x/ceil(x), x = n_groups/n_units, as floor(x) plus the rest is x; no groups utilize
-    0."""
+    """Returns the published sum as x/ceil(x) with x = n_groups/n_units, as floor(x) plus the rest is x; no groups
+    utilize 0."""
     x = divide(*arguments)
     return divide(x, call("maximum", call("ceil", x), ONE))
 

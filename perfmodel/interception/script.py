@@ -47,7 +47,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_script(path: str) -> None:
-    """Refuses what Python cannot run.
+    """Refuses a script that Python cannot run.
 
     Raises:
         PerfmodelError: the file is not there, cannot be read or is no Python.

@@ -136,7 +136,7 @@ class Profile:
 
     @cached_property
     def operations(self) -> pd.DataFrame:
-        """Returns operations by kind and type.
+        """Returns operations by kind and type, as a DataFrame.
 
         ``use`` is ``values`` for what features count, ``indices`` for arithmetic of addresses, loops and conditions.
         """
@@ -154,8 +154,8 @@ class Profile:
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
-        """Returns a row for each access of the source; ``efficiency`` is bytes asked for by bytes that transactions
-        move."""
+        """Returns a DataFrame with a row for each access of the source; ``efficiency`` is bytes asked for by bytes that
+        transactions move."""
         rows = []
         for access in self.lowered.accesses:
             counts = self.emulation.accesses[:, access.number]
@@ -182,7 +182,7 @@ class Profile:
 
     @cached_property
     def branches(self) -> pd.DataFrame:
-        """Returns how often sub-groups met each branch, and how often they diverged at it."""
+        """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
         for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
@@ -193,7 +193,7 @@ class Profile:
     @cached_property
     def footprints(self) -> pd.DataFrame:
         """Returns the distinct bytes that a group touches of each array, and the blocks of a transaction's size they
-        lie in."""
+        lie in, as a DataFrame."""
         rows = []
         for position, (space, name) in enumerate(self.emulation.variables):
             counts = self.emulation.footprints[:, position]

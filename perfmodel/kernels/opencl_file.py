@@ -165,7 +165,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
 
 
 def _numbers(type_: Type) -> tuple[str, int]:
-    """Returns the numbers that an element of an array consists of: numpy's name of their type, and how many."""
+    """Returns numpy's type of the numbers that an array's element consists of, and how many these are."""
     match type_:
         case ScalarType():
             return type_.dtype, 1

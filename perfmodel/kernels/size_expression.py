@@ -57,7 +57,7 @@ class SizeExpression:
         return _value(self._tree, sizes)
 
     def values(self, sizes: Mapping[str, NDArray[Any]]) -> Any:
-        """Returns the numbers at arrays of sizes, exact where they are beyond 64 bits too.
+        """Returns the values of the expression at arrays of sizes, exact where they are beyond 64 bits too.
 
         Raises:
             KernelError: where it divides by zero.

@@ -71,7 +71,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A launch, and the resource that takes longest at its peak rate (Williams, Waterman and Patterson 2009).
+    """Predicts the time of a launch plus that of the resource that takes longest at its peak rate (Williams, Waterman
+    and Patterson 2009).
 
     Attributes:
         launch_s: the shortest time measured.

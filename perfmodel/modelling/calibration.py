@@ -188,7 +188,7 @@ class Calibration:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None) -> Calibration:
-        """Reads what `save` wrote.
+        """Reads a calibration from a file that `save` wrote.
 
         Args:
             features: the model's own features, as given to `Model`; they are code and therefore not in the file.

@@ -148,7 +148,7 @@ class HeldOutErrors:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> HeldOutErrors:
-        """Reads what `as_json` gave.
+        """Makes held-out errors of what `as_json` gave.
 
         Raises:
             KeyError, TypeError, ValueError: for anything else.

@@ -15,7 +15,7 @@ MOST_ROWS = 12
 
 
 def calibration_html(calibration: Calibration) -> str:
-    """Returns the model, its parameters, and how well it fits."""
+    """Returns the model, its parameters, and how well it fits, as HTML."""
     rows = [
         [name, f"{value:.4g}", _error(calibration.stderr[name]), calibration.units[name]]
         for name, value in calibration.parameters.items()
@@ -39,7 +39,7 @@ def calibration_html(calibration: Calibration) -> str:
 
 
 def explanation_html(explanation: Explanation) -> str:
-    """Returns the costs, what changes with size, and how far to trust it."""
+    """Returns the costs, what changes with size, and how far to trust the explanation, as HTML."""
     rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in explanation.notable]
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in explanation.sentences())
     return (
@@ -50,7 +50,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Returns what each cost adds to the two times."""
+    """Returns what each cost adds to the two times, as HTML."""
     rows = [
         [each.name, f"{each.first_s:.4g} s", f"{each.second_s:.4g} s", f"{each.seconds:+.4g} s"]
         for each in comparison.notable

@@ -176,7 +176,7 @@ class DeviceProfile:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DeviceProfile:
-        """Reads what `save` wrote.
+        """Reads a device profile from a file that `save` wrote.
 
         Raises:
             DeviceError: if the file is missing, damaged, or of another version.

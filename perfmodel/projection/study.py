@@ -183,7 +183,8 @@ class DeviceStudy:
         return found
 
     def emulation(self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float) -> list[Emulated]:
-        """Returns one work-group beside the whole launch, of each application at the size of the table."""
+        """Compares emulating one work-group with emulating the whole launch, for each application at the size of the
+        table."""
         found = []
         for application in self.applications:
             at = [case for case in cases if case.application == application.name and not case.transfers]

@@ -47,7 +47,7 @@ def run(
     command: str = "",
     tell: Callable[[str], None] = lambda message: None,
 ) -> Outcome:
-    """Measures, calibrates and predicts.
+    """Runs a recipe: measures both sets, calibrates with the one and predicts the other.
 
     Both sets are measured in one campaign, so that the same state of the device stands behind both; the fit is given
     the calibration set alone.

@@ -22,7 +22,7 @@ def table(
 
 
 def described(facts: Sequence[tuple[str, str]]) -> str:
-    """Returns facts by name."""
+    """Returns facts as an HTML table, each beside its name."""
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
     return f'<table class="conditions"><tbody>{rows}</tbody></table>'
 

@@ -65,7 +65,7 @@ def _described(tag: Tag) -> str:
 
 
 def as_markdown(generators: Iterable[KernelGenerator], checked: Mapping[str, int]) -> str:
-    """Returns a table row a family.
+    """Returns a Markdown table with a row for each family.
 
     Args:
         checked: how many kernels of each family were compared with its reference.

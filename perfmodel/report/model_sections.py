@@ -37,7 +37,7 @@ def percent(part: float) -> str:
 
 
 def model_article(index: int, charts: Charts) -> str:
-    """Returns all of one model; `index` is its number in the page's data."""
+    """Returns all of one model as HTML; `index` is its number in the page's data."""
     model = charts.model
     return "".join(
         [

@@ -26,7 +26,7 @@ def add(command: Command) -> None:
 
 
 def run(parsed: argparse.Namespace) -> None:
-    """Writes the page.
+    """Writes the report page of the calibrations that the command line names.
 
     Raises:
         PerfmodelError: for what is no calibration or folder of results, and where the page cannot be written.

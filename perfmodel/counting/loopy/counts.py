@@ -29,7 +29,7 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 def count_loopy(
     translation_unit: Any, statistics: Mapping[str, float] | None = None, subgroup_size: int | None = None
 ) -> KernelCounts:
-    """Counts of a Loopy translation unit's entry point.
+    """Returns the counts of a Loopy translation unit's entry point.
 
     Args:
         statistics: what data decide: the expected trip count of a loop, by its loop variable, and the probability of a

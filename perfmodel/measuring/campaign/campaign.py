@@ -75,7 +75,7 @@ class Campaign:
             return Plan([work.share() for work in self._work(store, place, self._retry)])
 
     def run(self, *, progress: bool | None = None, budget_s: float | None = None) -> CampaignResult:
-        """Measures what the store doesn't hold.
+        """Measures all kernels that the store has no time of.
 
         Args:
             progress: whether to show a progress bar; by default on a terminal, for what lasts over two seconds.

@@ -47,7 +47,7 @@ class Overhead:
 
 
 def event_times(workload: Workload, time: Time) -> list[float]:
-    """Returns the seconds of kernels of many lengths."""
+    """Returns the seconds, by events, of kernels of many lengths."""
     times: list[float] = []
     seconds = _SHORTEST_S
     while seconds < _LONGEST_S:

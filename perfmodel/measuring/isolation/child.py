@@ -27,7 +27,7 @@ _FORMS: dict[str, type[Any]] = {form.__name__: form for form in (ArrayArgument, 
 
 
 def device_timer(device: Device) -> Timer:
-    """Returns the timer of launches that is used unless a campaign names another: the device itself."""
+    """Returns a timer of launches on the device itself, which is used unless a campaign names another."""
     device.session()
     return lambda launch, protocol: time_launch(launch, device, protocol)
 

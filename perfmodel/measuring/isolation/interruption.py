@@ -55,7 +55,7 @@ _present: Interruption | None = None
 
 @contextmanager
 def noticed() -> Iterator[Interruption]:
-    """Makes Ctrl-C set the flag of what this gives, and raises KeyboardInterrupt at the end, if not before.
+    """Yields a flag that Ctrl-C sets, and raises KeyboardInterrupt at the end, if not before.
 
     A second one acts as it would without this. Where signals can't be had, as outside the main thread, or are somebody
     else's, the flag is never set. Within another `noticed`, the flag is that one's.

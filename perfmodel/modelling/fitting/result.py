@@ -103,7 +103,7 @@ class FitResult:
 
     @property
     def reduced_chi_square(self) -> float:
-        """Chi-square per degree of freedom, nan without any."""
+        """The chi-square per degree of freedom, nan without any."""
         return self.chi_square / self.degrees_of_freedom if self.degrees_of_freedom else float("nan")
 
     def mark(self, name: str) -> str:

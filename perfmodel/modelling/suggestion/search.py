@@ -148,7 +148,7 @@ class Search:
         return [best[size] for size in sorted(best) if size and np.isfinite(best[size].error)]
 
     def _added(self, terms: Terms) -> list[Found]:
-        """Returns the terms with one more: those that fit best."""
+        """Returns sets of terms with one more term: those that fit best."""
         others = [c for c in range(self.design.shape[1]) if c not in terms]
         residuals = [self._residual((*terms, c)) for c in others]
         return [self.found((*terms, others[i])) for i in np.argsort(residuals, kind="stable")[:SHORTLIST]]
