@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -34,6 +35,12 @@ def test_the_names_are_these_and_no_others() -> None:
         assert {name for name in dir(pm) if not name.startswith("__")} == NAMES
         assert sorted(pm.__all__) == sorted(NAMES)
         assert all(getattr(pm, name) is not None for name in NAMES)
+
+
+def test_the_reference_has_them_first() -> None:
+    reference = (Path(__file__).parent.parent / "docs" / "reference.md").read_text()
+    section = reference.split("\n## ")[1]
+    assert set(re.findall(r"^\.\. auto\w+:: .*\.(\w+)$", section, re.M)) == NAMES - {"ALL_GENERATORS"}
 
 
 def test_importing_loads_next_to_nothing() -> None:

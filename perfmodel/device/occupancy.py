@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from perfmodel.basics import json_values
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
 
 if TYPE_CHECKING:
@@ -122,6 +123,16 @@ class Occupancy:
         """Returns the occupancy as values that JSON can hold."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: json_values.plain(value) for name, value in found.items()} | {"device": asdict(self.device)}
+
+    def __repr__(self) -> str:
+        limits = ", ".join(self.limited_by) or "nothing"
+        return brief(
+            self,
+            self.device.name,
+            f"{self.blocks} blocks of {self.block}",
+            f"{self.occupancy:.3g}",
+            f"limited by {limits}",
+        )
 
     def __str__(self) -> str:
         word = self.device.word

@@ -14,7 +14,8 @@ from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
-from perfmodel.modelling.calibration import Calibration, CalibrationRow
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.fitting import FitWarning, fit
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
 from perfmodel.modelling.model import Model
@@ -31,6 +32,8 @@ NAMED = 5
 
 def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     """Fits a model to a feature table; see `Model.fit`."""
+    model = model.with_parameters(options.pop("parameters", None) or {})
+    options["parameters"] = model.declared
     table = _normalized(table, model)
     chosen = _usable(table, len(model.parameters))
     used = table[chosen]
@@ -130,7 +133,7 @@ def _held_out(
     if np.any(times <= 0):
         return None
     posed = {
-        "bounds": options.get("bounds") or {},
+        "parameters": options["parameters"],
         "nonnegative": options.get("nonnegative", True),
         "residuals": options.get("residuals", "relative"),
     }

@@ -29,7 +29,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         expression: the model string, or that of a `Model`.
         output: name of the output feature; only for messages, as `fit` is given times.
-        bounds, nonnegative, residuals: of `perfmodel.modelling.fitting.fit`.
+        parameters, nonnegative, residuals: of `perfmodel.modelling.fitting.fit`.
 
     Attributes:
         parameters_: fitted values by name.
@@ -45,13 +45,13 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         expression: str | ModelString = "",
         output: str = "f_cl_wall_time",
-        bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         nonnegative: bool = True,
         residuals: str = "relative",
     ) -> None:
         self.expression = expression
         self.output = output
-        self.bounds = bounds
+        self.parameters = parameters
         self.nonnegative = nonnegative
         self.residuals = residuals
 
@@ -75,7 +75,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model.string,
             columns,
             times,
-            bounds=dict(self.bounds or {}),
+            parameters=self.parameters,
             nonnegative=self.nonnegative,
             residuals=self.residuals,  # type: ignore[arg-type]
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from perfmodel.basics import json_values
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.transfers import WithTransfers
@@ -77,6 +78,12 @@ class Choice:
         """Returns the chosen device and all others, as values that JSON can hold."""
         found: dict[str, Any] = json_values.plain({"device": self.device, **asdict(self)})
         return found
+
+    def __repr__(self) -> str:
+        devices = number_of(len(self.ranked), "device")
+        return brief(
+            self, self.kernel, f"{self.device} of {devices}", f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}"
+        )
 
     def __str__(self) -> str:
         from perfmodel.basics.tables import grid, seconds

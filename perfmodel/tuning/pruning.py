@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.modelling.choosing import places, probability_fastest
 from perfmodel.modelling.prediction import PredictionWarning
@@ -70,6 +71,11 @@ class Pruned(Sequence[C]):
 
     def __iter__(self) -> Iterator[C]:
         return (candidate.config for candidate in self.kept)
+
+    def __repr__(self) -> str:
+        best = self.kept[0] if self.kept else None
+        said = f"first {best.config}, predicted {best.seconds:.4g} s" if best else ""
+        return brief(self, f"{len(self.kept)} of {len(self.kept) + len(self.left_out)} configurations", said)
 
     def __str__(self) -> str:
         every = (*self.kept, *self.left_out)

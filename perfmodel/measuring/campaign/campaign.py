@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import MeasurementError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
@@ -123,6 +124,12 @@ class Campaign:
     def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
         chosen = dict.fromkeys(place.chosen(self._devices, store))
         return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
+
+    def __repr__(self) -> str:
+        devices = ", ".join(str(getattr(each, "key", each)) for each in self._devices or ())
+        return brief(
+            self, number_of(len(self.kernels), "kernel"), f"protocol {self.protocol.name}", devices and f"on {devices}"
+        )
 
 
 def check_budget(budget_s: float | None) -> None:

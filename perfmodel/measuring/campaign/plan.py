@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.json_values import plain
 from perfmodel.device import Device
 
@@ -51,6 +52,9 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Returns the shares of all devices, as values that JSON can hold."""
         return {"devices": [plain(asdict(share) | {"device": share.device.key}) for share in self.shares]}
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.missing:,} to measure", f"on {', '.join(share.device.key for share in self.shares)}")
 
     def __str__(self) -> str:
         return "\n".join(line for share in self.shares for line in _lines(share))
