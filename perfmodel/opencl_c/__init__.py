@@ -1,4 +1,4 @@
-"""OpenCL C source: read into a typed tree, counted without running it, emulated a work-group at a time."""
+"""OpenCL C source is read here into a typed tree, counted without running it, and emulated a work-group at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lowered_kernel(
     folders: Sequence[str | Path] = (),
     file: str = "kernel.cl",
 ) -> LoweredKernel:
-    """A kernel of a source, read, with its calls inlined; the last ones are remembered.
+    """Returns a kernel of a source, read, with its calls inlined; the last ones are remembered.
 
     Raises:
         SourceError: for what is no OpenCL C, or not supported, with its place.

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers that are known before anything runs, as C defines it: of literals, tables and ``#if``."""
+"""This module computes with numbers that are known before anything runs, as C does: literals, tables, ``#if``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BINDING: Mapping[str, int] = {
     for rank, signs in enumerate(("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"))
     for sign in signs.split()
 }
-"""How strongly operators bind, the weakest first (C99, 6.5)."""
+"""The rank of an operator says how strongly it binds, the weakest first (C99, 6.5)."""
 
 
 def _quotient(left: int, right: int) -> int:
@@ -42,7 +42,7 @@ RING: Mapping[str, Callable[[Any, Any], Any]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-"""Operators that are defined for all whole numbers."""
+"""These operators are defined for all whole numbers."""
 WHOLE: Mapping[str, Callable[[int, int], int]] = {
     **RING,
     "/": _quotient,
@@ -50,7 +50,7 @@ WHOLE: Mapping[str, Callable[[int, int], int]] = {
     "<<": operator.lshift,
     ">>": operator.rshift,
 }
-"""Operators of whole numbers before the result is brought into a type: divisors are not zero, shifts not negative."""
+"""These operators give whole numbers before they are brought into a type: no divisor is zero, no shift negative."""
 
 
 def rounded(value: Number, scalar: Scalar) -> float:

@@ -1,4 +1,4 @@
-"""A kernel with its calls inlined and its side effects in order: the one form that is counted and emulated.
+"""A lowered kernel has its calls inlined and its side effects in order: the one form that is counted and emulated.
 
 Expressions are pure, but for `Load`, and all their parts are evaluated. What C evaluates only sometimes (``&&``, a
 branch of ``?:`` that reads memory or has effects) has become an `If`. Straight-line code is gathered in `Straight`
@@ -26,7 +26,7 @@ from perfmodel.opencl_c.visitor import walk as nodes_within
 
 @dataclass(eq=False)
 class Register:
-    """A scalar, vector or pointer variable without an address; equal only to itself.
+    """A register is a scalar, vector or pointer variable without an address; it is equal only to itself.
 
     Attributes:
         name: the variable's own, or a made one that starts with ``_``.
@@ -40,7 +40,7 @@ class Register:
 
 @dataclass(eq=False)
 class MemoryObject:
-    """Something that has an address.
+    """A memory object has an address: an array, a struct, a union, or a variable whose address is taken.
 
     Attributes:
         space: ``private``, ``local`` or ``constant``.
@@ -67,7 +67,7 @@ class Node(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Node):
-    """A number; the same one in all components of a vector."""
+    """A constant is a number, the same one in all components of a vector."""
 
     value: Number
 
@@ -79,8 +79,8 @@ class Read(Node):
 
 @dataclass(frozen=True, eq=False)
 class WorkItem(Node):
-    """``get_global_id`` and its like; `axis` is None for ``get_work_dim``. An axis
-    that the launch does not have has size 1 and id 0.
+    """This node is ``get_global_id`` or its like; `axis` is None for ``get_work_dim``. An axis that the launch does not
+    have has size 1 and id 0.
     """
 
     function: str
@@ -89,7 +89,7 @@ class WorkItem(Node):
 
 @dataclass(frozen=True, eq=False)
 class Unary(Node):
-    """``-``, ``~``, and ``!`` of a bool."""
+    """This node is ``-``, ``~``, or ``!`` of a bool."""
 
     operator: str
     operand: Expression
@@ -97,7 +97,7 @@ class Unary(Node):
 
 @dataclass(frozen=True, eq=False)
 class Binary(Node):
-    """``+ - * / % & | ^ << >>``, and comparisons ``< <= > >= == !=``.
+    """This node is ``+ - * / % & | ^ << >>``, or a comparison ``< <= > >= == !=``.
 
     Both operands have one type; of shifts, the right one may be another integer, and its low bits count (6.3.j).
     Comparisons of scalars and pointers have the type bool, those of vectors are signed integers, 0 or -1 (6.3.d).
@@ -111,7 +111,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, eq=False)
 class Select(Node):
-    """One of two values by a bool; by a vector of integers component-wise, `then` where the sign bit is set."""
+    """A bool chooses one of two values; a vector of integers does by component, `then` where the sign bit is set."""
 
     condition: Expression
     then: Expression
@@ -120,7 +120,7 @@ class Select(Node):
 
 @dataclass(frozen=True, eq=False)
 class Convert(Node):
-    """To `type`: bool from any number and back (0 or 1), between numbers, a scalar to all components of a vector.
+    """A conversion leads to `type`: bool from any number and back (0, 1), between numbers, a scalar to a vector.
 
     Attributes:
         rounding: ``rte``, ``rtz``, ``rtp``, ``rtn``, or "" for C's default.
@@ -134,21 +134,21 @@ class Convert(Node):
 
 @dataclass(frozen=True, eq=False)
 class Reinterpret(Node):
-    """The same bits as another type of the same size (``as_type``), also between pointers and whole numbers."""
+    """The bits stay, read as another type of the same size (``as_type``), also between pointers and whole numbers."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """A vector from scalars and vectors, one after the other."""
+    """A vector is made of scalars and vectors, one after the other."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Pick(Node):
-    """Components of a vector; one gives a scalar."""
+    """Components of a vector are picked; one gives a scalar."""
 
     vector: Expression
     components: tuple[int, ...]
@@ -156,7 +156,7 @@ class Pick(Node):
 
 @dataclass(frozen=True, eq=False)
 class Call(Node):
-    """A built-in function of values: OpenCL C 1.2, sections 6.12.2 to 6.12.6, 6.12.12 (shuffle).
+    """A built-in function of values is called: OpenCL C 1.2, sections 6.12.2 to 6.12.6, 6.12.12 (shuffle).
 
     `function` is the name in the source. Results by pointer are calls of their own: ``fract.0`` is what
     ``fract`` returns, ``fract.1`` what it stores; so for modf, sincos, frexp, remquo, lgamma_r.
@@ -168,14 +168,14 @@ class Call(Node):
 
 @dataclass(frozen=True, eq=False)
 class Address(Node):
-    """Where a memory object starts; `type` is the pointer's."""
+    """An address is where a memory object starts; `type` is the pointer's."""
 
     object: MemoryObject
 
 
 @dataclass(frozen=True, eq=False)
 class Offset(Node):
-    """A pointer moved by ``index * scale`` bytes; the index is a scalar integer, taken as 64 bits."""
+    """A pointer is moved by ``index * scale`` bytes; the index is a scalar integer, taken as 64 bits."""
 
     pointer: Expression
     index: Expression
@@ -184,7 +184,7 @@ class Offset(Node):
 
 @dataclass(frozen=True, eq=False)
 class Load(Node):
-    """What is in memory at a pointer. A vector of three reads three components."""
+    """A load gives what is in memory at a pointer. A vector of three reads three components."""
 
     pointer: Expression
     access: Access
@@ -210,7 +210,7 @@ Expression: TypeAlias = (
 
 @dataclass(eq=False)
 class Access:
-    """One place in the source that touches memory; equal only to itself.
+    """An access is one place in the source that touches memory; it is equal only to itself.
 
     Attributes:
         number: counts the accesses of a kernel, from 0.
@@ -233,14 +233,14 @@ class Access:
 
     @property
     def bytes(self) -> int:
-        """That it moves; an aligned vector of three moves the fourth along."""
+        """Returns how many bytes it moves; an aligned vector of three moves the fourth along."""
         if isinstance(self.type, Vector) and self.type.width == 3 and self.alignment < self.type.alignment:
             return 3 * self.type.element.size
         return self.type.size
 
     @property
     def dtype(self) -> str:
-        """numpy's name of the type of its elements."""
+        """Returns numpy's name of the type of its elements."""
         return "uint64" if isinstance(self.type, Pointer) else element_of(self.type).dtype
 
 
@@ -265,7 +265,7 @@ class Store(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Atomic(Tree):
-    """``add sub xchg inc dec cmpxchg min max and or xor`` in memory; `result` gets the old value unless None."""
+    """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor``; `result`, unless None, gets the old value."""
 
     operation: str
     pointer: Expression
@@ -287,7 +287,7 @@ Simple: TypeAlias = Assign | Store | Atomic | Barrier
 
 @dataclass(frozen=True, eq=False)
 class Straight(Tree):
-    """Statements that are executed one after the other, all equally often; `number` counts the blocks, from 0."""
+    """A basic block's statements are executed one after the other, all equally often; `number` counts from 0."""
 
     number: int
     statements: tuple[Simple, ...]
@@ -296,7 +296,7 @@ class Straight(Tree):
 
 @dataclass(frozen=True, eq=False)
 class If(Tree):
-    """`condition` is a register of type bool, `number` counts the branches (ifs and loops) of a kernel, from 0.
+    """A branch has a bool register as `condition`; `number` counts the branches (ifs and loops) of a kernel, from 0.
 
     `is_choice` says that it comes from ``&&``, ``||`` or ``?:``.
     """
@@ -311,7 +311,7 @@ class If(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Loop(Tree):
-    """Turns of: `test`, end unless `condition`, `body`, `step`. A ``do`` loop's first turn has no test.
+    """An iteration is `test`, the end unless `condition`, `body`, `step`; the first one of a ``do`` loop has no test.
 
     Attributes:
         label: leaving it ends the loop. The body's ``continue`` leaves a `Scope` around the body.
@@ -334,13 +334,13 @@ class Loop(Tree):
 
     @property
     def variable(self) -> str:
-        """The name without the number that tells it from other loops."""
+        """Returns the name without the number that tells it from other loops."""
         return self.name.split("__")[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Scope(Tree):
-    """Statements that can be left for their end."""
+    """A scope holds statements that can be left for their end."""
 
     label: str
     body: tuple[Statement, ...]
@@ -348,7 +348,7 @@ class Scope(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Leave(Tree):
-    """Ends the surrounding loop or scope of this label; always the last of its list."""
+    """This statement ends the surrounding loop or scope of its label, and is always the last of its list."""
 
     label: str
 
@@ -358,7 +358,7 @@ Statement: TypeAlias = Straight | If | Loop | Scope | Leave
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel's parameter: a scalar, vector, struct or pointer by its `type`."""
+    """A kernel's parameter is a scalar, vector, struct or pointer by its `type`."""
 
     name: str
     type: Type
@@ -366,7 +366,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class LoweredKernel:
-    """A kernel of a source.
+    """This is a kernel of a source in its lowered form.
 
     Attributes:
         registers, objects: all of them.

@@ -1,4 +1,4 @@
-"""The arithmetic of a lowered kernel's blocks, by kind and type, as `OperationCount` counts it for every program.
+"""The arithmetic of a lowered kernel's blocks is found by kind and type, as `OperationCount` counts it.
 
 What work-items compute to know where and whether to work is left out, as for Loopy programs: whole numbers that
 follow from sizes and coordinates alone and end in addresses or conditions. They are kept apart as index arithmetic.
@@ -19,7 +19,7 @@ from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, 
 
 Operations = Counter[tuple[str, str]]
 Operation: TypeAlias = tuple[str, str, int]
-"""Kind, type, and how often one work-item does it."""
+"""An operation is a kind, a type, and how often one work-item does it."""
 OwnOperations: TypeAlias = Callable[[low.Expression], Iterator[Operation]]
 
 _KINDS = {
@@ -39,14 +39,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class BlockOperations:
-    """Of one execution of a block: what is computed from data or for results, and index arithmetic."""
+    """One execution of a block does these: what is computed from data or for results, and index arithmetic."""
 
     values: Operations
     indices: Operations
 
 
 class KernelOperations:
-    """Which of a kernel's operations count, and how many each block has.
+    """Decides which of a kernel's operations count, and how many each block has.
 
     Args:
         as_compiled: whether they are those of a compiled kernel: conversions between whole numbers and floats are
@@ -119,15 +119,15 @@ class KernelOperations:
         return frozenset(found)
 
     def counts(self, register: low.Register) -> bool:
-        """Whether what is computed for a register counts."""
+        """Returns whether what is computed for a register counts."""
         return register in self.of_values or register in self.of_data
 
     def is_private(self, register: low.Register) -> bool:
-        """Whether a register is a variable of the source that values are computed with."""
+        """Returns whether a register is a variable of the source that values are computed with."""
         return register.parameter is None and not register.name.startswith("_") and self.counts(register)
 
     def of(self, block: low.Straight) -> BlockOperations:
-        """What one execution of a block does; loops that are gone through turn by turn ask again and again."""
+        """Returns what one execution of a block does; loops gone through iteration by iteration ask again and again."""
         if block.number not in self._known:
             self._known[block.number] = self._counted(block)
         return self._known[block.number]
@@ -158,7 +158,7 @@ class _Counter:
         self.found, self.indices, self.own = found, indices, own
 
     def count_address(self, pointer: low.Expression) -> None:
-        """Whole numbers in an address are index arithmetic, whatever they depend on."""
+        """Counts an address, whose whole numbers are index arithmetic, whatever they depend on."""
         _Counter(self.indices, self.indices, self.own).count(pointer, floats=self.found)
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
@@ -211,7 +211,7 @@ def own_operations(expression: low.Expression) -> Iterator[Operation]:
 
 
 def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
-    """The same as compilers write it."""
+    """Iterates over the operations of an expression as compilers write it."""
     if isinstance(expression, low.Convert):
         source, target = expression.operand.type, expression.type
         if isinstance(source, Scalar | Vector) and isinstance(target, Scalar | Vector) and BOOL not in (source, target):
@@ -235,7 +235,7 @@ def _is_of_floats(dtype: str) -> bool:
 
 
 def _quotient_by(divisor: int, kind: str, is_signed: bool) -> dict[str, int]:
-    """What a compiler makes of a division of whole numbers by one that it knows, or of its remainder."""
+    """Returns what a compiler makes of a division of whole numbers by one that it knows, or of its remainder."""
     if divisor in (0, 1):
         return {}
     if divisor & (divisor - 1) == 0:
@@ -248,7 +248,7 @@ def _quotient_by(divisor: int, kind: str, is_signed: bool) -> dict[str, int]:
 
 
 def _joined(operands: list[low.Expression], expression: low.Expression, kind: str) -> Iterator[Operation]:
-    """Operations that join operands from left to right; those of constants alone cost nothing."""
+    """Iterates over the operations that join operands from left to right; those of constants alone cost nothing."""
     element, width = element_of(expression.type), width_of(expression.type)
     leading = 0
     while leading < len(operands) and is_constant(operands[leading]):
@@ -275,7 +275,7 @@ def is_product(expression: low.Expression) -> bool:
 
 
 def summands(expression: low.Expression) -> list[low.Expression]:
-    """What is added up in one type, from left to right; a change of sign is no operation."""
+    """Returns what is added up in one type, from left to right; a change of sign is no operation."""
     if isinstance(expression, low.Binary) and is_sum(expression):
         return [*summands(expression.left), *summands(expression.right)]
     if isinstance(expression, low.Unary) and expression.operator == "-" and is_sum(expression.operand):
@@ -284,7 +284,7 @@ def summands(expression: low.Expression) -> list[low.Expression]:
 
 
 def factors(expression: low.Expression) -> list[low.Expression]:
-    """What is multiplied in one type, without factors of one and minus one."""
+    """Returns what is multiplied in one type, without factors of one and minus one."""
     if isinstance(expression, low.Unary) and expression.operator == "-":
         return factors(expression.operand)
     if isinstance(expression, low.Binary) and expression.operator == "*":
@@ -310,7 +310,7 @@ def is_constant(expression: low.Expression) -> bool:
 
 
 def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
-    """Registers that an expression's value is computed from, not only its addresses."""
+    """Iterates over the registers that an expression's value is computed from, not only its addresses."""
     if isinstance(expression, low.Read):
         yield expression.register
     elif not isinstance(expression, low.Load):

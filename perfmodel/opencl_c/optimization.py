@@ -1,4 +1,4 @@
-"""A lowered kernel as an optimizing compiler leaves it: what is computed twice is computed once, and out of loops.
+"""A lowered kernel is optimized as by a compiler: what comes twice is computed once, invariants before loops.
 
 Global value numbering over the structure of the program: an expression whose operands have the values that they had
 before is the same expression, where that earlier place comes first on every way. Loads are the same until something is
@@ -21,7 +21,7 @@ _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
 
 
 def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
-    """The kernel with common subexpressions and invariants of loops held in registers of their own.
+    """Returns the kernel with common subexpressions and invariants of loops held in registers of their own.
 
     It computes what the kernel computes, bit by bit.
     """
@@ -30,7 +30,7 @@ def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
 
 @dataclass(eq=False)
 class _Shared:
-    """An expression that may be asked for again: where it stands, how often it is used, the register that holds it."""
+    """A shared expression may be asked for again: where it is, how often it is used, the register that holds it."""
 
     expression: low.Expression
     number: int
@@ -42,14 +42,14 @@ class _Shared:
 
 @dataclass(frozen=True, eq=False)
 class _Use(low.Node):
-    """Stands for a shared expression until it is known how often it is used."""
+    """This node stands for a shared expression until it is known how often it is used."""
 
     shared: _Shared
 
 
 @dataclass
 class _Preheader:
-    """What stands before a loop that is being gone through.
+    """A preheader stands before a loop that is being gone through.
 
     Attributes:
         computed: the invariants that are computed there.
@@ -109,7 +109,7 @@ class _Optimizer:
         return [replace(block, statements=tuple(found))]
 
     def affect(self, statement: Any) -> None:
-        """Memory that a statement changes is another one now."""
+        """Gives memory that a statement changes a new number."""
         match statement:
             case low.Store() | low.Atomic():
                 self.memory[statement.access.space] = self.new()
@@ -161,14 +161,14 @@ class _Optimizer:
         return [low.Straight(self.blocks - 1, tuple(preheader.computed), loop.place), changed]
 
     def apart(self, body: Iterable[low.Statement]) -> tuple[Any, ...]:
-        """Statements that are not always executed: what they compute is not known behind them."""
+        """Goes through statements that are not always executed: what they compute is not known behind them."""
         self.scopes.append({})
         found = tuple(self.body(body))
         self.scopes.pop()
         return found
 
     def forget(self, body: tuple[low.Statement, ...]) -> None:
-        """Registers and memory that statements may have changed have other values now."""
+        """Gives registers and memory that statements may have changed new numbers."""
         for statement in low.simple_statements(body):
             self.affect(statement)
             if isinstance(statement, low.Assign):
@@ -198,7 +198,7 @@ class _Optimizer:
         return rebuilt(expression, lambda part: self.expression(part, in_sum))
 
     def first(self, expression: low.Expression, number: int) -> _Shared:
-        """An expression that is computed here, or before the loops that do not change it."""
+        """Returns a new shared expression, computed here or before the loops that do not change it."""
         level = self.level(expression)
         if level < len(self.loops) and _cannot_fail(expression):
             preheader = self.loops[level]
@@ -212,7 +212,7 @@ class _Optimizer:
         return shared
 
     def level(self, expression: Any) -> int:
-        """How many of the loops around change it; a loop that has ended counts as what is around it."""
+        """Returns how many of the loops around change it; a loop that has ended counts as what is around it."""
         match expression:
             case _Use():
                 return min(expression.shared.level, len(self.loops))
@@ -238,7 +238,7 @@ class _Optimizer:
         return self.numbers[whole]
 
     def own(self, expression: low.Expression) -> Hashable:
-        """What decides on a value beside the operands."""
+        """Returns what decides on a value beside the operands."""
         match expression:
             case low.Constant():
                 return repr(expression.value)  # 0.0 is not -0.0
@@ -280,7 +280,7 @@ class _Optimizer:
 
 
 def _by_quotient(expression: low.Expression) -> low.Expression:
-    """A remainder of whole numbers by the quotient, which is often asked for as well, and is what machines compute."""
+    """Writes a remainder of whole numbers by the quotient, which is often asked for as well; machines do so too."""
     if not isinstance(expression, low.Binary) or expression.operator != "%" or is_float(expression.type):
         return expression
     if isinstance(expression.right, low.Constant):
@@ -291,14 +291,14 @@ def _by_quotient(expression: low.Expression) -> low.Expression:
 
 
 def _is_work(expression: low.Expression) -> bool:
-    """Whether an expression does something itself that takes time; sums of addresses are part of their accesses."""
+    """Returns whether an expression itself takes time; sums of addresses are part of their accesses."""
     if isinstance(expression, low.Convert):
         return is_float(expression.type) != is_float(expression.operand.type)
     return isinstance(expression, low.Binary | low.Call | low.Load | low.Select)
 
 
 def _cannot_fail(expression: low.Expression) -> bool:
-    """Whether an expression may be computed where the program may not ask for it."""
+    """Returns whether an expression may be computed where the program may not ask for it."""
     if isinstance(expression, low.Load):
         return False
     if isinstance(expression, low.Binary) and expression.operator in "/%":

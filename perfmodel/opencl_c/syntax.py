@@ -1,4 +1,4 @@
-"""OpenCL C as a typed syntax tree: what the reader makes of a source, before anything is executed or counted.
+"""The reader makes a typed syntax tree of OpenCL C, before anything is executed or counted.
 
 Every expression knows its type, every implicit conversion is a `Convert`, names are resolved to the very `Variable`
 or `Function` that they mean. Arrays decay to pointers by `Decay`. Lvalues are `Name`, `Dereference`, `Member` and
@@ -15,7 +15,7 @@ from perfmodel.opencl_c.visitor import Tree
 
 
 class Place(NamedTuple):
-    """Where something stands in the user's source."""
+    """A place tells where something stands in the user's source."""
 
     file: str
     line: int
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class Variable:
-    """A variable or parameter; equal only to itself.
+    """A variable or parameter is equal only to itself.
 
     Attributes:
         space: ``private``, ``local``, or ``constant`` (tables in constant memory).
@@ -53,7 +53,7 @@ class Node(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Node):
-    """A number (of enums, sizeof and character literals too)."""
+    """A constant is a number (of enums, sizeof and character literals too)."""
 
     value: int | float
 
@@ -65,14 +65,14 @@ class Name(Node):
 
 @dataclass(frozen=True, eq=False)
 class Dereference(Node):
-    """``*p``, and ``p[i]`` of a `Shift`."""
+    """This node is ``*p``, and ``p[i]`` of a `Shift`."""
 
     pointer: Expression
 
 
 @dataclass(frozen=True, eq=False)
 class Shift(Node):
-    """``p + i``, in elements of what the pointer points to; ``p - i`` has a negated index."""
+    """A shift is ``p + i``, in elements of what the pointer points to; ``p - i`` has a negated index."""
 
     pointer: Expression
     index: Expression
@@ -80,7 +80,7 @@ class Shift(Node):
 
 @dataclass(frozen=True, eq=False)
 class PointerDifference(Node):
-    """``p - q`` in elements; a long."""
+    """The difference ``p - q`` counts elements; it is a long."""
 
     left: Expression
     right: Expression
@@ -88,7 +88,7 @@ class PointerDifference(Node):
 
 @dataclass(frozen=True, eq=False)
 class Member(Node):
-    """``s.f``; ``p->f`` is a member of a `Dereference`."""
+    """A member is ``s.f``; ``p->f`` is a member of a `Dereference`."""
 
     record: Expression
     name: str
@@ -96,7 +96,7 @@ class Member(Node):
 
 @dataclass(frozen=True, eq=False)
 class Swizzle(Node):
-    """Components of a vector, as numbers: ``v.zx`` has (2, 0). ``v[i]`` with a constant too."""
+    """A swizzle picks components of a vector by numbers: ``v.zx`` has (2, 0). ``v[i]`` with a constant is one too."""
 
     vector: Expression
     components: tuple[int, ...]
@@ -109,14 +109,14 @@ class AddressOf(Node):
 
 @dataclass(frozen=True, eq=False)
 class Decay(Node):
-    """An array lvalue as a pointer to its first element."""
+    """An array lvalue decays to a pointer to its first element."""
 
     array: Expression
 
 
 @dataclass(frozen=True, eq=False)
 class Unary(Node):
-    """``-``, ``~``, ``!``; ``!`` gives an int, or a vector of 0 and -1."""
+    """This node is ``-``, ``~`` or ``!``; ``!`` gives an int, or a vector of 0 and -1."""
 
     operator: str
     operand: Expression
@@ -124,7 +124,7 @@ class Unary(Node):
 
 @dataclass(frozen=True, eq=False)
 class Binary(Node):
-    """``+ - * / % & | ^ << >>`` and comparisons ``< <= > >= == !=``.
+    """This node is ``+ - * / % & | ^ << >>`` or a comparison ``< <= > >= == !=``.
 
     Operands have one type (shifts: the left one's type is the result's). Comparisons give an int, or for vectors a
     vector of signed integers, 0 or -1. Pointers can be compared.
@@ -137,7 +137,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, eq=False)
 class Logical(Node):
-    """``&&`` and ``||``; of scalars the right side is evaluated only if needed."""
+    """This node is ``&&`` or ``||``; of scalars the right side is evaluated only if needed."""
 
     operator: str
     left: Expression
@@ -146,7 +146,7 @@ class Logical(Node):
 
 @dataclass(frozen=True, eq=False)
 class Conditional(Node):
-    """``c ? a : b``; with a vector as condition, by component and without a branch."""
+    """This node is ``c ? a : b``; with a vector as condition, it goes by component and without a branch."""
 
     condition: Expression
     then: Expression
@@ -155,21 +155,21 @@ class Conditional(Node):
 
 @dataclass(frozen=True, eq=False)
 class Convert(Node):
-    """A conversion to `type`, implicit or cast: between numbers, of a scalar to a vector (splat), of pointers."""
+    """A conversion leads to `type`, implicit or cast: between numbers, of a scalar to a vector (splat), of pointers."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, eq=False)
 class VectorLiteral(Node):
-    """``(float4)(a, b, c.xy)``: scalars and vectors one after the other."""
+    """A vector literal ``(float4)(a, b, c.xy)`` has scalars and vectors one after the other."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Call(Node):
-    """A call of one of the program's own functions."""
+    """One of the program's own functions is called."""
 
     function: Function
     arguments: tuple[Expression, ...]
@@ -177,7 +177,7 @@ class Call(Node):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinCall(Node):
-    """A call of a built-in function by its name, e.g. ``convert_int4_sat_rte``, ``vload4``, ``get_global_id``."""
+    """A built-in function is called by its name, e.g. ``convert_int4_sat_rte``, ``vload4``, ``get_global_id``."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -185,7 +185,7 @@ class BuiltinCall(Node):
 
 @dataclass(frozen=True, eq=False)
 class Assign(Node):
-    """``target = value``."""
+    """An assignment is ``target = value``."""
 
     target: Expression
     value: Expression
@@ -193,7 +193,7 @@ class Assign(Node):
 
 @dataclass(frozen=True, eq=False)
 class CompoundAssign(Node):
-    """``target op= value``, computed in `computed` (``c += 1.5f`` of a char is computed in float).
+    """``target op= value`` is computed in `computed` (``c += 1.5f`` of a char is computed in float).
 
     For a pointer target the operator is ``+`` or ``-`` and the value a number of elements.
     """
@@ -206,7 +206,7 @@ class CompoundAssign(Node):
 
 @dataclass(frozen=True, eq=False)
 class Increment(Node):
-    """``++x``, ``x++``, ``--x``, ``x--``; the value is the old one if postfix."""
+    """An increment is ``++x``, ``x++``, ``--x`` or ``x--``; its value is the old one if postfix."""
 
     target: Expression
     step: int
@@ -221,14 +221,14 @@ class Comma(Node):
 
 @dataclass(frozen=True, eq=False)
 class InitializerList(Node):
-    """``{…}`` of an array, struct or union: (byte offset, value) for every leaf that is given; the rest is zero."""
+    """An initializer ``{…}`` of an array, struct or union gives (byte offset, value) of leaves; the rest is zero."""
 
     leaves: tuple[tuple[int, Expression], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class CompoundLiteral(Node):
-    """``(struct s){…}``, an lvalue."""
+    """A compound literal is ``(struct s){…}``, an lvalue."""
 
     initial: InitializerList
 
@@ -292,7 +292,7 @@ class If(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Loop(Tree):
-    """``for``, ``while`` and ``do``.
+    """A loop is a ``for``, a ``while`` or a ``do``.
 
     Attributes:
         initial: statement before the loop, in its scope.
@@ -312,7 +312,7 @@ class Loop(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Case(Tree):
-    """``case 1: case 2:`` (values), ``default:`` (with None among the values), and what follows up to the next."""
+    """A case has ``case 1: case 2:`` (values), ``default:`` (None among them), and what follows up to the next."""
 
     values: tuple[int | None, ...]
     body: tuple[Statement, ...]
@@ -348,7 +348,7 @@ Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Brea
 
 @dataclass(eq=False)
 class Function:
-    """A function with its body; `work_group` is from ``reqd_work_group_size``."""
+    """A function has its body; `work_group` is from ``reqd_work_group_size``."""
 
     name: str
     result: Type
@@ -361,7 +361,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A source read: its functions, its tables in constant memory, its structs."""
+    """A unit is a source read: its functions, its tables in constant memory, its structs."""
 
     functions: dict[str, Function]
     tables: tuple[Variable, ...] = ()

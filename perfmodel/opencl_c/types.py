@@ -1,4 +1,4 @@
-"""The types of OpenCL C (OpenCL C 1.2, section 6.1), with the sizes that all devices give them."""
+"""The types of OpenCL C (OpenCL C 1.2, section 6.1) have the sizes that all devices give them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POINTER_BYTES = 8
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number; `dtype` is numpy's name of it. ``bool`` only as the result of comparisons, which C gives as an int."""
+    """A scalar is a number; `dtype` is numpy's name of it. ``bool`` is only what comparisons give, in C an int."""
 
     name: str
     dtype: str
@@ -43,7 +43,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Vector:
-    """2, 3, 4, 8 or 16 numbers; three take the room of four."""
+    """A vector holds 2, 3, 4, 8 or 16 numbers; three take the room of four."""
 
     element: Scalar
     width: int
@@ -60,7 +60,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An address in one of the spaces ``global``, ``local``, ``constant`` and ``private``."""
+    """A pointer is an address in one of the spaces ``global``, ``local``, ``constant`` and ``private``."""
 
     target: Type
     space: str
@@ -97,7 +97,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Record:
-    """A struct or a union, laid out: fields by their byte offsets."""
+    """A record is a struct or a union, laid out: it has fields by their byte offsets."""
 
     name: str
     fields: tuple[Field, ...]
@@ -136,7 +136,7 @@ WIDTHS = (2, 3, 4, 8, 16)
 
 
 def element_of(type_: Type) -> Scalar:
-    """The scalar that a scalar or a vector consists of."""
+    """Returns the scalar that a scalar or a vector consists of."""
     if isinstance(type_, Vector):
         return type_.element
     if isinstance(type_, Scalar):
@@ -149,10 +149,10 @@ def width_of(type_: Type) -> int:
 
 
 def like(type_: Type, element: Scalar) -> Scalar | Vector:
-    """A scalar or vector of the same width with other elements."""
+    """Returns a scalar or vector of the same width with other elements."""
     return Vector(element, type_.width) if isinstance(type_, Vector) else element
 
 
 def is_float(type_: Type) -> bool:
-    """Whether a type is a floating-point number, or a vector of such."""
+    """Returns whether a type is a floating-point number, or a vector of such."""
     return isinstance(type_, Scalar | Vector) and element_of(type_).is_float

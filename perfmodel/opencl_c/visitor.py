@@ -1,4 +1,4 @@
-"""One way through trees, the syntax tree and the lowered kernel alike: parts of nodes, walks, rewriting, dispatch.
+"""There is one way through the syntax tree and the lowered kernel alike: parts of nodes, walks, rewriting, dispatch.
 
 Nodes are dataclasses derived from `Tree`. Which of their fields hold nodes follows from the declared types of these, so
 a new type of node is described once, where it is declared, and every walk knows it.
@@ -20,7 +20,7 @@ Context = TypeVar("Context", bound="Dispatch[..., Any]")
 
 
 class Tree:
-    """A node, whose fields of nodes, of tuples of nodes and of tuples of (key, node) are its children."""
+    """A node has as its children its fields of nodes, of tuples of nodes, and of tuples of (key, node)."""
 
 
 def _child_fields(node_type: Any) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def _holds_nodes(hint: Any) -> bool:
 
 
 child_fields: Callable[..., tuple[str, ...]] = cache(_child_fields)
-"""Returns the names of the fields of a type of node that hold children, in their order."""
+"""Names the fields of a type of node that hold children, in their order."""
 
 
 def children(node: Tree) -> list[Any]:
@@ -87,7 +87,7 @@ def _is(one: object, other: object) -> bool:
 
 
 class Dispatch(Generic[P, R]):
-    """A method with an implementation for each type of node.
+    """A dispatch is a method that has an implementation for each type of node.
 
     ``value = Dispatch[[], Value](Expression)`` stands in a class; ``@value.on(Binary)`` before the method that is its
     implementation for that type. Whoever has none, nor has one of its base classes, is named as soon as the class is

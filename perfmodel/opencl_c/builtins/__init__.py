@@ -1,4 +1,4 @@
-"""The built-in functions, conversions and operators of OpenCL C on numpy values; how those look is in `values`.
+"""The built-in functions, conversions and operators of OpenCL C work on numpy values, whose shapes `values` describes.
 
 Callers switch off numpy's warnings (``np.errstate(all="ignore")``): overflows and divisions by zero are what C has.
 """
@@ -48,7 +48,7 @@ _ROUGH = (
     "sqrt",
     "tan",
 )
-"""What OpenCL C also has, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
+"""OpenCL C also has these, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
 
 BUILTINS: Mapping[str, Builder] = {
     **{name: builder for name, builder in _MATH.items() if name not in ("divide", "recip")},
@@ -59,11 +59,11 @@ BUILTINS: Mapping[str, Builder] = {
     **RELATIONAL,
     **SHUFFLES,
 }
-"""All functions by name, of which `function` makes the form for some types."""
+"""This table holds all functions by name; `function` makes the form of one for some types."""
 
 
 def function(name: str, result: Type, arguments: tuple[Type, ...]) -> Form:
-    """The numpy form of a built-in function for values of these types.
+    """Returns the numpy form of a built-in function for values of these types.
 
     Raises:
         EmulationError: there is no such function.

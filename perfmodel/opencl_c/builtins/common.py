@@ -1,4 +1,4 @@
-"""Functions of floats and integers by plain arithmetic: common (section 6.12.4) and geometric ones (6.12.5)."""
+"""The common (section 6.12.4) and geometric functions (6.12.5) need plain arithmetic only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _smoothstep(low: Any, high: Any, x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    """Zeros keep their sign; what is no number gives 0."""
+    """Returns the sign, of zeros with their own sign; what is no number gives 0."""
     return choose(np.isnan(x), x.dtype.type(0), np.copysign(np.sign(x), x))
 
 
@@ -61,7 +61,7 @@ def _length(result: Type, arguments: tuple[Type, ...]) -> Form:
 
 
 def _moderate(x: Any) -> tuple[Any, Any]:
-    """The vector over a power of two, in double precision, so that squares don't overflow; and that exponent.
+    """Returns the vector over a power of two, in double precision, so that squares don't overflow; and that exponent.
 
     Those of single precision never do.
     """

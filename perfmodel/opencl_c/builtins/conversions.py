@@ -1,4 +1,4 @@
-"""Conversions between numbers (section 6.2), and the same bits as another type."""
+"""Numbers are converted (section 6.2), and bits reinterpreted as another type, as OpenCL C does it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perfmodel.opencl_c.builtins.values import DType, Form, choose, dtype_of
 from perfmodel.opencl_c.types import Type, Vector, width_of
 
 TO_WHOLE: Mapping[str, np.ufunc] = {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}
-"""Rounding modes, and what they do to a float that becomes an integer."""
+"""Each rounding mode has the function that rounds a float which becomes an integer."""
 
 
 def convert(value: Any, source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Any:
-    """A number as another type: C's conversions, ``convert_type`` with its suffixes, and a scalar for all components.
+    """Returns a number as another type: C's conversions, ``convert_type`` with suffixes, a scalar for all components.
 
     By default floats are truncated to integers, and everything else is rounded to nearest even. Any number that isn't
     zero is true; true becomes 1, as C's comparisons do. What is out of range of an integer wraps around if it is an
@@ -28,7 +28,7 @@ def convert(value: Any, source: Type, target: Type, rounding: str = "", saturate
 
 @lru_cache(maxsize=1024)
 def conversion(source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Form:
-    """`convert` for values of one type, for those who convert more than once."""
+    """Returns `convert` for values of one type, which serves those who convert more than once."""
     if rounding and rounding not in TO_WHOLE:
         raise EmulationError(f"there is no rounding mode {rounding!r}{nearest(rounding, TO_WHOLE)}")
     form = _of_elements(dtype_of(source), dtype_of(target), rounding, saturate)
@@ -39,13 +39,13 @@ def conversion(source: Type, target: Type, rounding: str = "", saturate: bool = 
 
 
 def reinterpret(value: Any, source: Type, target: Type) -> Any:
-    """The same bits as another type of the same size (``as_type``); a vector of three has the room of four."""
+    """Returns the same bits as another type of the same size (``as_type``); a vector of three has the room of four."""
     return reinterpretation(source, target)(value)
 
 
 @lru_cache(maxsize=1024)
 def reinterpretation(source: Type, target: Type) -> Form:
-    """`reinterpret` for values of one type, for those who do so more than once."""
+    """Returns `reinterpret` for values of one type, which serves those who do so more than once."""
     before, after = dtype_of(source), dtype_of(target)
     if before == after and source.size == before.itemsize:
         return _same
@@ -132,7 +132,7 @@ def _to_float(source: DType, target: DType, rounding: str) -> Form:
 
 
 def _to_half(source: DType, rounding: str) -> Form:
-    """By way of float, which halfs are rounded from once; numbers that are too large for both are so afterwards."""
+    """Returns the conversion by way of float, from which halfs are rounded once; numbers too large for both stay so."""
     limits = np.iinfo(source)
     low, high = max(limits.min, -(2**17)), min(limits.max, 2**17)
     form = _to_float(np.dtype(np.float32), np.dtype(np.float16), rounding)
@@ -140,7 +140,7 @@ def _to_half(source: DType, rounding: str) -> Form:
 
 
 def _sides(exact: Any, near: Any) -> tuple[Any, Any]:
-    """Where a float is above and below an integer of 64 bits, which no float may hold."""
+    """Returns where a float is above and below an integer of 64 bits, which no float may hold."""
     is_beyond = np.greater_equal(near, float(np.iinfo(exact.dtype).max + 1))
     whole = np.where(is_beyond, 0, near).astype(exact.dtype)
     is_below = np.logical_and(np.logical_not(is_beyond), np.less(whole, exact))
@@ -148,7 +148,7 @@ def _sides(exact: Any, near: Any) -> tuple[Any, Any]:
 
 
 def _directed(near: Any, is_above: Any, is_below: Any, rounding: str) -> Any:
-    """The nearest float, or its neighbour if it was rounded to the wrong side."""
+    """Returns the nearest float, or its neighbour if it was rounded to the wrong side."""
     infinity = near.dtype.type(np.inf)
     if rounding == "rtz":
         is_too_large = np.where(np.less(near, 0), is_below, is_above)

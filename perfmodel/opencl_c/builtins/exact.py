@@ -1,4 +1,4 @@
-"""What floats need to be rounded only once: the fused multiply-add, and remainders."""
+"""The fused multiply-add and remainders are computed here so that they are rounded only once."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from perfmodel.opencl_c.builtins.values import DType, Form, choose
 
 SPLITTER = float(2**27 + 1)
-"""Times a double it gives the upper half of its digits (Dekker)."""
+"""A double times this number gives the upper half of its digits (Dekker)."""
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
-"""Magnitudes between which errors of sums and products are doubles themselves."""
+"""Errors of sums and products are doubles themselves between these magnitudes."""
 
 
 def fma(dtype: DType) -> Form:
-    """``x * y + z``, rounded once."""
+    """Returns the form of ``x * y + z``, rounded once."""
     return _fma_double if dtype == np.float64 else lambda x, y, z: _fma_single(x, y, z).astype(dtype)
 
 
 def _fma_single(x: Any, y: Any, z: Any) -> Any:
-    """A double that rounds to the float: products of floats are doubles, and their sum is rounded to odd.
+    """Returns a double that rounds to the float: products of floats are doubles, and their sum is rounded to odd.
 
     That matters only to sums that look like ties between floats: zeros are all that would be lost, and some more.
     """
@@ -34,7 +34,7 @@ def _fma_single(x: Any, y: Any, z: Any) -> Any:
 
 
 def _fma_double(x: Any, y: Any, z: Any) -> Any:
-    """By Boldo and Melquiond's algorithm where its errors are doubles; else, which is rare, by fractions."""
+    """Follows Boldo and Melquiond's algorithm where its errors are doubles; else, which is rare, fractions."""
     product, product_error = _product(x, y)
     low, low_error = _sum(z, product_error)
     high, high_error = _sum(product, low)
@@ -67,14 +67,14 @@ def _of_fractions(x: float, y: float, z: float) -> float:
 
 
 def _sum(x: Any, y: Any) -> tuple[Any, Any]:
-    """The sum and its error (Knuth)."""
+    """Returns the sum and its error (Knuth)."""
     total = np.add(x, y)
     part = np.subtract(total, x)
     return total, np.add(np.subtract(x, np.subtract(total, part)), np.subtract(y, part))
 
 
 def _product(x: Any, y: Any) -> tuple[Any, Any]:
-    """The product and its error (Dekker)."""
+    """Returns the product and its error (Dekker)."""
     product = np.multiply(x, y)
     (x1, x0), (y1, y0) = _halves(x), _halves(y)
     error = np.subtract(product, np.multiply(x1, y1))
@@ -89,7 +89,7 @@ def _halves(x: Any) -> tuple[Any, Any]:
 
 
 def _rounded_to_odd(total: Any, error: Any) -> Any:
-    """Of the two doubles around an inexact sum the one with an odd last digit: no tie is left to a second rounding."""
+    """Returns the one of two doubles around an inexact sum whose last digit is odd: no second rounding meets a tie."""
     bits = total.view(np.int64)
     is_even = np.logical_and(np.bitwise_and(bits, 1) == 0, np.logical_and(np.isfinite(error), error != 0))
     step = choose(np.signbit(total) == np.signbit(error), np.int64(1), np.int64(-1))
@@ -97,7 +97,7 @@ def _rounded_to_odd(total: Any, error: Any) -> Any:
 
 
 def remainder_and_quotient(x: Any, y: Any) -> tuple[Any, Any]:
-    """``remquo``: what is left of x by the nearest multiple of y, and the quotient's sign and low seven bits."""
+    """Returns x less the nearest multiple of y, and the quotient's sign and low seven bits (``remquo``)."""
     dividend, divisor = np.absolute(x.astype(np.float64)), np.absolute(y.astype(np.float64))
     few = np.fmod(dividend, np.multiply(divisor, 128))
     rest = np.fmod(few, divisor)

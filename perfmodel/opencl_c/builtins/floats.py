@@ -1,4 +1,4 @@
-"""The math functions (section 6.12.2) that compute in double precision and round the result to its type.
+"""These math functions (section 6.12.2) compute in double precision and round the result to its type.
 
 So floats and halfs are nearly always rounded correctly; doubles are as good as numpy and scipy, with some help.
 """
@@ -18,7 +18,7 @@ from perfmodel.opencl_c.types import Type
 
 
 def _wide(form: Form) -> Builder:
-    """A form of doubles for all types."""
+    """Makes a form of doubles one for all types."""
 
     def build(result: Type, arguments: tuple[Type, ...]) -> Form:
         dtype = dtype_of(result)
@@ -37,13 +37,13 @@ def _exp10(x: Any) -> Any:
 
 
 def _powr(x: Any, y: Any) -> Any:
-    """Of a base that isn't negative, and undefined where its logarithm times y is."""
+    """Returns the power of a base that isn't negative; it is undefined where the base's logarithm times y is."""
     is_undefined = np.isnan(np.multiply(np.log(np.absolute(x)), y))
     return choose(np.logical_or(np.less(x, 0), is_undefined), np.float64(np.nan), np.power(np.absolute(x), y))
 
 
 def _rootn(x: Any, n: Any) -> Any:
-    """The power 1 / n, with what that misses of its exponent."""
+    """Returns the power 1 / n, with what that misses of its exponent."""
     size, is_odd = np.absolute(x), np.fmod(n, 2) != 0
     inverse = np.divide(1.0, n)
     high = np.bitwise_and(inverse.view(np.int64), -(2**31)).view(np.float64)  # whose product with n is exact
@@ -72,13 +72,13 @@ def _cospi(x: Any) -> Any:
 
 
 def _tanpi(x: Any) -> Any:
-    """Its zeros and poles have the sign of the sine over the cosine, of which only the other one is known."""
+    """Returns the tangent; of sine over cosine, which gives the sign of zeros and poles, only one is known there."""
     sine, cosine = _of_half_turns(x)
     return np.divide(choose(sine == 0, np.copysign(0.0, x), sine), np.add(cosine, 0.0))
 
 
 def _of_half_turns(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine of x * pi, where x is brought to an eighth of a turn, exactly."""
+    """Returns sine and cosine of x * pi, where x is brought to an eighth of a circle, exactly."""
     within = np.fmod(x, 2.0)
     quarter = np.rint(np.multiply(within, 2.0))
     angle = np.multiply(np.subtract(within, np.multiply(quarter, 0.5)), pi)
@@ -99,7 +99,7 @@ def _per_pi(form: np.ufunc) -> Form:
 
 
 def _erfc(x: Any) -> Any:
-    """By the scaled function for positive numbers, where exp(-x * x) needs the square's error too."""
+    """Takes the scaled function for positive numbers, where exp(-x * x) needs the square's error too."""
     high = choose(np.less(np.absolute(x), 2.0**26), x, np.float64(0))
     high = np.bitwise_and(high.view(np.int64), -(2**27)).view(np.float64)
     rest = np.multiply(np.subtract(high, x), np.add(x, high))
@@ -113,7 +113,7 @@ def _tgamma(x: Any) -> Any:
 
 
 def _lgamma(x: Any) -> Any:
-    """Near one and two by a series, and near zero by the logarithm, where scipy's other function has lost digits."""
+    """Takes a series near one and two, and the logarithm near zero, where scipy's other function has lost digits."""
     near_zero = np.negative(np.log(np.absolute(x)))
     other = choose(np.greater(x, 0), special.loggamma(x), special.gammaln(x))
     return choose(np.isinf(x), np.absolute(x), choose(np.less(np.absolute(x), 1e-20), near_zero, other))

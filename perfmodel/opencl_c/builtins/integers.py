@@ -1,4 +1,4 @@
-"""The integer functions (section 6.12.3): exact, for 8 to 64 bits, without ever leaving the type in between."""
+"""The integer functions (section 6.12.3) are exact for 8 to 64 bits, and never leave the type in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfmodel.opencl_c.types import Type
 
 
 def _typed(make: Callable[[DType], Form]) -> Builder:
-    """A form that depends on the type of the first argument."""
+    """Makes a builder of a form that depends on the type of the first argument."""
     return lambda result, arguments: make(dtype_of(arguments[0]))
 
 
@@ -47,7 +47,7 @@ def clamp(x: Any, low: Any, high: Any) -> Any:
 
 
 def _saturated(x: Any) -> Any:
-    """The end of the type's range on the side of `x`: -1 or 0 by its sign, and so the largest or smallest number."""
+    """Returns the end of the type's range on the side of `x`: by its sign the largest or smallest number."""
     return np.bitwise_xor(np.right_shift(x, bits_of(x.dtype) - 1), np.iinfo(x.dtype).max)
 
 
@@ -73,7 +73,7 @@ def _sub_sat_unsigned(x: Any, y: Any) -> Any:
 
 
 def _hadd(x: Any, y: Any) -> Any:
-    """Half the sum, from the bits that both have and half of those that one has: nothing can overflow."""
+    """Returns half the sum: the bits that both have, and half of those that one has; nothing can overflow."""
     return np.add(np.bitwise_and(x, y), np.right_shift(np.bitwise_xor(x, y), 1))
 
 
@@ -93,7 +93,7 @@ def _mul_hi(dtype: DType) -> Form:
 
 
 def _high_unsigned(x: Any, y: Any) -> Any:
-    """The upper 64 of 128 bits, by schoolbook multiplication of halves."""
+    """Returns the upper 64 of 128 bits, by schoolbook multiplication of halves."""
     low = np.uint64(0xFFFFFFFF)
     x0, x1, y0, y1 = x & low, x >> np.uint64(32), y & low, y >> np.uint64(32)
     middle = np.add(np.multiply(x1, y0), np.multiply(x0, y0) >> np.uint64(32))
@@ -102,7 +102,7 @@ def _high_unsigned(x: Any, y: Any) -> Any:
 
 
 def _high_signed(x: Any, y: Any) -> Any:
-    """As unsigned numbers, negative ones are 2^64 too large, and the product's upper half by the other factor."""
+    """Returns the upper half of a signed product: as unsigned numbers, negative ones are 2^64 too large."""
     high = _high_unsigned(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
     excess = np.add(np.bitwise_and(np.right_shift(x, 63), y), np.bitwise_and(np.right_shift(y, 63), x))
     return np.subtract(high, excess)
@@ -132,7 +132,7 @@ def _mad_sat_unsigned(x: Any, y: Any, z: Any) -> Any:
 
 
 def _mad_sat_signed(x: Any, y: Any, z: Any) -> Any:
-    """With 128 bits for the sum: it fits if the upper half only repeats the sign of the lower."""
+    """Keeps 128 bits of the sum: it fits if the upper half only repeats the sign of the lower."""
     low = np.multiply(x, y).view(np.uint64)
     total = np.add(low, z.view(np.uint64))
     carry = np.less(total, low).astype(np.int64)
@@ -149,14 +149,14 @@ def _popcount(x: Any) -> Any:
 
 
 def _clz(x: Any) -> Any:
-    """By the exponent of the number as a float; without every bit below a set one, it isn't rounded up."""
+    """Counts leading zeros by a float's exponent; without bits below a set one, the float isn't rounded up."""
     whole = x.view(unsigned(x.dtype))
     sparse = np.bitwise_and(whole, np.invert(np.right_shift(whole, 1)))
     return np.subtract(bits_of(x.dtype), np.frexp(sparse.astype(np.float64))[1]).astype(x.dtype)
 
 
 def _ctz(x: Any) -> Any:
-    """The ones below the lowest set bit; all bits of zero."""
+    """Counts the ones below the lowest set bit, which are all bits of zero."""
     return _popcount(np.bitwise_and(np.invert(x), np.subtract(x, x.dtype.type(1))))
 
 

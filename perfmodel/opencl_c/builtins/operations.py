@@ -1,4 +1,4 @@
-"""What one call of a built-in counts as, in the kinds of the feature family ``op``."""
+"""One call of a built-in counts as these operations, in the kinds of the feature family ``op``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from perfmodel.opencl_c.types import Type, width_of
 
 Count = tuple[str, int, int]
-"""A kind, how often it happens per component, and how often besides."""
+"""A count is a kind, how often it happens per component, and how often besides."""
 
 _DOT: tuple[Count, ...] = (("madd", 1, -1), ("mul", 0, 1))
 _LENGTH: tuple[Count, ...] = (*_DOT, ("sqrt", 0, 1))
@@ -83,11 +83,11 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     "shuffle": (),
     "shuffle2": (),
 }
-"""All built-ins that don't count as one operation of their own name, without ``native_`` and ``half_``."""
+"""This table has all built-ins that count as another operation than their own name, without their prefixes."""
 
 
 def operations(name: str, arguments: tuple[Type, ...]) -> tuple[tuple[str, int], ...]:
-    """The arithmetic of one call by one work-item: kinds and how many of each."""
+    """Returns the arithmetic of one call by one work-item: kinds, and how many of each."""
     base = name.removeprefix("native_").removeprefix("half_")
     width = max(map(width_of, arguments), default=1)
     total: dict[str, int] = {}

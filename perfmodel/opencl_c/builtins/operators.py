@@ -1,4 +1,4 @@
-"""The operators of OpenCL C on values of one type (section 6.3)."""
+"""The operators of OpenCL C (section 6.3) take values of one type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfmodel.opencl_c.builtins.values import DType, Form, bits_of, dtype_of, t
 from perfmodel.opencl_c.types import CHAR, INT, LONG, SHORT, Type, Vector
 
 INTEGERS = {integer.size: integer for integer in (CHAR, SHORT, INT, LONG)}
-"""What vectors of elements of some size compare to."""
+"""Vectors compare to integers of the size of their elements."""
 
 COMPARISONS: Mapping[str, np.ufunc] = {
     "<": np.less,
@@ -30,11 +30,11 @@ PLAIN: Mapping[str, np.ufunc] = {
     "|": np.bitwise_or,
     "^": np.bitwise_xor,
 }
-"""Operators that numpy has exactly as C: its whole numbers wrap around silently."""
+"""These operators are numpy's own, exactly as C's: its whole numbers wrap around silently."""
 
 
 def binary(operator: str, type: Type) -> Form:  # noqa: A002
-    """An operator on two values of one type; of shifts, the right operand may be another integer.
+    """Returns the form of an operator on two values of one type; a shift's right operand may be another integer.
 
     It is numpy's own function wherever that does what C asks, for speed. Division of integers by zero, which C leaves
     undefined, gives 0.
@@ -54,7 +54,7 @@ def binary(operator: str, type: Type) -> Form:  # noqa: A002
 
 
 def unary(operator: str, type: Type) -> Form:  # noqa: A002
-    """``-``, ``~`` and ``!``; the last gives a bool, or 0 and -1 for vectors."""
+    """Returns the form of ``-``, ``~`` or ``!``; the last gives a bool, or 0 and -1 for vectors."""
     if operator == "-":
         return np.negative
     if operator == "~":
@@ -75,7 +75,7 @@ def _quotient(dtype: DType) -> Form:
 
 
 def _truncated(left: Any, right: Any) -> Any:
-    """Without its remainder the dividend is a multiple, of which the floor is exact."""
+    """Returns the quotient rounded to zero: without its remainder the dividend is a multiple, whose floor is exact."""
     return np.floor_divide(np.subtract(left, np.fmod(left, right)), right)
 
 

@@ -1,4 +1,4 @@
-"""The math functions (section 6.12.2) whose results are exact, or rounded once: parts, signs, neighbours, fma."""
+"""These math functions (section 6.12.2) are exact, or rounded once: parts, signs, neighbours, fma."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from perfmodel.opencl_c.builtins.values import Builder, Form, always, choose, dt
 from perfmodel.opencl_c.types import Type
 
 ILOGB_OF_ZERO, ILOGB_OF_NAN = -(2**31), 2**31 - 1
-"""What FP_ILOGB0 and FP_ILOGBNAN are to be defined as."""
+"""FP_ILOGB0 and FP_ILOGBNAN are to be defined as these numbers."""
 
 
 def _round(x: Any) -> Any:
-    """Halves away from zero; what is between x and its truncation is exact."""
+    """Rounds halves away from zero; the difference of x and its truncation is exact."""
     whole = np.trunc(x)
     step = np.greater_equal(np.absolute(np.subtract(x, whole)), 0.5)
     return np.copysign(np.add(np.absolute(whole), step), x).astype(x.dtype, copy=False)
@@ -45,7 +45,7 @@ def _recip(x: Any) -> Any:
 
 
 def _fraction(x: Any) -> Any:
-    """Less than one, even where the difference rounds to it."""
+    """Returns the fraction, which is less than one, even where the difference rounds to it."""
     below_one = np.nextafter(x.dtype.type(1), x.dtype.type(0))
     part = np.minimum(np.subtract(x, np.floor(x)), below_one)
     return choose(np.logical_or(np.isinf(x), x == 0), np.copysign(x.dtype.type(0), x), part)
@@ -64,7 +64,7 @@ def _ilogb(x: Any) -> Any:
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    """Of two zeros the second one, which numpy forgets for halfs."""
+    """Returns the neighbour; two zeros give the second one, which numpy forgets for halfs."""
     return choose(np.equal(x, y), y, np.nextafter(x, y))
 
 
@@ -73,14 +73,14 @@ def _quotient(x: Any, y: Any) -> Any:
 
 
 def _sign_of_gamma(x: Any) -> Any:
-    """Negative between a negative even number and the odd one above it; at poles 1, or the sign of a zero."""
+    """Returns -1 between a negative even number and the odd one above it, 1 elsewhere; at a zero, its sign."""
     whole = np.floor(x)
     is_negative = np.logical_and(np.logical_and(np.less(x, 0), whole != x), np.fmod(whole, 2) != 0)
     return choose(np.logical_or(is_negative, np.logical_and(x == 0, np.signbit(x))), np.int32(-1), np.int32(1))
 
 
 def _nan(result: Type, arguments: tuple[Type, ...]) -> Form:
-    """A quiet one with the number in its low digits."""
+    """Returns the form of a quiet NaN with the number in its low digits."""
     dtype, code = dtype_of(result), dtype_of(arguments[0])
     quiet = np.array(np.nan, dtype).view(code)[()]
     payload = code.type(2 ** (np.finfo(dtype).nmant - 1) - 1)

@@ -1,4 +1,4 @@
-"""Tests, selections (section 6.12.6) and shuffles (6.12.12)."""
+"""This module has tests, selections (section 6.12.6) and shuffles (6.12.12)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _is_ordered(x: Any, y: Any) -> Any:
 
 
 def _over_components(form: np.ufunc) -> Builder:
-    """``any`` and ``all``: of the sign bits."""
+    """Makes ``any`` or ``all``, which look at sign bits."""
 
     def build(result: Type, arguments: tuple[Type, ...]) -> Form:
         dtype = dtype_of(result)
@@ -64,7 +64,7 @@ def _bitselect(result: Type, arguments: tuple[Type, ...]) -> Form:
 
 
 def _select(result: Type, arguments: tuple[Type, ...]) -> Form:
-    """Scalars are chosen by a number that isn't zero, components of vectors by the sign bit."""
+    """Chooses scalars by a number that isn't zero, components of vectors by the sign bit."""
     whole = signed(dtype_of(arguments[2]))
     if isinstance(result, Vector):
         return lambda otherwise, then, condition: choose(np.less(condition.view(whole), 0), then, otherwise)
@@ -72,7 +72,7 @@ def _select(result: Type, arguments: tuple[Type, ...]) -> Form:
 
 
 def _shuffle(result: Type, arguments: tuple[Type, ...]) -> Form:
-    """Only the low bits of the mask count."""
+    """Picks components; only the low bits of the mask count."""
     last = _last(arguments[0])
     return lambda x, mask: _taken(x, np.bitwise_and(mask, mask.dtype.type(last)))
 

@@ -1,4 +1,4 @@
-"""Running work-groups of an OpenCL C kernel in numpy, to see what they do: how often, where in memory, and what wrong.
+"""Work-groups of an OpenCL C kernel run in numpy, which shows what they do: how often, where in memory, and what wrong.
 
 All work-items of one or several groups run in lock-step, as lanes of arrays under a mask (`lanes`). A kernel becomes
 Python code (`code`, `expressions`), of which accesses to memory (`accesses`, `atomics`) and the counts of everything

@@ -1,4 +1,4 @@
-"""Loads and stores: how one access of the kernel is carried out and recorded.
+"""Loads and stores of a kernel are carried out and recorded here, one access at a time.
 
 A `Handler` is made for each access of the generated code and each batch. Addresses come in parts, ``pointer + (index +
 extra) * scale``, because mostly all but one part is the same for all lanes: then the pattern of addresses is that of
@@ -21,9 +21,9 @@ from perfmodel.opencl_c.emulation.patterns import Pattern
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector
 
 _REMEMBERED_BYTES = 1 << 25
-"""Of the addresses whose patterns one access remembers."""
+"""One access remembers the patterns of addresses of so many bytes."""
 _REMEMBERED_PLACES = 1 << 14
-"""At which one pattern was met."""
+"""One pattern remembers so many addresses at which it was met."""
 
 _MARKED_AT_ONCE = 1 << 18
 
@@ -31,7 +31,7 @@ _Key: TypeAlias = tuple[Mask, bytes, int, str]
 
 
 class Handler:
-    """One access of the kernel in one batch.
+    """A handler is one access of the kernel in one batch.
 
     Attributes:
         element: bytes of a number. width: numbers moved. bytes: moved by each work-item.
@@ -100,7 +100,7 @@ class Handler:
     # --- where
 
     def _locate(self, mask: Mask, pointer: Values, index: Values, extra: Values) -> tuple[Pattern, int]:
-        """The pattern of the active lanes' addresses, and the first one's address."""
+        """Returns the pattern of the active lanes' addresses, and the first one's address."""
         shift = 0
         if index is None:
             part, start, scale = pointer, 0, 1
@@ -167,7 +167,7 @@ class Handler:
         return pointer + index.astype(np.int64) * self.scale
 
     def _misses(self, pattern: Pattern, base: int) -> bool:
-        """Whether some address is not in the region, or not where typed views serve."""
+        """Returns whether some address is not in the region, or not where typed views serve."""
         if self._is_anywhere:
             region = self.context.regions.by_number.get(base + pattern.low >> ADDRESS_BITS)
             if region is not None and region is not self.region:
@@ -181,7 +181,7 @@ class Handler:
         )
 
     def locate(self, mask: Mask, pointer: Values, index: Values, extra: Values) -> tuple[Pattern, int, bool]:
-        """The pattern, the first active lane's address, and whether the slow way must be gone; counts the access."""
+        """Returns the pattern, the first active lane's address, and whether to go the slow way; counts the access."""
         pattern, base = self._locate(mask, pointer, index, extra)
         missed = False
         if (
@@ -209,7 +209,7 @@ class Handler:
         return np.broadcast_to(addresses, (mask.layout.lanes,))[mask.lanes].astype(np.int64)
 
     def _meet(self, pattern: Pattern, base: int) -> None:
-        """What need only be done the first time that a pattern comes at an address."""
+        """Does what need only be done the first time that a pattern comes at an address."""
         if len(pattern.known) >= _REMEMBERED_PLACES:
             pattern.known.clear()
         pattern.known.add(base)
@@ -223,7 +223,7 @@ class Handler:
             self._footprint.mark(pattern.marks + start, self.element)
 
     def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
-        """Only the footprint, of accesses that are counted without being carried out."""
+        """Marks only the footprint, of accesses that are counted without being carried out."""
         if self._footprint is None:
             return
         inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)
@@ -264,7 +264,7 @@ class Handler:
                 self._check_repeats(pattern, data, value)
 
     def place(self, pattern: Pattern, base: int) -> tuple[NDArray[Any], Integers]:
-        """Memory as numbers of the access's type, and the positions of what the active lanes access in it."""
+        """Returns memory as numbers of the access's type, and the positions of what the active lanes access in it."""
         start = base + pattern.low - self._origin >> self._shift
         return self._data, pattern.active + start
 
@@ -310,7 +310,7 @@ class Handler:
         footprint.mark_bytes(offsets.ravel())
 
     def reachable(self, mask: Mask, addresses: Integers) -> list[tuple[Region, Integers]]:
-        """Regions and positions of the addresses that are within them; of the others, findings."""
+        """Returns regions and positions of the addresses that are within them; the others become findings."""
         misaligned = (addresses & (self.access.alignment - 1) != 0).nonzero()[0]
         if len(misaligned) and self.context.checks:
             self._report("misaligned", mask, misaligned, addresses, f"no multiple of {self.access.alignment}")

@@ -1,4 +1,4 @@
-"""A kernel's arguments: what users give, and what that is in the emulated memory."""
+"""A kernel's arguments are what users give; here they come into the emulated memory."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, Void
 
 @dataclass(frozen=True)
 class LocalBytes:
-    """Local memory for a parameter that points to it."""
+    """A parameter that points to local memory is given its size so."""
 
     size: int
 
 
 @dataclass(frozen=True)
 class Zeros:
-    """A buffer of so many elements of the parameter's type, all zero; takes memory only where it is touched."""
+    """This argument is a buffer of so many elements of the parameter's type, all zero, in memory only where touched."""
 
     length: int
 
 
 @dataclass(frozen=True)
 class Random:
-    """A buffer of so many elements with random numbers from `low` up to, but without, `high`.
+    """This argument is a buffer of so many elements with random numbers from `low` up to, but without, `high`.
 
     They depend on `seed` and their position only. Without `high` it is 1 for floats and 100 for integers.
     """
@@ -51,7 +51,7 @@ Argument: TypeAlias = "NDArray[Any] | np.generic | int | float | bool | bytes | 
 
 @dataclass
 class Bound:
-    """All arguments of a launch.
+    """Holds all arguments of a launch.
 
     Attributes:
         buffers: by parameter. constants: the program's tables.
@@ -69,7 +69,7 @@ class Bound:
 
 
 class UserMemory(Buffer):
-    """A buffer that is the user's own array."""
+    """This buffer is the user's own array."""
 
     def __init__(self, name: str, number: int, data: Bytes) -> None:
         super().__init__(name, number, 0, None)
@@ -123,7 +123,7 @@ def bind(kernel: low.LoweredKernel, arguments: Mapping[str, Argument], write_bac
 
 
 def _memory(argument: Argument) -> object:
-    """What arrays have in common that are the same memory."""
+    """Returns what arrays have in common that are the same memory."""
     if not isinstance(argument, np.ndarray) or not argument.size:
         return None
     order = None if argument.flags.c_contiguous else argument.strides

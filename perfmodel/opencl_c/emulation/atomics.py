@@ -1,4 +1,4 @@
-"""Atomic operations: lanes that meet at one address take their turns in the order of the lanes."""
+"""Lanes whose atomic operations meet at one address go one after the other, in the order of the lanes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AtomicHandler(Handler):
         index: Values = None,
         extra: Values = None,
     ) -> Values:
-        """The old values where they are wanted, for all lanes."""
+        """Returns the old values where they are wanted, for all lanes."""
         pattern, base, missed = self.locate(mask, pointer, index, extra)
         lanes = mask.lanes
         if missed:
@@ -73,7 +73,7 @@ def perform(
     wants_old: bool,
     has_repeats: bool = True,
 ) -> _Array:
-    """Changes `data` at the places, one after the other, and gives what was there before each change."""
+    """Changes `data` at the places, one after the other, and returns what was there before each change."""
     if operation in ("inc", "dec"):
         operands = (np.ones(len(places), data.dtype),)
     if not has_repeats:
@@ -99,7 +99,7 @@ def _changed(operation: str, old: _Array, operands: tuple[_Array, ...]) -> _Arra
 
 
 def _in_turn(operation: str, data: _Array, places: Integers, operands: tuple[_Array, ...]) -> _Array:
-    """Lanes grouped by place; sums and exchanges at once, others a turn for each lane that waits at a place."""
+    """Groups lanes by place; sums and exchanges go at once, others a round for each lane that waits at a place."""
     order = np.argsort(places, kind="stable")
     place = places[order]
     starts = np.ones(len(place), bool)

@@ -1,4 +1,4 @@
-"""A kernel as Python code: one function, of which each statement works on all lanes at once.
+"""A kernel becomes Python code: one function, of which each statement works on all lanes at once.
 
 Masks are variables: each list of statements has one, None when nobody is left in it. `Emulator` supplies what the
 function refers to (``branch3`` of an `If`, ``load5`` of an access).
@@ -22,7 +22,7 @@ from perfmodel.opencl_c.visitor import Dispatch
 
 @dataclass(frozen=True)
 class Code:
-    """The code of a kernel.
+    """Holds the code of a kernel.
 
     Attributes:
         text: to read. build: makes the function, which takes the steps allowed, for a batch (see `emulator`).
@@ -41,7 +41,7 @@ _MADE: WeakKeyDictionary[low.LoweredKernel, Code] = WeakKeyDictionary()
 
 
 def code_of(kernel: low.LoweredKernel) -> Code:
-    """The code of a kernel, made once."""
+    """Returns the code of a kernel, made once."""
     found = _MADE.get(kernel)
     if found is None:
         found = _MADE[kernel] = _Generator(kernel).code()
@@ -102,7 +102,7 @@ class _Generator:
     # --- statements
 
     def body(self, statements: tuple[low.Statement, ...], mask: str) -> bool:
-        """Makes the code of a list; whether lanes may have left it for something outside."""
+        """Makes the code of a list, and returns whether lanes may have left it for something outside."""
         depth, narrowed, left = self.depth, False, False
         for statement in statements:
             if left:
@@ -116,7 +116,7 @@ class _Generator:
         return narrowed
 
     statement = Dispatch[[str], bool](low.Statement)
-    """Makes the code of one; whether lanes may have left its list for something outside."""
+    """Makes the code of one statement, and returns whether lanes may have left its list for something outside."""
 
     @statement.on(low.Leave)
     def leave(self, statement: low.Leave, mask: str) -> bool:
@@ -184,7 +184,7 @@ class _Generator:
         return leaves
 
     def watched(self, plan: Plan, mask: str) -> None:
-        """The end of a turn of a loop of which turns may be left out."""
+        """Makes the end of an iteration of a loop of which iterations may be left out."""
         self.plans.append(plan)
         registers = "".join(f"{self.names[register]}, " for register in plan.carried)
         self.emit(f"if watch_{mask} is not None:")
@@ -195,7 +195,7 @@ class _Generator:
         self.emit(f"        {registers}= jump")
 
     def turn(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
-        """One turn of a loop."""
+        """Makes the code of one iteration of a loop."""
         self.emit(f"steps -= {max(len(list(low.straights((loop,)))), 1)}")
         self.emit("if steps < 0 or len(log) > most_logged:")
         self.emit(f"    turned(steps, {loop.number})")

@@ -1,4 +1,4 @@
-"""What the parts of a batch's emulation share."""
+"""The parts of a batch's emulation share this context."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.emulation.regions import Regions
 
 Logged: TypeAlias = "tuple[Pattern, int, float | int | None]"
-"""A pattern, its address, and for stores the value if it is the same for all lanes."""
+"""A logged access is a pattern, its address, and for stores the value if it is the same for all lanes."""
 
 
 class Traced(NamedTuple):
-    """Addresses at which a pattern came for the first time."""
+    """A traced access has the addresses at which a pattern came for the first time."""
 
     pattern: Pattern
     addresses: Integers
 
 
 class Context:
-    """One batch: its lanes, its memory, and where things are noted.
+    """A context is one batch: its lanes, its memory, and where things are noted.
 
     Attributes:
         log: accesses since the last barrier, for races.
@@ -45,12 +45,12 @@ class Context:
         self.recorder: Recorder | None = None
 
     def fold(self, handler: Handler) -> None:
-        """Counts of a handler's patterns go to the totals."""
+        """Adds the counts of a handler's patterns to the totals."""
         if self.recorder is not None:
             self.recorder.fold_accesses([handler])
 
     def forget(self) -> None:
-        """All accesses count as met for the first time, so that they are traced."""
+        """Makes all accesses count as met for the first time, so that they are traced."""
         assert self.recorder is not None
         for handler in self.recorder.handlers:
             for pattern in handler.patterns.values():

@@ -1,4 +1,4 @@
-"""Emulating work-groups of a kernel, and what comes out of it."""
+"""Work-groups of a kernel are emulated here, and this is what comes out of it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from perfmodel.opencl_c.types import Pointer, Scalar, Vector, element_of
 
 STEPS = 2_000_000
 LANES = 16_384
-"""Work-items of a batch, unless one group has more."""
+"""A batch has so many work-items, unless one group has more."""
 _SAMPLED = 8
 
 
 @dataclass
 class Emulation:
-    """What groups of a kernel did. All arrays have an axis of groups in front.
+    """An emulation tells what groups of a kernel did. All arrays have an axis of groups in front.
 
     Attributes:
         groups: their ids along the three axes.
@@ -70,7 +70,7 @@ class Emulation:
     _given: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     def array(self, name: str) -> NDArray[Any]:
-        """An argument's contents after the run.
+        """Returns an argument's contents after the run.
 
         Raises:
             KernelError: there is no such argument in global or constant memory.
@@ -194,7 +194,7 @@ def _sizes(
 
 
 def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: int) -> Integers:
-    """Linear numbers of the groups to emulate."""
+    """Returns linear numbers of the groups to emulate."""
     total = prod(counts)
     if isinstance(groups, str):
         if groups == "first":

@@ -1,4 +1,4 @@
-"""One batch of groups: what the generated code refers to, and running it."""
+"""One batch of groups runs here, with what the generated code refers to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Emulator:
         self._place_parameters()
 
     def _place_parameters(self) -> None:
-        """Structs by value, and other parameters that have an address, go to each lane's memory."""
+        """Puts structs by value, and other parameters that have an address, into each lane's memory."""
         frames = self.regions.private.data.reshape(self.layout.lanes, -1)
         for object_ in self.kernel.objects:
             if object_.parameter is not None:
@@ -68,7 +68,7 @@ class Emulator:
                 frames[:, object_.offset : object_.offset + len(data)] = data
 
     def run(self, steps: int) -> None:
-        """All groups of the batch to their end.
+        """Runs all groups of the batch to their end.
 
         Raises:
             EmulationError: the steps were not enough.
@@ -126,7 +126,7 @@ class Emulator:
         return branch
 
     def _put(self, vector: Values, value: Values, components: list[int]) -> Values:
-        """A vector with some components replaced."""
+        """Returns a vector with some components replaced."""
         rows = value if value.ndim == 2 else np.atleast_1d(value)[np.newaxis]
         lanes = max(vector.shape[1], rows.shape[1])
         result = np.repeat(vector, lanes, axis=1) if vector.shape[1] != lanes else vector.copy()
@@ -179,7 +179,7 @@ class Emulator:
         return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None
 
     def _turned(self, steps: int, number: int) -> None:
-        """What a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
+        """Does what a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
         if steps < 0:
             loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
             loop = next(loop for loop in loops if loop.number == number)

@@ -1,4 +1,4 @@
-"""Expressions of a kernel as Python text on numpy values.
+"""Expressions of a kernel become Python text on numpy values.
 
 What does not change in a loop is computed in front of it, the outermost loop that allows it. This pays twice: addresses
 whose lanes' part stays the same array are recognized at once (see `accesses`).
@@ -37,12 +37,12 @@ _INFIX: Mapping[Any, str] = {
     np.equal: "==",
     np.not_equal: "!=",
 }
-"""Operators are quicker than functions for numpy scalars, and do the same."""
+"""Operators are quicker than functions for numpy scalars, and compute the same."""
 
 
 @dataclass
 class LoopFrame:
-    """A loop whose code is being made: what it changes, and what is computed in front of it."""
+    """A frame is a loop whose code is being made: what it changes, and what is computed in front of it."""
 
     assigned: Set[low.Register]
     lines: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Expressions:
     # --- what may be moved out of loops
 
     def _summary(self, expression: low.Expression) -> tuple[frozenset[low.Register], bool]:
-        """Registers that it reads, and whether it may be computed at another time."""
+        """Returns the registers that it reads, and whether it may be computed at another time."""
         known = self._summaries.get(id(expression))
         if known is None:
             registers: frozenset[low.Register] = frozenset()
@@ -96,7 +96,7 @@ class Expressions:
         return known[1], known[2]
 
     def _outermost(self, expression: low.Expression) -> int:
-        """The first of the surrounding loops that changes neither the expression nor loops within it do."""
+        """Returns the first of the loops around such that neither it nor one within it changes the expression."""
         registers, movable = self._summary(expression)
         position = len(self.loops)
         while movable and position and not (self.loops[position - 1].assigned & registers):
@@ -202,7 +202,7 @@ class Expressions:
         return self._bind("c", number, key)
 
     def _bind(self, stem: str, value: object, key: object = None) -> str:
-        """A name in the text for something."""
+        """Returns a name in the text for something."""
         found = self._bound.get((stem, key or id(value)))
         if found is None:
             found = self._bound[stem, key or id(value)] = f"{stem}_{len(self._bound)}"
@@ -263,7 +263,7 @@ class Expressions:
     # --- memory
 
     def access(self, kind: str, access: low.Access, pointer: low.Expression, *arguments: str) -> str:
-        """The call that carries out an access, with the parts of its address apart."""
+        """Returns the call that carries out an access, with the parts of its address apart."""
         where, scale = self._parts(pointer)
         self.accesses.append((access, scale))
         number = len(self.accesses) - 1
@@ -284,7 +284,7 @@ class Expressions:
 
 
 def plain(type_: Type) -> Scalar | Vector:
-    """The numbers that stand for a type: pointers are 64-bit integers."""
+    """Returns the numbers that stand for a type: pointers are 64-bit integers."""
     if isinstance(type_, Pointer):
         return LONG
     if isinstance(type_, Scalar | Vector):
@@ -301,7 +301,7 @@ def _may_divide_by_zero(expression: low.Expression) -> bool:
 
 
 def _terms(expression: low.Expression) -> list[low.Expression]:
-    """The terms of a sum of integers of one type; these wrap around, so that their order does not matter."""
+    """Returns the terms of a sum of integers of one type; these wrap around, so that their order does not matter."""
     if isinstance(expression, low.Binary) and expression.operator == "+":
         return _terms(expression.left) + _terms(expression.right)
     return [expression]
@@ -321,7 +321,7 @@ def choose(condition: Values, then: Values, otherwise: Values) -> Values:
 
 
 def join(*parts: Values) -> Values:
-    """A vector of scalars and vectors."""
+    """Returns a vector of scalars and vectors."""
     rows = [part if part.ndim == 2 else np.atleast_1d(part)[np.newaxis] for part in parts]
     lanes = max(row.shape[1] for row in rows)
     return np.concatenate([np.broadcast_to(row, (len(row), lanes)) for row in rows])

@@ -1,4 +1,4 @@
-"""Leaving out turns of long loops: what they would count is known from turns before.
+"""Iterations of long loops are left out here: what they would count is known from iterations before.
 
 A `Watch` looks at each turn of a loop that has a plan. When the counts of several turns in a row repeat, with a period
 of one or a few turns, the loop's registers jump to nearly its end, and the counts of the turns left out are added.
@@ -18,21 +18,21 @@ from perfmodel.opencl_c.emulation.recording import Recorder, Totals
 from perfmodel.opencl_c.syntax import Place
 
 _SHORTEST = 48
-"""Turns left for a loop to be worth watching."""
+"""A loop is worth watching if so many iterations are left."""
 _ALIKE = 8
-"""Turns that must repeat earlier ones."""
+"""So many iterations must repeat earlier ones."""
 _LONGEST_PERIOD = 64
 _PATIENCE = 144
-"""Turns after which a loop that doesn't repeat itself is left alone."""
+"""A loop that doesn't repeat itself is left alone after so many iterations."""
 _MOST_ADDRESSES = 1 << 20
-"""Of one access that are marked in footprints at a time."""
+"""No more addresses of one access are marked in footprints at a time."""
 _FAILURES = 3
-"""After as many times, it is never looked at again."""
+"""A loop that failed so often is never looked at again."""
 
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """A loop of which turns were left out.
+    """Tells of a loop of which iterations were left out.
 
     Attributes:
         name: of its variable. run: turns that were carried out, and `turns` all, over all times that it was met.
@@ -47,7 +47,7 @@ class Extrapolated:
 
 
 class Extrapolation:
-    """Of one batch."""
+    """Holds the loops of one batch that are extrapolated."""
 
     def __init__(self, context: Context, recorder: Recorder) -> None:
         self.context, self.recorder = context, recorder
@@ -71,7 +71,7 @@ class Extrapolation:
 
 
 class Watch:
-    """One time that a loop is run."""
+    """A watch is one time that a loop is run."""
 
     def __init__(self, extrapolation: Extrapolation, plan: Plan) -> None:
         self.extrapolation, self.plan = extrapolation, plan
@@ -86,7 +86,7 @@ class Watch:
     def turn(
         self, mask: Mask, bound: Values, values: tuple[Values, ...]
     ) -> tuple[Watch | None, tuple[Values, ...] | None]:
-        """After each turn: whether to go on watching, and if turns are left out, the registers behind them."""
+        """Returns whether to watch on after an iteration, and the registers behind the iterations left out, if any."""
         self.turns += 1
         if self.mask is None:
             self.mask = mask
@@ -113,7 +113,7 @@ class Watch:
         return None, self._jump(period, skipped)
 
     def _left(self, bound: Values) -> int | None:
-        """Turns that are still to come."""
+        """Returns how many iterations are still to come."""
         now, last = int(self.values[-1][0]), int(self.values[-2][0])
         step, away = now - last, int(bound) - now
         if self.plan.operator in (">", ">="):
@@ -136,7 +136,7 @@ class Watch:
         self.totals, self.traced = totals, len(traced)
 
     def _period(self) -> int | None:
-        """After how many turns counts and changes of registers repeat."""
+        """Returns after how many iterations counts and changes of registers repeat."""
         for period in range(1, _LONGEST_PERIOD + 1):
             length = max(2 * period, period + _ALIKE)
             if length > len(self.changes):
@@ -165,7 +165,7 @@ class Watch:
         return tuple(_moved(late, early, times) for late, early in zip(now, once, strict=True))
 
     def _steps(self, period: int) -> list[tuple[Traced, int]] | None:
-        """What the last turns met first, and by how much that moved on since the turns before.
+        """Returns what the last iterations met first, and by how much that moved on since the iterations before.
 
         None unless it did so steadily, and by whole blocks of memory: only then transactions go on as they were.
         """
@@ -184,7 +184,7 @@ class Watch:
         return found
 
     def _mark(self, period: int, times: int) -> bool:
-        """Footprints of the turns left out; whether there are not too many addresses for that."""
+        """Marks footprints of the iterations left out, and returns whether the addresses are not too many."""
         steps = self._steps(period)
         assert steps is not None
         if times > _MOST_ADDRESSES:
@@ -208,7 +208,7 @@ def _moved(late: Values, early: Values, times: int) -> Values:
 
 
 def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...]:
-    """All loops, over several batches."""
+    """Returns all loops, over several batches."""
     found: dict[Place, Extrapolated] = {}
     for extrapolation in extrapolations:
         for one in extrapolation.done.values():

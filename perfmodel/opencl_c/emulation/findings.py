@@ -1,4 +1,4 @@
-"""Mistakes of the kernel that its emulation meets."""
+"""Findings are mistakes of the kernel that its emulation meets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfmodel.opencl_c.syntax import Place
 
 @dataclass
 class Finding:
-    """One kind of mistake at one place of the source.
+    """A finding is one kind of mistake at one place of the source.
 
     Attributes:
         kind: ``out of bounds``, ``misaligned``, ``uninitialised``, ``race``, ``barrier divergence`` or
@@ -33,7 +33,7 @@ class Finding:
 
 
 class Findings:
-    """Collects findings; of each kind and place (and `detail`) only the first one, with a count."""
+    """Collects findings: the first one of each kind and place (and `detail`), with a count."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Finding] = {}

@@ -1,4 +1,4 @@
-"""Which bytes of memory the groups of a batch touch."""
+"""A footprint has the bytes of memory that the groups of a batch touch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from perfmodel.opencl_c.emulation.lanes import Integers
 Bytes = NDArray[np.uint8]
 
 _SMALL = 1 << 20
-"""Up to this size, memory is taken at once."""
+"""Memory up to this size is taken at once."""
 _PART = 512
 _PARTED = 1 << 16
 """More marks than this are gone through only where there are any."""
 
 
 def lazy_bytes(size: int) -> Bytes:
-    """Zeros, of which only what is touched takes memory, however large `size` is."""
+    """Returns zeros, of which only what is touched takes memory, however large `size` is."""
     if size <= _SMALL or not sys.platform.startswith("linux"):
         return np.zeros(size, np.uint8)
     no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)
@@ -34,7 +34,7 @@ def lazy_bytes(size: int) -> Bytes:
 
 
 class Footprint:
-    """What each group touches of one memory: one byte (of zeros and ones) for each `unit` bytes of it.
+    """A footprint has one byte (zero or one) for each `unit` bytes of one memory, by group: whether it is touched.
 
     Attributes:
         stride: bytes of the memory that belong to one group's part.
@@ -49,14 +49,14 @@ class Footprint:
         self._views: dict[int, NDArray[np.unsignedinteger]] = {}
 
     def view(self, element: int) -> NDArray[np.unsignedinteger]:
-        """The marks, one number for each element of so many bytes."""
+        """Returns the marks, one number for each element of so many bytes."""
         found = self._views.get(element)
         if found is None:
             found = self._views[element] = self.marks.view(f"u{element // self.unit}")
         return found
 
     def mark(self, elements: Integers, element: int) -> None:
-        """Elements of so many bytes, counted from the first group's start, are touched."""
+        """Marks elements of so many bytes, counted from the first group's start, as touched."""
         self.view(element)[elements] = _ONES[element // self.unit]
         if self._parts is not None:
             self._parts[elements // (_PART * self.unit // element)] = True
@@ -68,7 +68,7 @@ class Footprint:
             self._parts[units // _PART] = True
 
     def touched(self, other: Footprint | None = None) -> tuple[Integers, Integers]:
-        """Groups and unit numbers (within the group's part) that are touched here or in another footprint."""
+        """Returns groups and unit numbers (within the group's part) that are touched here or in another footprint."""
         if self._parts is None or (other is not None and other._parts is None):
             found = _nonzero(self.marks if other is None else self.marks | other.marks)
         else:
@@ -84,14 +84,14 @@ class Footprint:
 
 
 def _nonzero(marks: Bytes) -> Integers:
-    """Where bytes are not zero; eight at a time first, as most are."""
+    """Returns where bytes are not zero; eight at a time first, as most are."""
     groups = marks.view(np.uint64).nonzero()[0]
     row, column = marks.reshape(-1, 8)[groups].view(bool).nonzero()
     return groups[row] * 8 + column
 
 
 def sizes(touched: tuple[Integers, Integers], groups: int, unit: int, block: int, low: int, high: int) -> Integers:
-    """By group: bytes touched between two offsets, and blocks of so many bytes that they are in."""
+    """Returns, by group, bytes touched between two offsets, and blocks of so many bytes that they are in."""
     group, number = touched
     inside = (number * unit >= low) & (number * unit < high)
     group, number = group[inside], number[inside]

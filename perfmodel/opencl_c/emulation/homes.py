@@ -1,4 +1,4 @@
-"""The home of each register: the list of statements of a kernel in which it lives.
+"""The home of each register is the list of statements of a kernel in which it lives.
 
 An assignment under a mask must keep the values of lanes that are not active. But mostly nobody reads them again: a
 variable that is declared within a branch is only read there. The list of statements that holds all of a register's
@@ -15,7 +15,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.visitor import child_fields
 
 ListKey: TypeAlias = tuple[int, str]
-"""A list of statements: the identity of the statement that it belongs to, and which of its lists it is."""
+"""A list of statements is known by the identity of the statement that it belongs to, and the name of its field."""
 ROOT: ListKey = (0, "")
 
 
@@ -26,7 +26,7 @@ class _Life:
 
 
 def homes(kernel: low.LoweredKernel) -> dict[low.Register, ListKey]:
-    """Of each register its home; the whole kernel where no smaller one is sure."""
+    """Returns the home of each register; the whole kernel where no smaller one is sure."""
     lives: dict[low.Register, _Life] = {}
 
     def meet(register: low.Register, path: tuple[ListKey, ...], is_set: bool) -> None:

@@ -1,4 +1,4 @@
-"""Lanes and masks: which work-item is at which position of the arrays, and which of them are active.
+"""Lanes and masks tell which work-item is at which position of the arrays, and which of them are active.
 
 A lane is one work-item. The lanes of several groups follow each other. Masks are interned: lanes that are active
 together are one `Mask` object, so that counts, patterns of addresses and further splits can be kept by the mask's
@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values: TypeAlias = Any
-"""A scalar for all lanes, an array (lanes,), or of vectors (width, lanes) or (width, 1); never changed in place."""
+"""Values are a scalar for all lanes, an array (lanes,), or vectors (width, lanes or 1); never changed in place."""
 Bits: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]
 
 _REMEMBERED = 4096
-"""Masks, and splits of one mask, that are remembered; kernels that need more are data-dependent and repeat nothing."""
+"""So many masks, and splits of one, are remembered; kernels that need more depend on data and repeat nothing."""
 
 
 class Layout:
-    """Where work-items of a batch of groups are.
+    """A layout tells where work-items of a batch of groups are.
 
     Attributes:
         groups: how many; lanes: work-items of all of them.
@@ -62,7 +62,7 @@ class Layout:
 
 
 class Mask:
-    """Lanes that are active together; equal only to itself.
+    """A mask has lanes that are active together; it is equal only to itself.
 
     Attributes:
         bits: by lane. lanes: the positions of the active ones. is_full: all are.
@@ -80,30 +80,30 @@ class Mask:
 
     @cached_property
     def items_of_groups(self) -> Integers:
-        """Active work-items of each group."""
+        """Holds how many work-items of each group are active."""
         return np.bincount(self.layout.group_of[self.lanes], minlength=self.layout.groups).astype(np.int64)
 
     @cached_property
     def items_of_subgroups(self) -> Integers:
-        """Active work-items by group and sub-group."""
+        """Holds how many work-items are active, by group and sub-group."""
         counts = np.bincount(self.layout.subgroup_of[self.lanes], minlength=self.layout.groups * self.layout.subgroups)
         return counts.reshape(self.layout.groups, -1).astype(np.int64)
 
     @cached_property
     def totals(self) -> Integers:
-        """By group: active work-items, sub-groups with any, and 1 if the group has any."""
+        """Holds, by group, active work-items, sub-groups with any, and 1 if the group has any."""
         subgroups = (self.items_of_subgroups > 0).sum(axis=1)
         return np.stack([self.items_of_groups, subgroups, subgroups > 0], axis=1).astype(np.int64)
 
     @cached_property
     def broken_groups(self) -> Integers:
-        """Groups of which some work-items are active and some are not."""
+        """Holds the groups of which some work-items are active and some are not."""
         items = self.items_of_groups
         return ((items > 0) & (items < self.layout.items)).nonzero()[0]
 
 
 class Masks:
-    """All masks of a batch."""
+    """Holds all masks of a batch."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -126,7 +126,7 @@ class Masks:
         return mask
 
     def split(self, mask: Mask, condition: Bits) -> tuple[Mask | None, Mask | None]:
-        """The active lanes of which the condition holds, and the others."""
+        """Returns the active lanes for which the condition holds, and the others."""
         key = condition.tobytes()
         found = mask.splits.get(key)
         if found is None:

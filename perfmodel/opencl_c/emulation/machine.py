@@ -1,4 +1,4 @@
-"""What recording assumes about the device: how work-items go together, and what memory moves at a time."""
+"""Recording assumes this about the device: how work-items go together, and what memory moves at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfmodel.errors import KernelError
 
 @dataclass(frozen=True)
 class Machine:
-    """Sizes that only the recorded counts depend on, never the results.
+    """A machine has sizes that only the recorded counts depend on, never the results.
 
     Attributes:
         subgroup_size: work-items that execute together; consecutive in the linear local id.

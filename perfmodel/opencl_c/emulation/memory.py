@@ -1,4 +1,4 @@
-"""The memory of a kernel: its arguments' buffers, and the frames of local, private and constant memory.
+"""A kernel's memory is its arguments' buffers, and the frames of local, private and constant memory.
 
 A buffer is as large as it is on the device, but only what is touched takes memory here: pages are copied from the
 user's array or made up when they are first met. A global address is a buffer's number and the byte offset in it, so
@@ -18,19 +18,19 @@ from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint, lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers
 
 ADDRESS_BITS = 40
-"""Of an address, those that are the offset in a buffer."""
+"""The low bits of an address, so many, are the offset in a buffer."""
 PAGE = 1024
 _AHEAD = 15
-"""Pages that are filled with one that follows a filled one: who goes through memory will want them next."""
+"""So many pages are filled with one that follows a filled one: who goes through memory will want them next."""
 _SPREAD = np.uint32(0x9E3779B9)
 _MIXED = 64
-"""Pages of random numbers that are made together."""
+"""So many pages of random numbers are made together."""
 _SMALL = 1 << 20
 """Buffers up to this size are filled at once, which is quicker than asking whether they are."""
 
 
 class Region:
-    """A stretch of memory that accesses go to.
+    """A region is a stretch of memory that accesses go to.
 
     Attributes:
         name: for people. origin: the address of its first byte. size: in bytes.
@@ -53,7 +53,7 @@ class Region:
         return False
 
     def view(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """All of it as numbers of a type."""
+        """Returns all of it as numbers of a type."""
         found = self._views.get(dtype)
         if found is None:
             whole = len(self.data) // dtype.itemsize * dtype.itemsize
@@ -65,15 +65,15 @@ class Region:
 
 
 class Source(ABC):
-    """What a buffer holds before anybody writes to it."""
+    """A source says what a buffer holds before anybody writes to it."""
 
     @abstractmethod
     def pages(self, numbers: Integers) -> NDArray[np.uint8]:
-        """The contents of pages, one row each."""
+        """Returns the contents of pages, one row each."""
 
 
 class Buffer(Region):
-    """A region of global memory, filled page by page from a `Source`, or not at all (zeros)."""
+    """A buffer is a region of global memory, filled page by page from a `Source`, or not at all (zeros)."""
 
     def __init__(self, name: str, number: int, size: int, source: Source | None) -> None:
         pages = -(-max(size, 1) // PAGE)
@@ -101,7 +101,7 @@ class Buffer(Region):
             self._fill(pages)
 
     def fill(self) -> None:
-        """All of it."""
+        """Fills all of it."""
         if self._source is not None:
             missing = (~self._filled).nonzero()[0]
             for part in np.array_split(missing, len(missing) // 4096 + 1):
@@ -116,7 +116,7 @@ class Buffer(Region):
 
 @dataclass
 class Copied(Source):
-    """The bytes of the user's array."""
+    """This source has the bytes of the user's array."""
 
     data: Bytes
 
@@ -133,7 +133,7 @@ class Copied(Source):
 
 @dataclass
 class Scattered(Source):
-    """Random numbers that depend on the seed and their position only, in whatever order they are asked for."""
+    """This source has random numbers that follow from the seed and their position, in whatever order they come."""
 
     dtype: np.dtype[Any]
     seed: int

@@ -1,4 +1,4 @@
-"""Patterns: the addresses of one access relative to that of the first active lane.
+"""A pattern has the addresses of one access relative to that of the first active lane.
 
 In most kernels an access has few patterns, met again and again at other places of memory. All that depends on the
 pattern alone is worked out once: the lowest and highest address, where in memory each lane finds its number, how many
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.emulation.accesses import Handler
 
 _NOBODY = np.int64(-(1 << 62))
-"""In place of the address of a lane that is not active; lower than all others."""
+"""This stands for the address of a lane that is not active; it is lower than all others."""
 
 
 class Pattern:
-    """Where active lanes find what they access, relative to the first of them.
+    """A pattern tells where active lanes find what they access, relative to the first of them.
 
     Attributes:
         offsets: byte offsets of the active lanes. low, high: of the first byte and behind the last one.
@@ -85,7 +85,7 @@ class Pattern:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether two active lanes touch the same memory."""
+        """Returns whether two active lanes touch the same memory."""
         found: bool | None = self.__dict__.get("repeats")
         if found is None:
             row = self.active[0] if self.active.ndim == 2 else self.active
@@ -95,11 +95,11 @@ class Pattern:
 
 
 Met = tuple[Pattern, int]
-"""A pattern, and the low bits of its address."""
+"""An access is met as a pattern, and the low bits of its address."""
 
 
 def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
-    """Numbers of blocks that the accesses of each sub-group touch: (patterns, sub-groups, lanes * blocks of one)."""
+    """Returns numbers of blocks that each sub-group's accesses touch: (patterns, sub-groups, lanes * blocks of one)."""
     addresses = np.full((len(met), layout.slots), _NOBODY)
     for row, (pattern, phase) in zip(addresses, met, strict=True):
         row[layout.slot[pattern.mask.lanes]] = pattern.offsets + phase
@@ -112,7 +112,7 @@ def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Intege
 
 
 def _distinct(numbers: Integers) -> NDArray[np.bool_]:
-    """Of sorted rows, the first of each number that is somebody's."""
+    """Returns where each block number stands for the first time in its sorted row, inactive lanes left out."""
     new = np.empty(numbers.shape, bool)
     new[..., 0] = True
     np.not_equal(numbers[..., 1:], numbers[..., :-1], out=new[..., 1:])
@@ -122,7 +122,7 @@ def _distinct(numbers: Integers) -> NDArray[np.bool_]:
 
 
 def transactions(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> Integers:
-    """Distinct aligned blocks that each sub-group touches: (patterns, groups)."""
+    """Returns how many aligned blocks each sub-group touches: (patterns, groups)."""
     numbers = _spread(met, size, machine.transaction_bytes, layout)
     numbers.sort(axis=2)
     result: Integers = _distinct(numbers).sum(axis=2).reshape(len(met), layout.groups, -1).sum(axis=2)
@@ -130,7 +130,7 @@ def transactions(met: Sequence[Met], size: int, machine: Machine, layout: Layout
 
 
 def bank_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
-    """Turns that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
+    """Returns cycles that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
 
     A turn gives one word of each bank to all that ask for it. Conflicts are the turns beyond those that as many
     distinct words take if spread evenly.

@@ -1,4 +1,4 @@
-"""Which loops have turns that are so alike that counting some of them is enough; decided from the code alone.
+"""Some loops have iterations so alike that counting some of them is enough; that is decided from the code alone.
 
 Turns are alike if nothing in the loop decides by what changes from turn to turn: its own condition compares a counter
 with a number known before, its body's conditions depend on neither the loop's state nor loaded data, and no lane leaves
@@ -23,7 +23,7 @@ _SHORTEST_CYCLE = 16
 
 @dataclass(frozen=True)
 class Plan:
-    """How to leave out turns: the loop goes on while ``counter operator bound``.
+    """A plan tells how to leave out iterations: the loop goes on while ``counter operator bound``.
 
     Attributes:
         carried: what whole numbers a turn gets from the one before, the counter first; none depends on loaded data.
@@ -36,7 +36,7 @@ class Plan:
 
 
 def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
-    """The plan for a loop whose turns may be left out."""
+    """Returns the plan for a loop whose iterations may be left out."""
     if loop.is_do or low.labels_left((*loop.test, *loop.body, *loop.step)):
         return None
     compared = _comparison(loop)
@@ -66,7 +66,7 @@ def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
 
 
 def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | None:
-    """The operator, the counter on its left, and the bound on its right."""
+    """Returns the operator, the counter on its left, and the bound on its right."""
     if len(loop.test) != 1 or not isinstance(loop.test[0], low.Straight) or len(loop.test[0].statements) != 1:
         return None
     statement = loop.test[0].statements[0]
@@ -132,6 +132,6 @@ def _depends(expression: low.Expression, on: Set[low.Register]) -> bool:
 
 
 def _bends(expression: low.Expression, varying: set[low.Register]) -> bool:
-    """Whether a whole number or pointer may change its ways at some iteration, as ``min`` does."""
+    """Returns whether a whole number or pointer may change its ways at some iteration, as ``min`` does."""
     is_choice = isinstance(expression, low.Select | low.Call)
     return is_choice and not element_of(plain(expression.type)).is_float and _depends(expression, varying)

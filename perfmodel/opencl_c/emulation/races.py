@@ -1,4 +1,4 @@
-"""Races: work-items that touch the same memory without a barrier between them, one of them writing.
+"""A race is that work-items touch the same memory without a barrier between them, one of them writing.
 
 Accesses are logged as patterns and addresses. At a barrier the log is gone through, unless the very same accesses were
 between two barriers before, as in most loops: then nothing new can be found. Between groups no barrier helps, so for
@@ -21,10 +21,10 @@ from perfmodel.opencl_c.emulation.lanes import Integers, Mask
 from perfmodel.opencl_c.emulation.memory import Region
 
 _ROWS = 1 << 20
-"""Accesses of work-items between two barriers that are looked at together; races further apart may be missed."""
+"""So many accesses between two barriers are looked at together; races further apart may be missed."""
 _MOST_REMEMBERED = 4096
 _MOST_LOOKED_AT = 512
-"""Conflicting words of which the pairs of accesses are told apart."""
+"""The pairs of accesses are told apart for so many conflicting words."""
 _MOST_TOLD = 48
 _GROUP_BITS = 40
 _NOBODY, _SEVERAL = 0, -1
@@ -32,7 +32,7 @@ _NOBODY, _SEVERAL = 0, -1
 
 @dataclass
 class _Touches:
-    """Words touched by lanes, one row each: the word, its lane, and the number of the event that did it."""
+    """Words touched by lanes have one row each: the word, its lane, and the number of the event that did it."""
 
     word: Integers
     lane: Integers
@@ -40,7 +40,7 @@ class _Touches:
 
 
 class Races:
-    """Of one batch; `groups` are kept over all batches."""
+    """Looks for races in one batch; `groups` are kept over all batches."""
 
     def __init__(self, context: Context, groups: GroupRaces) -> None:
         self.context, self.groups = context, groups
@@ -51,7 +51,7 @@ class Races:
         self._over: dict[int, NDArray[np.bool_]] = {}
 
     def barrier(self, mask: Mask | None) -> None:
-        """The groups of the active lanes met a barrier; None at the end."""
+        """Ends a log where the groups of the active lanes met a barrier; None is the end."""
         log = self.context.log
         self._look(log)
         if mask is None or mask.is_full:
@@ -72,7 +72,7 @@ class Races:
         self._over = over
 
     def shorten(self) -> None:
-        """A log that has grown long is looked at and forgotten but for its most recent part."""
+        """Looks at a log that has grown long, and forgets it but for its most recent part."""
         log = self.context.log
         if self._over:
             self._look(log)
@@ -130,7 +130,7 @@ class Races:
             self._tell(lane[part], [log[positions[number]] for number in event[part].tolist()])
 
     def _suspicious(self, region: Region, touches: _Touches, is_store: NDArray[np.bool_]) -> _Touches:
-        """Touches of words that somebody writes and more than one lane touches: mostly none, found without sorting."""
+        """Returns touches of words that somebody writes and several lanes touch: mostly none, found without sorting."""
         unit = unit_of(self.context, region)
         if region not in self._scratch:
             words = len(region.data) // unit + 16
@@ -166,7 +166,7 @@ class Races:
         return _Touches(np.concatenate(words), np.concatenate(lanes), np.concatenate(events))
 
     def _tell(self, lanes: Integers, events: list[Logged]) -> None:
-        """All pairs of accesses that conflict in one word."""
+        """Reports all pairs of accesses that conflict in one word."""
         told: set[tuple[int, int]] = set()
         for first, (one, _, value) in enumerate(events[:_MOST_TOLD]):
             for second in range(first):
@@ -197,7 +197,7 @@ class Races:
 
 
 class GroupRaces:
-    """Which group has written and read each word of global memory; for all batches of a run, if of several groups."""
+    """Keeps which group has written and read each word of global memory, for all batches of a run of several groups."""
 
     def __init__(self, are_several: bool) -> None:
         self._are_several = are_several
@@ -263,7 +263,7 @@ def unit_of(context: Context, region: Region) -> int:
 
 
 def words_of(offsets: Integers, size: int, unit: int) -> Integers:
-    """Numbers of the words of so many bytes that accesses touch: (words of one, accesses)."""
+    """Returns numbers of the words of so many bytes that accesses touch: (words of one, accesses)."""
     first = offsets // unit
     return np.asarray(first + np.arange(max(size // unit, 1))[:, np.newaxis])
 

@@ -1,4 +1,4 @@
-"""Counts of a batch: kept by mask and pattern while it runs, added up to numbers by group when somebody asks."""
+"""Counts of a batch are kept by mask and pattern while it runs, and added up by group when somebody asks."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FOOTPRINT_FIELDS = np.dtype(
     [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks")]
 )
 _AT_ONCE = 1 << 21
-"""Addresses that are sorted at a time."""
+"""So many addresses are sorted at a time."""
 _REMEMBERED = 1 << 21
-"""Addresses, of all patterns of which the costs are remembered."""
+"""Costs are remembered for patterns of so many addresses together."""
 
 Counts: TypeAlias = dict[Any, int]
 
 
 @dataclass
 class Totals:
-    """Numbers of a batch, all by group first; see `Emulation`."""
+    """Totals are numbers of a batch, all by group first; see `Emulation`."""
 
     blocks: Integers
     branches: Integers
@@ -59,7 +59,7 @@ class Totals:
 
 
 class Recorder:
-    """Of one batch.
+    """Records one batch.
 
     Attributes:
         blocks: of each block, how often it was executed under which mask. barriers: the same of barriers.
@@ -84,7 +84,7 @@ class Recorder:
         self._known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
 
     def totals(self) -> Totals:
-        """All that was counted until now."""
+        """Returns all that was counted until now."""
         totals = self._totals
         for number, counts in enumerate(self.blocks):
             for mask, count in counts.items():
@@ -124,7 +124,7 @@ class Recorder:
                 total[:, 3:] += cost * count
 
     def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:
-        """Transactions, bank cycles and bank conflicts by group, of patterns at some place."""
+        """Returns transactions, bank cycles and bank conflicts by group, of patterns at some place."""
         new = [each for each in met if each not in self._known]
         step = max(1, _AT_ONCE // max(self.layout.slots, 1))
         if len(self._known) > _REMEMBERED // max(self.layout.lanes, 1):
@@ -142,14 +142,14 @@ class Recorder:
 
 
 def _parted(mask: Mask, then: Mask) -> Integers:
-    """By group, sub-groups of which some active lanes are among `then` and some are not."""
+    """Returns, by group, how many sub-groups have active lanes among `then` and others that are not."""
     some = then.items_of_subgroups
     result: Integers = ((some > 0) & (some < mask.items_of_subgroups)).sum(axis=1)
     return result
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
-    """Of each (space, variable), by group: bytes and blocks of a transaction's size that are loaded, stored, either."""
+    """Returns, by group and (space, variable), bytes and transactions' blocks that are loaded, stored, either."""
     groups = regions.layout.groups
     result = np.zeros((groups, len(names)), FOOTPRINT_FIELDS)
     # Several variables may lie in one region, which is gone through once.

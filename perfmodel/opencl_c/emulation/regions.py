@@ -1,4 +1,4 @@
-"""All memory that a kernel sees: which region an access goes to, and between which addresses it must stay."""
+"""A kernel sees this memory: which region an access goes to, and between which addresses it must stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfmodel.opencl_c.emulation.patterns import Pattern
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of
 
 CONSTANTS = 1
-"""The number of the buffer that holds the program's constant tables."""
+"""The buffer that holds the program's constant tables has this number."""
 FRAME_ALIGNMENT = 128
 
 
@@ -31,7 +31,7 @@ def whole_frame(size: int) -> int:
 
 
 class Regions:
-    """Memory of one batch.
+    """Holds the memory of one batch.
 
     Attributes:
         by_number: buffers of global and constant memory. has_wide_buffers: 32 bits may not count their bytes.
@@ -82,7 +82,7 @@ class Regions:
         return min((element_bytes(access.type) for access in self.kernel.accesses if access.space in spaces), default=4)
 
     def _touching(self, space: str, directions: tuple[str, ...]) -> set[str | None]:
-        """Variables that are accessed so, and None for accesses that nobody knows the variable of."""
+        """Returns variables that are accessed so, and None for accesses that nobody knows the variable of."""
         spaces = ("global", "constant") if space == "global" else (space,)
         return {
             access.variable
@@ -114,14 +114,14 @@ class Regions:
             self.local.is_logged = True
 
     def at(self, pattern: Pattern, base: int) -> Region:
-        """What a pattern at some address is in."""
+        """Returns the region that a pattern at some address is in."""
         space = pattern.handler.access.space
         if space in ("local", "private"):
             return self.local if space == "local" else self.private
         return self.by_number[base + pattern.low >> ADDRESS_BITS]
 
     def of_access(self, access: low.Access) -> tuple[Region, int, int]:
-        """The region, and the addresses between which the access must stay."""
+        """Returns the region, and the addresses between which the access must stay."""
         part = self.parts.get((access.space, access.variable or ""))
         if access.space in ("local", "private"):
             region: Region = self.local if access.space == "local" else self.private

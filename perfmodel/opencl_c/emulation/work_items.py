@@ -1,4 +1,4 @@
-"""The values of ``get_global_id`` and its like for a batch."""
+"""The values of ``get_global_id`` and its like are made here for a batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WorkItems:
         self._known: dict[tuple[str, int | None], Values] = {}
 
     def value(self, function: str, axis: Any) -> Values:
-        """Of all lanes; the axis may be a value of the kernel itself."""
+        """Returns the value of all lanes; the axis may be a value of the kernel itself."""
         if axis is not None and isinstance(axis, np.ndarray):
             if (axis != axis[0]).any():
                 raise EmulationError(f"{function} is asked for different axes by different work-items")

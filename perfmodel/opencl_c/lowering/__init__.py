@@ -1,4 +1,4 @@
-"""From the syntax tree of a kernel to its `LoweredKernel`: calls inlined, side effects in order, addresses explicit."""
+"""The syntax tree of a kernel becomes its `LoweredKernel`: calls inlined, side effects in order, addresses explicit."""
 
 from perfmodel.opencl_c.lowering.statements import lower
 

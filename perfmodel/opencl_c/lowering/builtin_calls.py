@@ -1,4 +1,4 @@
-"""Built-in functions that are no functions of values: work-items, memory, conversions, synchronization."""
+"""Built-ins that are no functions of values are lowered here: work-items, memory, conversions, synchronization."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BuiltinCalls:
-    """Calls of built-in functions."""
+    """Lowers calls of built-in functions."""
 
     def __init__(self, out: Emission, expressions: Expressions) -> None:
         self.out, self.expressions, self.places = out, expressions, expressions.places
@@ -68,7 +68,7 @@ class BuiltinCalls:
         return low.Constant(INT, 0) if result is None else low.Read(place.type, result)
 
     def vector_access(self, expression: syn.BuiltinCall, access: VectorAccess) -> low.Expression:
-        """vloadn, vstoren and their forms for half precision."""
+        """Lowers vloadn, vstoren and their forms for half precision."""
         *data, index, pointer = (self.expressions.value(argument) for argument in expression.arguments)
         assert isinstance(pointer.type, Pointer)
         element = HALF if access.is_half else element_of(pointer.type.target)
@@ -86,7 +86,7 @@ class BuiltinCalls:
         return low.Constant(INT, 0)
 
     def by_pointer(self, expression: syn.BuiltinCall) -> low.Expression:
-        """Functions with a second result: what they store is a call of its own."""
+        """Lowers a function with a second result: what it stores is a call of its own."""
         *values, pointer = expression.arguments
         arguments = tuple(self.out.held(self.expressions.value(value), "_argument") for value in values)
         if isinstance(pointer, syn.Convert):

@@ -1,4 +1,4 @@
-"""Names of the built-in functions that are no functions of values: sizes, memory, conversions, synchronization."""
+"""These built-in functions are no functions of values: sizes, memory, conversions, synchronization."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FENCES = {
     "write_mem_fence": False,
     "atomic_work_item_fence": False,
 }
-"""Whether work-items wait there for each other."""
+"""The value says whether work-items wait there for each other."""
 
 ATOMICS = {name: name for name in ("add", "sub", "xchg", "inc", "dec", "cmpxchg", "min", "max", "and", "or", "xor")}
 
 BY_POINTER = frozenset(("fract", "modf", "sincos", "frexp", "remquo", "lgamma_r"))
-"""Functions with a second result, stored where their last argument points to."""
+"""These functions have a second result, stored where their last argument points to."""
 
 _CONVERSION = re.compile(r"convert_[a-z]+\d*(_sat)?(?:_(rt[eznp]))?")
 _VECTOR_ACCESS = re.compile(r"v(load|store)(a?)(_half)?(\d*)(?:_(rt[eznp]))?")
@@ -45,7 +45,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class VectorAccess:
-    """``vload4``, ``vstore_half2_rtz``, ``vloada_half3``.
+    """An access to a vector is ``vload4``, ``vstore_half2_rtz``, ``vloada_half3``.
 
     Attributes:
         is_aligned: vectors lie at multiples of their size; three numbers then take the room of four.

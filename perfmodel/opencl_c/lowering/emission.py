@@ -1,4 +1,4 @@
-"""The lists of statements that a lowered kernel is filled into, and its registers, objects and labels."""
+"""A lowered kernel is filled into lists of statements here, with its registers, objects and labels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from perfmodel.opencl_c.lowering.storage import aligned
 from perfmodel.opencl_c.types import Type
 
 MOST_BLOCKS = 20_000
-"""Of one kernel after inlining; more is a source that doubles itself by calls."""
+"""No kernel may have more basic blocks after inlining; one that has doubles itself by calls."""
 
 Storage: TypeAlias = low.Register | low.MemoryObject
 
 
 @dataclass
 class Frame:
-    """Where `return`, `break` and `continue` lead to, and what a function's variables are, in one inlined call."""
+    """A frame is one inlined call: where `return`, `break` and `continue` lead to, and what the variables are."""
 
     function: syn.Function
     variables: dict[syn.Variable, Storage]
@@ -31,7 +31,7 @@ class Frame:
 
 
 class Emission:
-    """State of one kernel's lowering.
+    """Holds the state of one kernel's lowering.
 
     Attributes:
         body, simple: the list that is being filled, and the simple statements that will become its next block.
@@ -107,7 +107,7 @@ class Emission:
             self.simple = []
 
     def reopen(self) -> None:
-        """Goes on with the block before, if nothing came between."""
+        """Goes on with the basic block before, if nothing came between."""
         if self.body and isinstance(last := self.body[-1], low.Straight) and last.number == self.blocks - 1:
             self.body.pop()
             self.simple = [*last.statements, *self.simple]
@@ -124,11 +124,11 @@ class Emission:
 
     @property
     def is_dead(self) -> bool:
-        """Whether control never comes here: after a jump."""
+        """Returns whether control never comes here: after a jump."""
         return bool(self.body) and isinstance(self.body[-1], low.Leave) and not self.simple
 
     def nested(self, fill: Callable[[], object]) -> tuple[low.Statement, ...]:
-        """What a function emits, as a list of its own."""
+        """Returns what a function emits, as a list of its own."""
         self.flush()
         outer, self.body = self.body, []
         fill()
@@ -137,7 +137,7 @@ class Emission:
         return tuple(inner)
 
     def scoped(self, label: str, fill: Callable[[], object]) -> tuple[low.Statement, ...]:
-        """The same in a scope that can be left, if anything leaves it before its end."""
+        """Returns what a function emits, in a scope that can be left if anything leaves it before its end."""
         body = self.nested(fill)
         if body and isinstance(body[-1], low.Leave) and body[-1].label == label:
             body = body[:-1]

@@ -1,4 +1,4 @@
-"""Expressions of the syntax tree as pure lowered ones; their effects become statements before them."""
+"""Expressions of the syntax tree become pure lowered ones; their effects become statements before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar,
 
 
 class Expressions:
-    """Values, lvalues and effects of expressions.
+    """Lowers expressions: their values, lvalues and effects.
 
     Args:
         inlined: emits a called function in place, and returns where its result is.
@@ -87,7 +87,7 @@ class Expressions:
         return InMemory(low.Read(pointer.type, pointer), expression.type, expression.type.alignment)
 
     def put(self, target: Lvalue, value: syn.Expression, text: str) -> None:
-        """Assigns an expression, of structs leaf by leaf."""
+        """Assigns an expression, structs leaf by leaf."""
         if isinstance(value.type, Record):
             source = self.lvalue(value)
             assert isinstance(source, InMemory)
@@ -273,7 +273,7 @@ class Expressions:
         return low.Binary(expression.type, expression.operator[0], *sides)
 
     def condition(self, expression: syn.Expression) -> low.Expression:
-        """The expression as a bool."""
+        """Returns the expression as a bool."""
         match expression:
             case syn.Logical() if not isinstance(expression.type, Vector):
                 if is_simple(expression.right, self.is_in_memory):

@@ -1,4 +1,4 @@
-"""Lowered expressions that are known before anything runs, computed."""
+"""Lowered expressions that are known before anything runs are computed here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
 
 
 def converted(value: low.Expression, type_: Type) -> low.Expression:
-    """The value in another type; itself where it has it already."""
+    """Returns the value in another type; itself where it has it already."""
     if value.type == type_:
         return value
     if isinstance(type_, Pointer):
@@ -29,7 +29,7 @@ def converted(value: low.Expression, type_: Type) -> low.Expression:
 
 
 def as_bool(value: low.Expression) -> low.Expression:
-    """Whether a number or pointer is not zero."""
+    """Returns whether a number or pointer is not zero, as an expression."""
     if isinstance(value, low.Convert) and value.operand.type == BOOL:
         return value.operand
     if isinstance(value, low.Constant):
@@ -57,7 +57,7 @@ def joined(operator_: str, conditions: list[low.Expression]) -> low.Expression:
 
 
 def as_constant(expression: syn.Expression) -> low.Number | tuple[low.Number, ...] | None:
-    """The value of an initializer in constant memory, which the reader has computed; None where it could not."""
+    """Returns the value of an initializer in constant memory that the reader has computed; None where it could not."""
     match expression:
         case syn.Constant():
             return expression.value

@@ -1,4 +1,4 @@
-"""Values in registers and in memory: where they are, loaded and stored."""
+"""Values live in registers and in memory; here they are found, loaded and stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InRegister:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A value in memory, or some components of a vector there."""
+    """This lvalue is in memory, as a whole or some components of a vector there."""
 
     pointer: low.Expression
     type: Type
@@ -48,7 +48,7 @@ def moved(target: InMemory, offset: int, type_: Type) -> InMemory:
 
 
 def element_places(target: InMemory) -> Iterator[InMemory]:
-    """The components of a vector in memory that are meant, each by itself."""
+    """Iterates over the components of a vector in memory that are meant, each by itself."""
     assert target.components is not None
     element = element_of(target.type)
     assert isinstance(target.pointer.type, Pointer)
@@ -59,13 +59,13 @@ def element_places(target: InMemory) -> Iterator[InMemory]:
 
 
 class Places:
-    """Loads from and stores to registers and memory, emitted for one kernel."""
+    """Emits loads from and stores to registers and memory of one kernel."""
 
     def __init__(self, out: Emission) -> None:
         self.out = out
 
     def fixed(self, target: Lvalue) -> Lvalue:
-        """An lvalue that is read and written: its address is computed once."""
+        """Returns an lvalue that is read and written: its address is computed once."""
         if isinstance(target, InRegister) or isinstance(target.pointer, low.Read | low.Address):
             return target
         pointer = self.out.held(target.pointer, "_address")
@@ -116,7 +116,7 @@ class Places:
                 self.out.emit(low.Store(place.pointer, part, self.access("store", place, text)))
 
     def settle(self, register: low.Register, value: low.Expression) -> None:
-        """A pointer declared without address space has that of what it first points to."""
+        """Gives a pointer declared without address space that of what it first points to."""
         if not isinstance(register.type, Pointer) or isinstance(value, low.Constant):
             return
         space = space_of(value)
@@ -129,7 +129,7 @@ class Places:
             )
 
     def written(self, target: Lvalue, new: low.Expression, text: str) -> low.Expression:
-        """Stores a value and gives it back."""
+        """Stores a value and returns it."""
         if isinstance(target, InRegister):
             self.store_value(target, new, text)
             return self.load(target, new.type, text)

@@ -1,4 +1,4 @@
-"""Which array or memory object each access of a kernel is in, where all pointers that reach it agree."""
+"""Each access of a kernel is in one array or memory object where all pointers that reach it agree on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be told of a syntax tree's expressions before they are lowered."""
+"""These functions tell of a syntax tree's expressions what can be told before they are lowered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PURE = (
 
 
 def is_simple(expression: syn.Expression, is_in_memory: Callable[[syn.Variable], bool]) -> bool:
-    """Whether it may be evaluated though C would not: no memory is read, nothing is changed, nothing can fail."""
+    """Returns whether it may be evaluated though C would not: nothing is read from memory, changed, or can fail."""
     match expression:
         case syn.Name():
             return not is_in_memory(expression.variable)
@@ -30,7 +30,7 @@ def is_simple(expression: syn.Expression, is_in_memory: Callable[[syn.Variable],
 
 
 def _is_of_values(call: syn.BuiltinCall) -> bool:
-    """Whether a built-in function neither reads memory nor does more than return a value."""
+    """Returns whether a built-in function neither reads memory nor does more than return a value."""
     if call.name in WORK_ITEM or call.name.startswith(("as_", "convert_")):
         return True
     has_pointer = any(isinstance(argument.type, Pointer) for argument in call.arguments)
@@ -38,7 +38,7 @@ def _is_of_values(call: syn.BuiltinCall) -> bool:
 
 
 def has_effects(expression: syn.Expression) -> bool:
-    """Whether evaluating an expression changes anything."""
+    """Returns whether evaluating an expression changes anything."""
     return any(
         isinstance(part, syn.Assign | syn.CompoundAssign | syn.Increment | syn.Call)
         or (isinstance(part, syn.BuiltinCall) and part.name.startswith(("atom", "v")))
@@ -47,7 +47,7 @@ def has_effects(expression: syn.Expression) -> bool:
 
 
 def alignment_of(expression: syn.Expression) -> int:
-    """Of what an lvalue means: less than its type's within packed structs."""
+    """Returns the alignment of what an lvalue means: less than its type's within packed structs."""
     match expression:
         case syn.Member():
             return min(expression.type.alignment, alignment_of(expression.record))

@@ -1,4 +1,4 @@
-"""Expressions of the syntax tree as C, for messages and reports."""
+"""Expressions of the syntax tree are written as C here, as messages and reports show them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ATOMS = (*(syn.Constant, syn.Name, syn.Member, syn.Swizzle, syn.Call, syn.Built
 
 
 def text_of(expression: syn.Expression) -> str:
-    """The expression in C, without the conversions that C makes by itself; shortened if long."""
+    """Returns the expression in C, without the conversions that C makes by itself; shortened if long."""
     text = _text(expression)
     return text if len(text) <= MOST else text[: MOST - 1] + "…"
 
@@ -72,7 +72,7 @@ def _text(expression: syn.Expression) -> str:
 
 
 def _operand(expression: syn.Expression, least: int) -> str:
-    """In brackets if it binds less than that."""
+    """Returns an operand's text, in brackets if it binds less than `least`."""
     while isinstance(expression, syn.Convert):
         expression = expression.operand
     if isinstance(expression, syn.Binary | syn.Logical) and BINDING[expression.operator] >= least:

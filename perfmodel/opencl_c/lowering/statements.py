@@ -1,4 +1,4 @@
-"""Statements, calls and the kernel as a whole."""
+"""Statements, calls and the kernel as a whole are lowered here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfmodel.opencl_c.types import BOOL, Array, Pointer, Record, Scalar, Vecto
 
 
 def lower(unit: syn.Unit, name: str) -> low.LoweredKernel:
-    """The kernel of this name.
+    """Returns the lowered kernel of this name.
 
     Raises:
         KernelError: if the source has no such kernel.
@@ -33,7 +33,7 @@ def lower(unit: syn.Unit, name: str) -> low.LoweredKernel:
 
 
 class Lowering:
-    """The way of one kernel of a source: its statements, and the functions that it calls."""
+    """Lowers one kernel of a source: its statements, and the functions that it calls."""
 
     def __init__(self, unit: syn.Unit) -> None:
         self.out = Emission()
@@ -82,7 +82,7 @@ class Lowering:
             self.out.frame.variables[parameter] = register
 
     def table(self, table: syn.Variable) -> low.MemoryObject:
-        """A program-scope variable in constant memory; its initial values are known before anything runs."""
+        """Returns a program-scope variable in constant memory, whose initial values are known before anything runs."""
         initial = []
         if isinstance(table.initial, syn.InitializerList):
             given: Iterable[tuple[int, syn.Expression]] = table.initial.leaves
@@ -203,7 +203,7 @@ class Lowering:
         return name if times == 1 else f"{name}__{times}"
 
     def switch(self, switch: syn.Switch) -> None:
-        """Cases one after the other: whoever comes to one by its value, or falls through from the one before."""
+        """Lowers cases in order: each has who comes to it by its value, or falls through from the one before."""
         value = self.out.held(self.expressions.value(switch.value), "_switch")
         label = self.out.label("switch")
         self.out.frame.breaks.append(label)
@@ -254,7 +254,7 @@ class Lowering:
     # --- calls
 
     def inlined(self, expression: syn.Call) -> Storage | None:
-        """Inlines a function; where its result is."""
+        """Inlines a function, and returns where its result is."""
         function, outer = expression.function, self.out.frame
         variables = dict(self.tables)
         for parameter, argument in zip(function.parameters, expression.arguments, strict=True):

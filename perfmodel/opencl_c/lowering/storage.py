@@ -1,4 +1,4 @@
-"""Which variables need an address, and how aggregates lie in memory."""
+"""Some variables need an address, and aggregates lie in memory as this module says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vecto
 from perfmodel.opencl_c.visitor import Tree, children
 
 MOST_LEAVES = 4096
-"""Of an aggregate that is initialized or copied at once."""
+"""No aggregate with more leaves is initialized or copied at once."""
 
 
 def aligned(offset: int, alignment: int) -> int:
@@ -19,7 +19,7 @@ def aligned(offset: int, alignment: int) -> int:
 
 
 def leaves(type_: Type, place: syn.Place) -> list[tuple[int, Type]]:
-    """(byte offset, type) of every number that an aggregate holds; of a union, by its largest member."""
+    """Returns (byte offset, type) of every number that an aggregate holds; a union counts by its largest member."""
     found: list[tuple[int, Type]] = []
     for leaf in _leaves(type_, 0):
         found.append(leaf)
@@ -48,7 +48,7 @@ def is_union(record: Record) -> bool:
 
 
 def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:
-    """Scalars, vectors and pointers of which somebody takes the address."""
+    """Returns scalars, vectors and pointers whose address somebody takes."""
     found: set[syn.Variable] = set()
     for function in unit.functions.values():
         if function.body is not None:

@@ -1,4 +1,4 @@
-"""OpenCL C source to the typed syntax tree: preprocessed here, parsed by clang."""
+"""OpenCL C source becomes the typed syntax tree: it is preprocessed here and parsed by clang."""
 
 from perfmodel.opencl_c.reading.reader import read
 

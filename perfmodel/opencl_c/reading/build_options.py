@@ -1,4 +1,4 @@
-"""Build options as ``clBuildProgram`` takes them."""
+"""This module reads build options as ``clBuildProgram`` takes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KNOWN = ("-D", "-U", "-I", "-cl-std=CL1.2", "-cl-fast-relaxed-math", "-cl-mad-e
 
 @dataclass
 class BuildOptions:
-    """What the options mean; `definitions` in their order, with None for a macro taken away."""
+    """Holds what the options mean; `definitions` are in their order, with None for a macro taken away."""
 
     standard: str = "CL1.2"
     definitions: list[tuple[str, Macro | None]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class BuildOptions:
 
 
 def _words(option: str) -> list[str]:
-    """An option may come with others in one string; a definition's value may have spaces."""
+    """Splits one string of options; an option may come with others, and a definition's value may have spaces."""
     option = option.strip()
     if option[:2] in ("-D", "-I", "-U") or not option:
         return [option] if option else []

@@ -1,4 +1,4 @@
-"""clang's syntax tree as plain Python objects, read at the speed that kernels in a loop need.
+"""Clang's syntax tree becomes plain Python objects, read at the speed that kernels in a loop need.
 
 libclang's own binding makes several calls and objects for every attribute of every cursor. Here a function's tree is
 fetched in one traversal; an extent costs one call, since without macros a location is an offset plus a constant.
@@ -131,7 +131,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @cache
 def library() -> Any:
-    """libclang with the signatures used here, apart from those that its binding sets."""
+    """Returns libclang with the signatures used here, apart from those that its binding sets."""
     handle = ctypes.CDLL(conf.get_filename())
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(handle, name)
@@ -145,7 +145,7 @@ def index() -> Index:
 
 
 class Item:
-    """A cursor with its children, and its extent as offsets in the text (-1 if it stands elsewhere)."""
+    """An item is a cursor with its children, and its extent as offsets in the text (-1 if it stands elsewhere)."""
 
     __slots__ = ("children", "cursor", "end", "kind", "start")
 
@@ -155,7 +155,7 @@ class Item:
 
 
 class Tree:
-    """A source parsed by clang; `file` is the name that it was parsed under."""
+    """A tree is a source parsed by clang; `file` is the name that it was parsed under."""
 
     def __init__(self, unit: TranslationUnit, file: str, length: int) -> None:
         self.unit, self.length = unit, length
@@ -166,7 +166,7 @@ class Tree:
         self.base: int = place.number
 
     def top(self) -> Iterator[RawCursor]:
-        """The declarations at file scope that stand in the text itself."""
+        """Returns the declarations at file scope that stand in the text itself."""
         found: list[RawCursor] = []
 
         def visit(cursor: RawCursor, _parent: RawCursor, _data: object) -> int:
@@ -182,7 +182,7 @@ class Tree:
         return (start, end) if 0 <= start <= end <= self.length else (-1, -1)
 
     def item(self, cursor: RawCursor) -> Item:
-        """The tree below a cursor."""
+        """Returns the tree below a cursor."""
         get_extent, base, length = self.library.clang_getCursorExtent, self.base, self.length
         root = Item(cursor, *self.extent(cursor))
         path = [(bytes(cursor), root)]
@@ -202,7 +202,7 @@ class Tree:
         return root
 
     def integer(self, cursor: RawCursor) -> int | None:
-        """The value of an integer constant expression."""
+        """Returns the value of an integer constant expression."""
         result = self.library.clang_Cursor_Evaluate(cursor)
         if not result:
             return None
@@ -224,12 +224,12 @@ class Tree:
 
 
 def key_of(cursor: RawCursor) -> int:
-    """What tells declarations apart."""
+    """Returns what tells declarations apart."""
     key: int = cursor.data[0] or 0
     return key
 
 
 def key_of_expression(cursor: RawCursor) -> int:
-    """What tells expressions apart; 0 of none."""
+    """Returns what tells expressions apart; 0 for none."""
     key: int = cursor.data[1] or 0
     return key

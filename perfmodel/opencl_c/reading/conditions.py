@@ -1,4 +1,4 @@
-"""Integer constant expressions of the preprocessor: ``#if``, ``#pragma unroll N``, sizes in attributes."""
+"""The preprocessor computes integer constant expressions: ``#if``, ``#pragma unroll N``, sizes in attributes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "a": 7, "b": 8, "f": 12, "v": 11, 
 
 
 def evaluate(tokens: Sequence[Token], place: Token) -> int:
-    """The value of `tokens` (without spaces, macros expanded); names left over are 0, as C has it."""
+    """Returns the value of `tokens` (without spaces, macros expanded); names left over are 0, as C has it."""
     return _Evaluation(tokens, place).run()
 
 
 def character(text: str) -> int:
-    """The value of a character literal such as ``'a'`` or ``'\\x1f'``."""
+    """Returns the value of a character literal such as ``'a'`` or ``'\\x1f'``."""
     body = text[1:-1]
     if len(body) == 1:
         value = ord(body)
@@ -37,7 +37,7 @@ def character(text: str) -> int:
 
 
 def integer(text: str) -> int:
-    """The value of an integer literal with or without a suffix."""
+    """Returns the value of an integer literal with or without a suffix."""
     digits = text.lower().rstrip("ul")
     if digits.startswith("0x"):
         return int(digits[2:], 16)

@@ -1,4 +1,4 @@
-"""Constant expressions computed as a device would: for tables in constant memory."""
+"""Constant expressions are computed as a device would, for tables in constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of clang's tree as those of `perfmodel.opencl_c.syntax`."""
+"""Expressions of clang's tree become those of `perfmodel.opencl_c.syntax`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPECIAL_VALUES = {"nan": float("nan"), "inf": float("inf"), "huge_val": float("
 _SPECIAL = re.compile(r"__builtin_(nan|inf|huge_val)[fl]?")
 
 _WIDENING = frozenset(["min", "max", "clamp", "mix", "step", "smoothstep", "fmin", "fmax", "ldexp"])
-"""Built-ins that take a scalar for any vector's every component."""
+"""These built-ins take a scalar for any vector's every component."""
 
 _SWIZZLE = re.compile(r"\s*(?:\.|->)\s*(\w+)\s*")
 _HALVES: dict[str, Callable[[int], tuple[int, ...]]] = {
@@ -150,7 +150,7 @@ class Expressions:
         return self.read(item.children[-1])
 
     def implicit(self, item: Item) -> sx.Expression:
-        """A conversion, unless more text belongs to it than to its operand: then components of a vector."""
+        """Reads a conversion, unless more text belongs to it than to its operand: then it is components of a vector."""
         if len(item.children) != 1:
             raise self.scope.fault(self.refusal(item), item)
         child = item.children[0]
@@ -190,7 +190,7 @@ class Expressions:
         return self.converted(self.read(braces), type_)
 
     def braced(self, item: Item) -> sx.Expression:
-        """``{…}`` of a vector or of a single number."""
+        """Reads ``{…}`` of a vector or of a single number."""
         type_, place = self.scope.type(item), self.scope.place(item)
         if isinstance(type_, ts.Vector):
             return self.vector(type_, item.children, place)

@@ -1,4 +1,4 @@
-"""What every OpenCL C source finds declared: types, constants, feature macros, and the names of the built-ins.
+"""Every OpenCL C source finds this declared: types, constants, feature macros, and the names of the built-ins.
 
 clang's library knows the built-in functions with all their overloads; it wants the types that they are made of, in a
 header of the name below.
@@ -174,7 +174,7 @@ def is_builtin(name: str) -> bool:
 
 @cache
 def predefined(standard: str) -> dict[str, Macro]:
-    """The macros that a compiler defines by itself; not to be changed."""
+    """Returns the macros that a compiler defines by itself; they are not to be changed."""
     lines = _CONSTANTS.strip().splitlines() + _FEATURES.strip().splitlines()
     lines.append(f"__OPENCL_C_VERSION__ {STANDARDS[standard]}")
     lines += [f"{name} 1" for name in _EXTENSIONS.split()]
@@ -198,7 +198,7 @@ def _typedefs() -> str:
 
 @cache
 def _reinterpretations(name: str) -> str:
-    """The overloads of ``as_<name>``: from every type of the same size."""
+    """Returns the overloads of ``as_<name>``, one from every type of the same size."""
     sized: list[tuple[str, int]] = []
     for scalar in _NUMBERS:
         sized += [(f"{scalar.name}{_written(width)}", _bytes(scalar, width)) for width in (1, *WIDTHS)]
@@ -208,7 +208,7 @@ def _reinterpretations(name: str) -> str:
 
 
 def header(source: str) -> str:
-    """The header for `source`; of the many reinterpretations it declares only those that the source names."""
+    """Returns the header for `source`; of the many reinterpretations it declares only those that the source names."""
     used = sorted(set(re.findall(r"\bas_(\w+)\s*\(", source)))
     return "\n".join([_typedefs(), *map(_reinterpretations, used)])
 

@@ -1,4 +1,4 @@
-"""Braces around initial values: which byte of an array, struct or union every value goes to."""
+"""Braces around initial values are read here: which byte of an array, struct or union every value goes to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Feed:
-    """The values between braces, one after the other: inner braces may be left out."""
+    """A feed gives the values between braces, one after the other: inner braces may be left out."""
 
     def __init__(self, items: list[Item]) -> None:
         self.items, self.at = items, 0
@@ -47,7 +47,7 @@ class Initializers:
     def aggregate(
         self, type_: ts.Array | ts.Record, feed: _Feed, offset: int, leaves: dict[int, sx.Expression], has_braces: bool
     ) -> None:
-        """Gives the members values from `feed`, in order or as designated."""
+        """Gives the members values from `feed`, one by one or as designated."""
         at, must_name = 0, False
         while (head := feed.head) is not None:
             if self.is_designated(head):
@@ -86,7 +86,7 @@ class Initializers:
             leaves[offset] = self.expressions.converted(self.expressions.read(head), type_)
 
     def vector(self, type_: ts.Vector, feed: _Feed) -> sx.Expression:
-        """A vector's value, or its components where their braces are left out."""
+        """Reads a vector's value, or its components where their braces are left out."""
         items: list[Item] = []
         width = 0
         while (head := feed.head) is not None and width < type_.width and not self.is_designated(head):
@@ -138,7 +138,7 @@ def _count(type_: ts.Array | ts.Record, scope: Scope) -> int:
 
 
 def _number(type_: ts.Array | ts.Record, field: ts.Field, scope: Scope) -> int:
-    """Which member of `type_` the field is, or is in."""
+    """Returns which member of `type_` the field is, or is in."""
     if isinstance(type_, ts.Array):
         return field.offset // type_.element.size if type_.element.size else 0
     members = scope.types.layouts[type_.name].members

@@ -1,4 +1,4 @@
-"""Macros: their definitions, and text with their calls expanded."""
+"""Macros are defined here, and text with their calls is expanded."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from perfmodel.errors import SourceError
 from perfmodel.opencl_c.reading.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
 
 TOKENS = 100_000
-"""More than any kernel's macros make; reached within a second by a macro that doubles itself without end."""
+"""No kernel's macros make more; a macro that doubles itself without end reaches this within a second."""
 
 CHARACTERS = 1_000_000
-"""As many as a whole source may have: what macros paste together or make strings of doubles with every macro."""
+"""No whole source may have more: what macros paste together or make strings of doubles with every macro."""
 
 DEPTH = 60
 CHAIN = 300
-"""Macros that one token may come from, each out of the text of the one before."""
+"""No token may come from more macros, each out of the text of the one before."""
 
 _SPECIAL = frozenset(("__LINE__", "__FILE__", "__COUNTER__", "_Pragma"))
 _REST = "__VA_ARGS__"
@@ -23,7 +23,7 @@ _REST = "__VA_ARGS__"
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro; one without arguments has None as its parameters."""
+    """A macro without arguments has None as its parameters."""
 
     name: str
     parameters: tuple[str, ...] | None
@@ -32,7 +32,7 @@ class Macro:
 
 
 def defined(line: list[Token], place: Token) -> Macro:
-    """The macro of what follows ``#define``."""
+    """Returns the macro of what follows ``#define``."""
     if not line or line[0].kind != NAME:
         raise _fault("#define needs a name", place)
     name, rest = line[0], line[1:]
@@ -65,12 +65,12 @@ def defined(line: list[Token], place: Token) -> Macro:
 
 
 def _placeless(body: list[Token]) -> tuple[Token, ...]:
-    """What a macro's own text says stands where the macro is called; its arguments keep their places."""
+    """Takes places from a macro's own text, which says that it stands at the call; arguments keep theirs."""
     return tuple(token._replace(file="", line=0, column=0) for token in stripped(body))
 
 
 def macro_of_option(definition: str) -> Macro:
-    """The macro of ``-D``: ``NAME`` is 1, ``NAME=value``, ``NAME(x)=value``."""
+    """Returns the macro of ``-D``: ``NAME`` is 1, ``NAME=value``, ``NAME(x)=value``."""
     head, sign, value = definition.partition("=")
     place = Token(NAME, head, f"the build option -D{definition}", 0, 0)
     tokens = list(tokens_of(f"{head} {value if sign else '1'}", place.file))
@@ -178,7 +178,7 @@ class Expander:
         return found
 
     def substituted(self, macro: Macro, arguments: list[list[Token]], token: Token) -> list[Token]:
-        """The macro's text with its arguments in place, expanded unless they are pasted or made a string."""
+        """Returns the macro's text with its arguments in place, expanded unless they are pasted or made a string."""
         given = dict(zip(macro.parameters or (), arguments, strict=True))
         expanded: dict[str, list[Token]] = {}
         self.depth += 1
@@ -212,7 +212,7 @@ class Expander:
         return self.pasted(body, token) if "##" in texts else body
 
     def pasted(self, body: list[Token], token: Token) -> list[Token]:
-        """With every ``a ## b`` made one token."""
+        """Returns the tokens with every ``a ## b`` made one."""
         made: list[Token] = []
         at = 0
         while at < len(body):
@@ -241,7 +241,7 @@ class Expander:
 
 
 def _opened(line: Token) -> list[Token]:
-    """The tokens of a whole line, the first last."""
+    """Returns the tokens of a whole line, the first last."""
     return list(tokens_of(line.text, line.file, line.line))[::-1]
 
 

@@ -1,4 +1,4 @@
-"""The preprocessor: macros, conditions and includes of OpenCL C, with the place of every character kept.
+"""The preprocessor handles macros, conditions and includes of OpenCL C, and keeps the place of every character.
 
 An own one, since clang's own hides which text an expression has once macros are expanded, and those for Python lose
 lines, print to stderr and cannot be stopped by a macro that doubles itself thirty times.
@@ -40,7 +40,7 @@ _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endi
 
 @dataclass
 class Expanded:
-    """Text without directives, comments and macros.
+    """Holds text without directives, comments and macros.
 
     Attributes:
         unrolls: (offset, factor) of every ``#pragma unroll``, 0 where it gives no factor.
@@ -52,7 +52,7 @@ class Expanded:
     places: list[Place] = field(default_factory=list)
 
     def place(self, offset: int) -> Place:
-        """Where the character at `offset` comes from."""
+        """Returns where the character at `offset` comes from."""
         at = bisect_right(self.starts, offset) - 1
         if at < 0:
             return self.places[0] if self.places else Place("", 1, 1)
@@ -64,7 +64,7 @@ class Expanded:
 
 
 def preprocess(source: str, file: str, macros: Mapping[str, Macro], folders: Sequence[Path]) -> Expanded:
-    """`source` with `macros` given; includes are searched in `folders` alone."""
+    """Returns `source` with `macros` given, expanded; includes are searched in `folders` alone."""
     run = _Preprocessor(dict(macros), [folder.resolve() for folder in folders])
     run.read(source.removeprefix("\ufeff"), file, None)
     text = run.result.text = "".join(run.pieces)
@@ -78,7 +78,7 @@ def preprocess(source: str, file: str, macros: Mapping[str, Macro], folders: Seq
 
 @dataclass
 class _Condition:
-    """An ``#if`` that is open: whether its text counts, and whether one of its branches did already."""
+    """An ``#if`` that is open has this state: whether its text counts, and whether one of its branches did already."""
 
     token: Token
     is_active: bool
@@ -153,7 +153,7 @@ class _Preprocessor:
         self.depth -= 1
 
     def find(self, name: str, place: Token, beside: Path | None) -> Path:
-        """The file `name` of an include, which must lie in one of the folders."""
+        """Returns the file `name` of an include, which must lie in one of the folders."""
         if not name or "\0" in name or Path(name).is_absolute():
             raise _fault(f"{name!r} cannot be included: name it relative to one of the given folders", place)
         has_left = False
@@ -204,7 +204,7 @@ class _Preprocessor:
             raise _fault(f"there is no directive #{name.text}{nearest(name.text, _DIRECTIVES)}", name)
 
     def renumber(self, rest: list[Token], place: Token) -> None:
-        """``#line 7 "file"``: what the next line is called."""
+        """Follows ``#line 7 "file"``: the next line is called so."""
         rest = without_spaces(self.expander.expand(list(rest)))
         if not rest or not re.fullmatch("[0-9]{1,7}", rest[0].text) or (len(rest) > 1 and rest[1].kind != STRING):
             raise _fault('#line gives no number of a line: write #line 7 or #line 7 "file"', place)
@@ -236,7 +236,7 @@ class _Preprocessor:
         return conditions.evaluate(self.value_tokens(rest), place) != 0
 
     def value_tokens(self, line: list[Token]) -> list[Token]:
-        """A condition's tokens with ``defined`` answered and macros expanded."""
+        """Returns a condition's tokens with ``defined`` answered and macros expanded."""
         answered: list[Token] = []
         at = 0
         while at < len(line):
@@ -252,7 +252,7 @@ class _Preprocessor:
         return without_spaces(self.expander.expand(answered))
 
     def pragma(self, line: list[Token]) -> None:
-        """Unrolling is kept; other pragmas (extensions, contraction) change nothing that is modelled."""
+        """Keeps unrolling; other pragmas (extensions, contraction) change nothing that is modelled."""
         if not line or line[0].text not in ("unroll", "nounroll"):
             return
         factor = int(line[0].text == "nounroll")
@@ -311,7 +311,7 @@ class _Preprocessor:
 
 
 def _pragma_operator(tokens: list[Token]) -> tuple[int, list[Token]]:
-    """Of ``_Pragma ( "…" )``: how many tokens follow the name, and the pragma in them."""
+    """Returns how many tokens of ``_Pragma ( "…" )`` follow the name, and the pragma in them."""
     significant = [(index, token) for index, token in enumerate(tokens[:8]) if token.kind not in (SPACE, NEWLINE)]
     texts = [token.text for _, token in significant[:3]]
     if len(texts) < 3 or texts[0] != "(" or texts[2] != ")" or significant[1][1].kind != STRING:

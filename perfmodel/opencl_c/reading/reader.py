@@ -1,4 +1,4 @@
-"""Reads OpenCL C: preprocessed here, parsed and typed by clang, handed on as `perfmodel.opencl_c.syntax`."""
+"""OpenCL C is preprocessed here, parsed and typed by clang, and handed on as `perfmodel.opencl_c.syntax`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read(
     folders: Sequence[str | Path] = (),
     file: str = "kernel.cl",
 ) -> sx.Unit:
-    """The functions and tables of an OpenCL C source, typed.
+    """Returns the functions and tables of an OpenCL C source, typed.
 
     Args:
         build_options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
@@ -80,7 +80,7 @@ def read(
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:
-    """The factors of loops by their offsets; their attributes are taken out of the text, which keeps its length."""
+    """Returns the factors of loops by their offsets; spaces take the place of their attributes in the text."""
     found = list(text.unrolls)
     for match in _HINT.finditer(text.text):
         tokens = without_spaces(list(tokens_of(match.group(1) or "0", "")))
@@ -128,7 +128,7 @@ def _reason(message: str) -> str:
 
 
 class _Program:
-    """The functions of a source: their heads first, since they call one another."""
+    """Reads the functions of a source: their heads first, since they call one another."""
 
     def __init__(self, scope: Scope, unrolls: dict[int, int]) -> None:
         self.scope = scope
@@ -197,7 +197,7 @@ class _Program:
         return sizes[0], sizes[1], sizes[2]
 
     def refuse_recursion(self) -> None:
-        """A function that calls itself, be it through others, has no bound on its stack: OpenCL C forbids it."""
+        """Refuses a function that calls itself, be it through others, as OpenCL C does: its stack has no bound."""
         calls = self.scope.calls
         finished: set[str] = set()
         for start in calls:

@@ -1,4 +1,4 @@
-"""What is refused before clang sees it: features by their names, and nesting that could exhaust clang's stack."""
+"""Some is refused before clang sees it: features by their names, and nesting that could exhaust clang's stack."""
 
 from __future__ import annotations
 

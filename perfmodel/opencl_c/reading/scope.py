@@ -1,4 +1,4 @@
-"""What the readers of expressions, initializers and statements share: the source, its names, and how deep they are."""
+"""The readers of expressions, initializers and statements share this: the source, its names, and how deep they are."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DEPTH = 150
 """Trees are walked by recursion, here and by those who execute or count them; hand-written kernels reach 20."""
 
 STATEMENTS = 10_000
-"""Of a whole source, each variable counted as another; hand-written kernels reach some hundreds."""
+"""No whole source may have more, each variable counted as another; hand-written kernels reach some hundreds."""
 
 
 @dataclass
 class Scope:
-    """A source that is being read.
+    """Holds a source that is being read.
 
     Attributes:
         variables, functions: by clang's declaration.
@@ -55,7 +55,7 @@ class Scope:
             raise self.fault(reason, offset)
 
     def count(self, offset: int) -> None:
-        """One more statement or variable."""
+        """Counts one more statement or variable."""
         self.counted += 1
         if self.counted > STATEMENTS:
             raise self.fault(f"the source has more than {STATEMENTS} statements and variables: use loops", offset)
@@ -82,7 +82,7 @@ class Scope:
 
     @contextmanager
     def starting(self, variable: sx.Variable) -> Iterator[None]:
-        """While the initial value of a variable is read."""
+        """Marks a variable as being initialized, in a ``with`` block."""
         self.started.append(variable)
         yield
         self.started.pop()

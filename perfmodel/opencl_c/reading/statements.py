@@ -1,4 +1,4 @@
-"""Statements of clang's tree as those of `perfmodel.opencl_c.syntax`."""
+"""Statements of clang's tree become those of `perfmodel.opencl_c.syntax`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.scope import Scope
 
 LARGEST = 1 << 24
-"""Bytes of a variable; work-items have some kilobytes of memory of their own."""
+"""No variable may take more bytes; work-items have some kilobytes of memory of their own."""
 
 _HEADER = re.compile(r"""[();]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
@@ -39,7 +39,7 @@ class Statements:
         }
 
     def read(self, item: Item) -> list[sx.Statement]:
-        """The statements that an item stands for: none of ``;``, several of ``int i, j;``."""
+        """Returns the statements that an item stands for: none of ``;``, several of ``int i, j;``."""
         scope = self.scope
         scope.enter(item.start)
         scope.count(item.start)
@@ -89,7 +89,7 @@ class Statements:
         return made
 
     def variable(self, item: Item) -> sx.Variable:
-        """A variable with its initial value, of a function or of the whole program."""
+        """Reads a variable with its initial value, of a function or of the whole program."""
         scope = self.scope
         scope.count(item.start)
         library = scope.tree.library
@@ -184,7 +184,7 @@ class Statements:
         ]
 
     def semicolons(self, item: Item) -> tuple[int, int]:
-        """Where a ``for`` parts its header: clang does not say which parts are missing."""
+        """Returns where a ``for`` parts its header: clang does not say which parts are missing."""
         found: list[int] = []
         depth = 0
         for match in _HEADER.finditer(self.scope.text.text, item.start, item.end):

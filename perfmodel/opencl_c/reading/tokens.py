@@ -1,4 +1,4 @@
-"""The tokens of OpenCL C that its preprocessor tells apart."""
+"""The preprocessor tells these tokens of OpenCL C apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfmodel.errors import SourceError
 SPACE, NEWLINE, NAME, NUMBER, STRING, OTHER = "space", "newline", "name", "number", "string", "other"
 
 QUOTE = "quote"
-"""A quotation mark that is never closed; allowed in text that is left out, such as the apostrophe of an #error."""
+"""A quotation mark may never be closed in text that is left out, such as the apostrophe of an #error."""
 
 # A backslash at a line's end is white space here: no kernel splits a name with one.
 _TOKEN = re.compile(
@@ -31,13 +31,13 @@ _PLAIN = re.compile(r"""(?:[^#"'\\/\n]|/(?![/*]))*+(?=$|//[^\\\n]*+$)""", re.MUL
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 LINE = "line"
-"""A whole line in which there is nothing to expand."""
+"""This kind is a whole line in which there is nothing to expand."""
 
 NOWHERE: frozenset[str] = frozenset()
 
 
 class Token(NamedTuple):
-    """A token and where it stands; `hidden` are the macros that it came from and that may not expand it again."""
+    """A token has its place; `hidden` are the macros that it came from and that may not expand it again."""
 
     kind: str
     text: str
@@ -48,7 +48,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str, file: str, line: int = 1, start: int = 0) -> Iterator[Token]:
-    """The tokens from `start`, the beginning of a line, on."""
+    """Iterates over the tokens from `start`, the beginning of a line, on."""
     line_start = start
     for match in _TOKEN.finditer(text, start):
         kind, value, start = match.lastgroup or OTHER, match.group(), match.start()
@@ -61,7 +61,7 @@ def tokens_of(text: str, file: str, line: int = 1, start: int = 0) -> Iterator[T
 
 
 def lines_of(text: str, file: str, special: Container[str]) -> Iterator[list[Token]]:
-    """The lines as tokens; a line without any of the `special` names is one token, of kind `LINE`.
+    """Iterates over lines as tokens; a line without any of the `special` names is one token, of kind `LINE`.
 
     Names are looked up when a line is asked for, so that those that earlier lines make special count.
     """
@@ -89,7 +89,7 @@ def without_spaces(tokens: list[Token]) -> list[Token]:
 
 
 def stripped(tokens: list[Token]) -> list[Token]:
-    """Without white space at either end."""
+    """Returns tokens without white space at either end."""
     first, last = 0, len(tokens)
     while first < last and tokens[first].kind in (SPACE, NEWLINE):
         first += 1

@@ -1,4 +1,4 @@
-"""Types of clang's as those of `perfmodel.opencl_c.types`."""
+"""Types of clang's become those of `perfmodel.opencl_c.types`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from perfmodel.opencl_c.reading.clang_tree import RawCursor, RawType, Tree
 from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 SPACES = {0: "private", 1: "global", 2: "local", 3: "constant", 4: "private", 5: "generic"}
-"""clang's numbers of the address spaces; 0 is one that nothing says."""
+"""Clang numbers the address spaces so; 0 is one that nothing says."""
 
 DEPTH = 40
-"""Of types made of types; no kernel has a pointer to a pointer to … forty times."""
+"""No type is made of types more deeply; no kernel has a pointer to a pointer to … forty times."""
 
 RECORD_FIELDS = 2000
-"""Of one struct with those inside it; a struct of two structs of two structs … has millions."""
+"""No struct may have more fields with those inside it; one of two structs of two structs … has millions."""
 
 _SCALARS = {
     "BOOL": ts.BOOL,
@@ -40,14 +40,14 @@ _SCALARS = {
 
 
 class Layout(NamedTuple):
-    """A record's members as they are written, those without a name as well, as initializers count them."""
+    """A layout has a record's members as they are written, those without a name as well, as initializers count them."""
 
     members: tuple[ts.Field, ...]
     is_union: bool
 
 
 class Types:
-    """The types of one source; every one of clang's is translated once."""
+    """Holds the types of one source; every one of clang's is translated once."""
 
     def __init__(self, tree: Tree, text: Expanded) -> None:
         self.tree, self.text = tree, text
@@ -170,7 +170,7 @@ class Types:
         return f"{kind} of line {place.line}, column {place.column}"
 
     def _members(self, declaration: RawCursor, raw: RawType) -> list[ts.Field]:
-        """The members with their offsets; one without a name lies before the first member of its own.
+        """Returns the members with their offsets; one without a name lies before the first member of its own.
 
         clang shows an unnamed member's record only, not the field that it makes, so its offset is found from
         the names inside it.
@@ -197,7 +197,7 @@ class Types:
         return found
 
     def _is_named(self, children: list[ct.Item], index: int) -> bool:
-        """Whether the record declared by a child has a tag or serves the next field."""
+        """Returns whether the record declared by a child has a tag or serves the next field."""
         child = children[index]
         if not self.tree.library.clang_Cursor_isAnonymousRecordDecl(child.cursor):
             return True

@@ -1,4 +1,4 @@
-"""Lowered kernels counted without running them."""
+"""Lowered kernels are counted here without running them."""
 
 from perfmodel.opencl_c.static.counts import count_opencl
 

@@ -1,4 +1,4 @@
-"""Memory accesses of a lowered kernel: how often, with which strides, and what they touch."""
+"""Memory accesses of a lowered kernel are counted here: how often, with which strides, and what they touch."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16
-"""By which an index may move before a remainder or quotient is taken, and divisors of which several are counted."""
+"""No index moves further before a remainder is taken, and no divisor of which several are counted is larger."""
 MOST_LANES = 256
-"""Work-items whose places are looked at one by one: of some sub-groups."""
+"""No more work-items have their places looked at one by one; these are some sub-groups."""
 
 
 @dataclass(frozen=True)
 class GlobalArray:
-    """An argument in global or constant memory.
+    """An array is an argument in global or constant memory.
 
     Attributes:
         dtype: numpy's name of what its elements are.
@@ -60,7 +60,7 @@ class StaticAccesses:
         region: Region,
         loops: Sequence[low.Loop],
     ) -> None:
-        """One execution of an access at every point of a region."""
+        """Adds one execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
         space = "global" if access.space == "constant" else access.space
         unit = access.bytes
@@ -78,7 +78,7 @@ class StaticAccesses:
     def private(
         self, assign: low.Assign, operations: KernelOperations, region: Region, loops: Sequence[low.Loop]
     ) -> None:
-        """The private variables that a statement reads and writes, those that values are computed with."""
+        """Adds the private variables that a statement reads and writes, those that values are computed with."""
         read = [
             part.register
             for part in low.walk(assign.value)
@@ -172,7 +172,7 @@ class StaticAccesses:
         return None if lanes is None else Places((lanes,), None, None)
 
     def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
-        """Bytes between the first work-item of a group and each of the next, in the first turns of all loops."""
+        """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops."""
         piece = None if place is None else place.offset.single
         if piece is None:
             return None
@@ -197,7 +197,7 @@ class StaticAccesses:
     def _strides(
         self, place: PointsTo | None, unit: int, region: Region, loops: Sequence[low.Loop]
     ) -> dict[str, Stride]:
-        """Along each coordinate and loop that moves the access, in elements of what is accessed."""
+        """Returns strides along each coordinate and loop that moves the access, in elements of what is accessed."""
         names = sorted(region.inames | {coordinate(loop.name) for loop in loops})
         if place is None:
             return dict.fromkeys(names)
@@ -214,7 +214,7 @@ class StaticAccesses:
     # --- footprints
 
     def _footprint(self, access: low.Access, place: PointsTo | None, region: Region) -> QuasiPolynomial | None:
-        """Distinct elements of this access; in local memory, those of each work-group."""
+        """Returns how many distinct elements this access touches; in local memory, those of each work-group."""
         if place is None or access.space == "private":
             return None
         item = access.bytes
@@ -231,7 +231,7 @@ class StaticAccesses:
         return None if elements is None else self.touched.number(elements)
 
     def footprints(self) -> tuple[Footprint, ...]:
-        """What all accesses collected so far touch together, by array and direction."""
+        """Returns what all accesses collected so far touch together, by array and direction."""
         shapes: dict[str, list[Monomial]] = {}
         for name, array, _, place, _, _ in self.waiting:
             shape = shapes.setdefault(name, [])
@@ -255,7 +255,7 @@ class StaticAccesses:
         return self.touched.footprints()
 
     def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
-        """The isl set of elements touched, each by its coordinates along the array's axes.
+        """Returns the isl set of elements touched, each by its coordinates along the array's axes.
 
         A flattened index ``i * n + j`` has one axis for each product of sizes in it; that ``j`` stays below ``n`` is
         taken for granted.
@@ -316,7 +316,7 @@ class StaticAccesses:
     def _coordinates(
         self, index: Polynomial, weights: list[Monomial], region: Region, names: Sequence[str | None]
     ) -> dict[Monomial, Polynomial]:
-        """A flattened index by its products of sizes.
+        """Returns a flattened index by its products of sizes.
 
         ``i * n + n + j`` is place j of row i + 1, but ``i * n + n - 1 - j`` is a place of row i, counted from its end.
         """
@@ -338,14 +338,14 @@ class StaticAccesses:
         return not (region.points & below.align_params(region.points.space)).is_empty()
 
     def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
-        """Elements along the axis on which neighbours lie next to each other: that of weight one."""
+        """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""
         axis = weights.index(())
         if len(weights) == 1:
             return Line(addresses(elements, [1]), 0, gap or 1)
         return Line(elements, axis, gap or None)
 
     def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
-        """How far apart the elements touched of each array are at least, along its axis of weight one; 0 for one."""
+        """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""
         found: dict[str, int] = {}
         starts: dict[str, int] = {}
         for name, array, _, place, region, unit in self.waiting:
@@ -367,14 +367,14 @@ def _stride(value: Polynomial, unit: int = 1) -> Stride:
 
 
 def _divided(value: Polynomial, by: int) -> Polynomial | None:
-    """A number of bytes as one of elements, if it is a whole one."""
+    """Returns a number of bytes as one of elements, if it is a whole one."""
     if any(c % by for c in value.terms.values()):
         return None
     return Polynomial({monomial: c // by for monomial, c in value.terms.items()})
 
 
 def _is_scattered(index: Polynomial) -> bool:
-    """Whether an index jumps about in its array, by several remainders or one of a large multiple, as hashes do.
+    """Returns whether an index jumps about in its array, by several remainders or a large multiple's, as hashes do.
 
     Isl would take minutes for what such an access touches.
     """
@@ -393,13 +393,13 @@ def _jumps(value: Polynomial, divisor: int) -> bool:
 
 
 def _weights(index: Polynomial) -> list[Monomial]:
-    """The products of sizes that coordinates are multiplied with in a flattened index."""
+    """Returns the products of sizes that coordinates are multiplied with in a flattened index."""
     found = dict.fromkeys(_parts(monomial)[0] for monomial in index.terms if not _is_of_sizes(monomial))
     return list(found)
 
 
 def _by_weight(index: Polynomial, weights: Sequence[Monomial], has_rows: bool = True) -> dict[Monomial, Polynomial]:
-    """A flattened index as coordinates: what is multiplied with each of these products of sizes.
+    """Returns a flattened index as coordinates: what is multiplied with each of these products of sizes.
 
     With `has_rows`, what has sizes alone belongs to the largest of them that it is a multiple of.
     """
@@ -418,19 +418,19 @@ def _is_of_sizes(monomial: Monomial) -> bool:
 
 
 def _parts(monomial: Monomial) -> tuple[Monomial, Monomial]:
-    """The sizes in a product, and all else."""
+    """Returns the sizes in a product, and all else."""
     sizes = tuple(part for part in monomial if _is_size(part[0]))
     return sizes, tuple(part for part in monomial if part not in sizes)
 
 
 def _is_size(atom: Any) -> bool:
-    """Whether an atom is the same for all work-items and turns; no coordinate, no counter."""
+    """Returns whether an atom is the same for all work-items and iterations; it is no coordinate, no counter."""
     if isinstance(atom, str):
         return not is_coordinate(atom)
     return not any(map(is_coordinate, atom.numerator.names() | atom.denominator.names()))
 
 
 def _row(weights: list[Monomial]) -> str:
-    """How many elements a row has: the smallest product of sizes that moves to another one."""
+    """Returns how many elements a row has: the smallest product of sizes that moves to another one."""
     longer = [weight for weight in weights if weight]
     return (Polynomial({longer[-1]: 1}).isl() or "1") if longer else "1"

@@ -1,4 +1,4 @@
-"""The operations through which a statement's last result reaches its new one, as `counting.chains` counts them."""
+"""A statement's last result reaches its new one through operations, found here as `counting.chains` counts them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perfmodel.opencl_c.types import element_of, width_of
 def carried_operations(
     statement: object, evaluate: Callable[[low.Expression], Value], loops: Sequence[str]
 ) -> tuple[Operations, frozenset[str]]:
-    """Operations by (kind, type) on the longest way, and the loops that give every turn a result of its own."""
+    """Returns operations by (kind, type) on the longest way, and the loops that give every iteration its own result."""
     match statement:
         case low.Assign():
 
@@ -44,7 +44,7 @@ def carried_operations(
 
 
 def _through(expression: low.Expression, is_target: Callable[[low.Expression], bool]) -> Operations | None:
-    """The longest way from the target up to this expression's value; None if it does not contain the target."""
+    """Returns the longest way from the target up to this expression's value; None if it does not contain the target."""
     if is_target(expression):
         return Counter()
     if isinstance(expression, low.Load):
@@ -68,7 +68,7 @@ def _joined(
     expression: low.Expression,
     is_target: Callable[[low.Expression], bool],
 ) -> Operations | None:
-    """Through operands that are joined from left to right: all joins from the operand's place on."""
+    """Returns the longest way through operands joined from left to right: all joins from the operand's place on."""
     found = []
     dtype, width = element_of(expression.type).dtype, width_of(expression.type)
     for place, operand in enumerate(operands):

@@ -1,4 +1,4 @@
-"""Counts of a lowered kernel without running it, as functions of its sizes: where loops and conditions are affine."""
+"""A lowered kernel is counted without running it, as functions of its sizes, where loops and conditions are affine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def count_opencl(
     observed: Mapping[int, Fraction] | None = None,
     as_compiled: bool = False,
 ) -> KernelCounts:
-    """Counts of a kernel in OpenCL C.
+    """Returns the counts of a kernel in OpenCL C.
 
     Args:
         grid: the launch, as functions of the sizes.
@@ -67,7 +67,7 @@ def count_opencl(
 
 
 MOST_ACCESSES, MOST_BRANCHES = 4_000, 1_000
-"""That are counted within a minute; hand-written kernels reach a hundred."""
+"""No more are counted than takes a minute; hand-written kernels reach a hundred."""
 
 
 def _check_length(kernel: low.LoweredKernel) -> None:
@@ -84,7 +84,7 @@ def _check_length(kernel: low.LoweredKernel) -> None:
 
 
 class StaticCounter(Loops):
-    """Of one kernel."""
+    """Counts one kernel."""
 
     def counts(self) -> KernelCounts:
         for register in self.kernel.registers:
@@ -146,7 +146,7 @@ class StaticCounter(Loops):
             self.accesses.private(statement, self.operations, region, self.loops)
 
     def chain(self, statement: Any, region: Region) -> None:
-        """The operations that a statement does, turn by turn, to its own result."""
+        """Adds the operations that a statement does, iteration by iteration, to its own result."""
         if not self.loops:
             return
         if isinstance(statement, low.Assign) and not self.operations.counts(statement.register):

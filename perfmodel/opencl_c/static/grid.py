@@ -1,4 +1,4 @@
-"""The launch of a kernel in OpenCL C, as functions of its sizes."""
+"""The launch of a kernel in OpenCL C is described here as functions of its sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Active = TypeVar("_Active")
 
 
 class Grid:
-    """Work-items and work-groups.
+    """A grid has work-items and work-groups.
 
     Args:
         kernel: its name, for errors.
@@ -69,7 +69,7 @@ class Grid:
         self._linear(local_size)
 
     def _coordinate(self, kind: str, axis: int, extent: Polynomial) -> Polynomial:
-        """A coordinate of the grid as a polynomial; zero where there is only one."""
+        """Returns a coordinate of the grid as a polynomial; zero where there is only one."""
         if extent.constant == 1:
             return ZERO
         dimension = coordinate(f"{kind[0]}{axis}")
@@ -110,7 +110,7 @@ class Grid:
         return isl.PwAff(f"[{params}] -> {{ [({value.isl()})] }}") if constant is None else constant
 
     def everywhere(self, make: Callable[[Any, tuple[str, ...]], _Active], domains: Domains) -> _Active:
-        """All work-items of the launch."""
+        """Returns all work-items of the launch."""
         params = ", ".join(sorted(self.sizes))
         text = " and ".join(self.conditions) or "true"
         points = isl.Set(f"[{params}] -> {{ [{', '.join(self.dimensions)}] : {text} }}").align_params(domains.space)

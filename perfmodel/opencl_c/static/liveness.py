@@ -1,4 +1,4 @@
-"""How many words of 32 bits a work-item of a lowered kernel holds at once, by the liveness of its registers.
+"""A work-item of a lowered kernel holds so many words of 32 bits at once, by the liveness of its registers.
 
 A register is live from where it gets a value to where that is last read; what a loop's next turn reads lives through
 the whole loop. Compilers move, unroll and spill; this is the source as it stands.
@@ -18,7 +18,7 @@ Live = frozenset[low.Register]
 
 
 def words_at_once(kernel: low.LoweredKernel) -> int:
-    """The most words that are live together, what expressions are computed from included.
+    """Returns the most words that are live together, what expressions are computed from included.
 
     Conditions are none, as devices have registers of their own for them; so are arguments that the kernel does not
     change, which devices read from constant memory.
@@ -81,7 +81,7 @@ class _Liveness:
 
 
 def _needed(expressions: Sequence[low.Expression]) -> int:
-    """Words beside those of registers to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
+    """Returns words beside registers' to compute expressions, the most demanding first (Sethi & Ullman, 1970)."""
     demands = sorted(((_demand(e), _own(e)) for e in expressions), key=lambda both: both[1] - both[0])
     held = most = 0
     for demand, own in demands:
@@ -91,12 +91,12 @@ def _needed(expressions: Sequence[low.Expression]) -> int:
 
 
 def _demand(expression: low.Expression) -> int:
-    """Words beside those of registers to compute an expression, its result included."""
+    """Returns words beside those of registers to compute an expression, its result included."""
     return max(_needed(low.parts(expression)), _own(expression))
 
 
 def _own(expression: low.Expression) -> int:
-    """Words of an expression's result; constants stand in instructions, and registers have their words already."""
+    """Returns the words of an expression's result; constants stand in instructions, registers have theirs already."""
     return 0 if isinstance(expression, low.Constant | low.Read) else _words(expression.type)
 
 

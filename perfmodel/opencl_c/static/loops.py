@@ -1,4 +1,4 @@
-"""Loops of a lowered kernel: how many turns they have, what changes from turn to turn, and what is left behind."""
+"""Loops of a lowered kernel are counted here: how many iterations, what changes between them, what is left behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
 from perfmodel.opencl_c.static.walk import Active, Exit, Walk
 
 MOST_TURNS = 512
-"""Of a loop whose counter is not linear (``s /= 2``), gone through turn by turn."""
+"""No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""
 
 
 class Loops(Walk):
@@ -77,7 +77,7 @@ class Loops(Walk):
         return self.after_loop(loop, active)
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
-        """By how much registers change in every turn; those that change irregularly are left out."""
+        """Returns by how much registers change in every iteration; those that change irregularly are left out."""
         found: dict[low.Register, Polynomial] = {}
         placeholders: dict[low.Register, Polynomial] = {}
         with self.dry():
@@ -107,14 +107,14 @@ class Loops(Walk):
         return found
 
     def condition(self, loop: low.Loop, inside: Active) -> str | None:
-        """The loop's condition at the head of a turn."""
+        """Returns the loop's condition at the head of an iteration."""
         with self.dry():
             self.run(loop.test, inside)
             value = self.environment.get(loop.condition)
         return value.text if isinstance(value, Truth) and self.decided(value, inside) is not None else None
 
     def domain(self, loop: low.Loop, inside: Active, condition: str) -> Active:
-        """The turns of a loop: up to the first at which its condition does not hold."""
+        """Returns the iterations of a loop: up to the first at which its condition does not hold."""
         holds = self.set_of(condition, inside)
         own = self.loop_name(loop)
         first = self.set_of(f"{own} = 0", inside)
@@ -130,7 +130,7 @@ class Loops(Walk):
         return replace(inside, points=points.coalesce())
 
     def without_broken(self, loop: low.Loop, domain: Active, heads: Environment) -> Active | None:
-        """The turns up to a `break`; None if data decide on it, and the turns have been observed."""
+        """Returns the iterations up to a `break`; None if data decide on it, and the iterations have been observed."""
         if not _leaves(loop.body):
             return domain
         with self.dry():
@@ -154,7 +154,7 @@ class Loops(Walk):
         return replace(domain, points=points.coalesce())
 
     def count_loop(self, loop: low.Loop, active: Active, domain: Active, heads: Environment, is_loop: bool) -> None:
-        """Counts a loop's parts, each where it is executed; one of a single turn does not repeat its body."""
+        """Counts a loop's parts, each where it is executed; one of a single iteration does not repeat its body."""
         own = self.loop_name(loop)
         everywhere = with_counter(active.points, own)
         first = self.set_of(f"{own} = 0", replace(domain, points=everywhere)) & everywhere
@@ -173,7 +173,7 @@ class Loops(Walk):
             self.loops.pop()
 
     def returned(self, loop: low.Loop, domain: Active, heads: Environment) -> Any:
-        """The turns after which the loop is tested again."""
+        """Returns the iterations after which the loop is tested again."""
         with self.dry():
             self.environment.update(heads)
             self.run(loop.test, domain)
@@ -181,7 +181,7 @@ class Loops(Walk):
         return isl.Set.empty(domain.points.space) if after is None else after.points
 
     def after_loop(self, loop: low.Loop, active: Active) -> Active | None:
-        """Who comes out of a loop: all who came in, but those that left for elsewhere."""
+        """Returns who comes out of a loop: all who came in, but those that left for elsewhere."""
         self.exits.pop(loop.label, None)
         points = active.points
         for label, found in self.exits.items():
@@ -198,7 +198,7 @@ class Loops(Walk):
         steps: Mapping[low.Register, Polynomial],
         heads: Environment,
     ) -> Environment:
-        """What registers are after a loop that ends by one comparison."""
+        """Returns what registers are after a loop that ends by one comparison."""
         if low.labels_left(loop.body) or loop.is_do:
             return {register: value for register, value in entry.items() if steps.get(register) == ZERO}
         turns = self.turns(loop, heads)
@@ -214,7 +214,7 @@ class Loops(Walk):
         return found
 
     def turns(self, loop: low.Loop, heads: Environment) -> Pieces | None:
-        """How many turns a loop makes, if its condition compares a linear counter."""
+        """Returns how many iterations a loop makes, if its condition compares a linear counter."""
         comparison = _last_value(loop.test, loop.condition)
         if not isinstance(comparison, low.Binary) or comparison.operator not in ("<", "<=", ">", ">=", "!="):
             return None
@@ -300,7 +300,7 @@ class Loops(Walk):
 
 
 def _leaves(body: Iterable[low.Statement]) -> bool:
-    """Whether statements leave any loop or scope, be it one of their own."""
+    """Returns whether statements leave any loop or scope, be it one of their own."""
     return any(isinstance(statement, low.Leave) for statement in low.statements(body))
 
 
@@ -317,7 +317,7 @@ def _last_value(body: Iterable[low.Statement], register: low.Register) -> low.Ex
 
 
 def _head(value: Value, step: Polynomial | None, counter: Polynomial) -> Value:
-    """A register at the start of a turn."""
+    """Returns what a register is at the start of an iteration."""
     if step is None:
         return None
     return _moved_value(value, plain(counter * step))

@@ -1,4 +1,4 @@
-"""What data decide in a kernel, from how often its blocks were executed: probabilities of branches, turns of loops."""
+"""Block counts of a run tell what data decide in a kernel: probabilities of branches, iterations of loops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfmodel.opencl_c import lowered as low
 
 
 def observed(kernel: low.LoweredKernel, executions: Sequence[int], work_items: int) -> dict[int, Fraction]:
-    """By the number of a branch: how probable its condition is, or how many turns a loop has on average.
+    """Returns, by a branch's number, how probable its condition is, or how many iterations a loop has on average.
 
     Args:
         executions: of each block, by work-items.
@@ -42,7 +42,7 @@ def _walk(body: Sequence[low.Statement], executions: Sequence[int], now: int, fo
 
 
 def _taken(branch: low.If, after: Sequence[low.Statement], executions: Sequence[int], now: int) -> int:
-    """Work-items for which a condition held; the side that only leaves is known by who comes out behind it."""
+    """Returns work-items for which a condition held; the side that only leaves is known by who comes out behind it."""
     then, otherwise = next(low.straights(branch.then), None), next(low.straights(branch.otherwise), None)
     if then is not None:
         return executions[then.number]

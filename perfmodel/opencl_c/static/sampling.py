@@ -1,4 +1,4 @@
-"""Where accesses go whose places jump about: computed for the work-items of some groups, in numpy, as C computes them.
+"""Accesses whose places jump about are computed for the work-items of some groups, in numpy, as C computes them.
 
 For launches of known size, and for addresses that follow from ids and arguments alone: hashes, products of ids,
 unsigned numbers that wrap around. Variables that are assigned more than once, as counters of loops are, are not known.
@@ -22,22 +22,22 @@ from perfmodel.opencl_c.visitor import Dispatch
 
 GROUPS, MOST_ITEMS, SEED = 8, 256, 20150824
 POINTS = 16384
-"""Work-items of the whole launch that are looked at to see how much of an array an access reaches."""
+"""So many work-items of the whole launch are looked at to see how much of an array an access reaches."""
 REACH_BLOCK = 32
-"""Bytes of the blocks that are counted for that."""
+"""The blocks that are counted for that have so many bytes."""
 TOGETHER = 128
-"""Groups that are looked at for what they share."""
+"""So many groups are looked at for what they share."""
 WORTH_LOOKING = 2**22
-"""Bytes."""
+"""Less reach than this many bytes is kept by caches as a whole."""
 ALIGNED = 256
-"""Bytes that arrays start at a multiple of."""
+"""Arrays start at a multiple of so many bytes."""
 
 Lanes = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Of one access.
+    """Holds the places of one access.
 
     Attributes:
         groups: for some work-groups, where their first work-items are, in bytes from a multiple of `ALIGNED`.
@@ -51,7 +51,7 @@ class Places:
 
 
 class Sampler:
-    """Of one launch.
+    """Samples the places of accesses of one launch.
 
     Args:
         assigned: the values that each register is assigned anywhere in the kernel.
@@ -69,7 +69,7 @@ class Sampler:
         self.group_counts, self.local_size = tuple(group_counts), tuple(local_size)
 
     def places(self, pointer: low.Expression) -> Places | None:
-        """Of an access at this address; None where the address depends on more than ids and arguments."""
+        """Returns the places of an access at this address; None where it depends on more than ids and arguments."""
         addresses = self._some_groups.value(pointer)
         if addresses is None:
             return None
@@ -79,7 +79,7 @@ class Sampler:
         return Places(groups, reach, self._fresh(pointer, reach))
 
     def _fresh(self, pointer: low.Expression, reach: int) -> float:
-        """From groups that run about together; what caches keep as a whole is not worth looking at."""
+        """Looks at groups that run about together; what caches keep as a whole is not worth looking at."""
         if reach < WORTH_LOOKING:
             return 1.0
         blocks = self._blocks(pointer, self._neighbouring_groups)
@@ -88,32 +88,32 @@ class Sampler:
 
     @staticmethod
     def _blocks(pointer: low.Expression, sample: _Evaluator) -> Lanes:
-        """The block of each work-item of a sample, for an address that is known."""
+        """Returns the block of each work-item of a sample, for an address that is known."""
         addresses = sample.value(pointer)
         assert addresses is not None
         return np.broadcast_to(addresses, (sample.groups.shape[1],)) // REACH_BLOCK
 
     @cached_property
     def _items(self) -> int:
-        """Work-items of a group that are looked at."""
+        """Returns how many work-items of a group are looked at."""
         return min(math.prod(self.local_size), MOST_ITEMS)
 
     @cached_property
     def _some_groups(self) -> _Evaluator:
-        """First work-items of random groups."""
+        """Holds the first work-items of random groups."""
         chosen = np.random.default_rng(SEED).integers(0, math.prod(self.group_counts), GROUPS)
         return self._first_items(chosen)
 
     @cached_property
     def _neighbouring_groups(self) -> _Evaluator:
-        """The same of groups in their order, from the middle of the launch on."""
+        """Holds the first work-items of groups in their order, from the middle of the launch on."""
         total = math.prod(self.group_counts)
         count = min(TOGETHER, total)
         return self._first_items(np.arange(count) + (total - count) // 2)
 
     @cached_property
     def _some_items(self) -> _Evaluator:
-        """Random work-items of the launch."""
+        """Holds random work-items of the launch."""
         random = np.random.default_rng(SEED + 1)
         groups = random.integers(0, math.prod(self.group_counts), POINTS)
         items = random.integers(0, math.prod(self.local_size), POINTS)
@@ -126,7 +126,7 @@ class Sampler:
 
 
 class _Evaluator:
-    """Expressions at some work-items; it remembers variables.
+    """Evaluates expressions at some work-items; it remembers variables.
 
     Args:
         groups, items: ids of groups, and of work-items in them, a row for each axis.
@@ -217,12 +217,12 @@ class _Evaluator:
 
 
 def _as(value: Lanes, type_: object) -> Lanes:
-    """In a type, wrapped around as C's unsigned numbers are."""
+    """Returns values in a type, wrapped around as C's unsigned numbers are."""
     return np.asarray(value).astype(type_.numpy) if isinstance(type_, Scalar) else np.asarray(value)
 
 
 def _unravelled(numbers: Lanes, extents: Sequence[int]) -> Lanes:
-    """Coordinates, the first axis fastest."""
+    """Returns coordinates, the first axis fastest."""
     found = []
     for extent in extents:
         found.append(numbers % extent)
@@ -231,7 +231,7 @@ def _unravelled(numbers: Lanes, extents: Sequence[int]) -> Lanes:
 
 
 def _distinct(blocks: Lanes) -> int:
-    """About how many blocks there are, from those that a sample hits, each as likely as the others."""
+    """Returns about how many blocks there are, from those that a sample hits, each as likely as the others."""
     seen = len(np.unique(blocks))
     if seen <= 1 or seen > 0.98 * len(blocks):  # too few are hit twice to say: at least so many
         return seen if seen <= 1 else len(blocks) ** 2 // max(2 * (len(blocks) - seen), 1)

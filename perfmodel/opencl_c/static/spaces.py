@@ -1,4 +1,4 @@
-"""isl sets of which the last coordinate counts the turns of a loop."""
+"""The last coordinate of these isl sets counts the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import islpy as isl
 
 
 def with_counter(points: Any, own: str) -> Any:
-    """The same points for every turn from 0 on."""
+    """Returns the same points for every iteration from 0 on."""
     points = points.add_dims(isl.dim_type.set, 1)
     last = points.dim(isl.dim_type.set) - 1
     points = points.set_dim_name(isl.dim_type.set, last, own)
@@ -16,12 +16,12 @@ def with_counter(points: Any, own: str) -> Any:
 
 
 def moved(points: Any, own: str, by: int) -> Any:
-    """Points with the last coordinate moved."""
+    """Returns points with the last coordinate moved."""
     return points.apply(_on_last(points, f"__to = {own} + {by}"))
 
 
 def later(points: Any, own: str) -> Any:
-    """All points with a larger last coordinate than one of these."""
+    """Returns all points with a larger last coordinate than one of these."""
     return points.apply(_on_last(points, f"__to > {own}"))
 
 

@@ -1,4 +1,4 @@
-"""What a lowered expression is as a function of sizes, coordinates and loop counters, where that can be told."""
+"""A lowered expression is a function of sizes, coordinates and loop counters, where that can be told."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from perfmodel.opencl_c.visitor import Dispatch
 
 @dataclass(frozen=True)
 class Truth:
-    """A condition, in isl's notation."""
+    """A truth is a condition, in isl's notation."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class PointsTo:
-    """A place in an array or memory object, in bytes from its start."""
+    """A pointer's value is a place in an array or memory object, in bytes from its start."""
 
     variable: str
     offset: Pieces
 
 
 Value: TypeAlias = Pieces | Truth | PointsTo | None
-"""None: depends on data, or cannot be written as piecewise polynomial with conditions that isl decides."""
+"""A value is None where it depends on data, or cannot be written as piecewise polynomial with isl's conditions."""
 
 MOST = 1 << 62
 """Larger numbers are no sizes, and would not fit into the coefficients of counts."""
 
 MOST_TEXT = 10_000
-"""Characters of a value's conditions: those of turns of a loop that all depend on the turns before can double."""
+"""No value has conditions of more characters: iterations that all depend on those before can double them."""
 
 Environment: TypeAlias = dict[low.Register, Value]
 
@@ -191,7 +191,7 @@ class Evaluator:
         return None
 
     def _divides(self, divisor: Polynomial) -> bool:
-        """Whether a divisor can be taken as positive: a positive number, or sizes."""
+        """Returns whether a divisor can be taken as positive: a positive number, or sizes."""
         low_, _ = divisor.bounds(self.bounds)
         return low_ is not None and (low_ > 0 or divisor.constant is None)
 
@@ -235,7 +235,7 @@ class Evaluator:
         return None
 
     def _has_none_of(self, bits: int, text: str) -> bool:
-        """Whether a value's binary digits are all zero where those of a number are not."""
+        """Returns whether a value's binary digits are all zero where those of a number are not."""
         ones = [1 << place for place in range(bits.bit_length()) if bits >> place & 1]
         return all(self.is_never(f"(floor(({text})/{one})) mod 2 = 1") for one in ones)
 
@@ -253,7 +253,7 @@ class Evaluator:
         return self._is_at_least(negative, -most)
 
     def _fitting(self, value: Pieces, type_: Type) -> Value:
-        """The value, unless it may be out of an unsigned or short type's range, where it would wrap around.
+        """Returns the value, unless it may be out of an unsigned or short type's range, where it would wrap around.
 
         Of types of 32 and 64 bits only the lower end is looked at: no kernel computes indices that are too large.
         """
@@ -287,7 +287,7 @@ class Evaluator:
         return self._fitting(value, target)
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """One of two values; also of what the two ways to here made of a variable."""
+        """Returns one of two values; also what the two ways to here made of a variable."""
         return _short(self._selected(condition, then, otherwise))
 
     def _selected(self, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -343,7 +343,7 @@ class Evaluator:
 
 
 def _short(value: Value) -> Value:
-    """The value, unless its conditions are so many that isl would be busy with them for long."""
+    """Returns the value, unless its conditions are so many that isl would be busy with them for long."""
     match value:
         case Truth():
             length = len(value.text)

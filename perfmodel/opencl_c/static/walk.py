@@ -1,4 +1,4 @@
-"""Going through a lowered kernel with the points of grid and loops at which control is."""
+"""Control goes through a lowered kernel here, with the points of grid and loops at which it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from perfmodel.opencl_c.visitor import Dispatch
 
 @dataclass(frozen=True)
 class Active:
-    """Where control is: the points of grid and loops, and how often at each on average."""
+    """Holds where control is: the points of grid and loops, and how often at each on average."""
 
     points: Any
     dimensions: tuple[str, ...]
@@ -46,14 +46,14 @@ class Active:
 
 @dataclass
 class Exit:
-    """Those that left for a label, and what registers were then, under the condition that led there (None: unknown)."""
+    """Holds those that left for a label, and what registers were, under which condition (None: unknown)."""
 
     parts: list[Active] = field(default_factory=list)
     values: list[tuple[Truth | None, Environment]] = field(default_factory=list)
 
 
 class Walk(ABC):
-    """Statements, scopes and branches; loops and what is counted are of the classes that build on it."""
+    """Goes through statements, scopes and branches; loops and what is counted are left to classes built on it."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Walk(ABC):
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
 
     def sampler(self) -> Sampler | None:
-        """What looks at single work-items; only where the launch is of known size."""
+        """Returns what looks at single work-items; only where the launch is of known size."""
         counts = [groups.constant for groups in self.grid.groups]
         known = [count for count in counts if count]
         arguments = {size: value.constant for size, value in self.at.items() if value.constant is not None}
@@ -106,7 +106,7 @@ class Walk(ABC):
     # --- statements
 
     def run(self, body: tuple[low.Statement, ...], active: Active | None) -> Active | None:
-        """Goes through statements; where control is afterwards, None for nowhere."""
+        """Goes through statements and returns where control is afterwards, None for nowhere."""
         for statement in body:
             if active is None or active.points.is_empty():
                 return None
@@ -115,7 +115,7 @@ class Walk(ABC):
         return active
 
     visit = Dispatch[[Active], "Active | None"](low.Statement)
-    """Goes through a statement; where control is afterwards, None for nowhere."""
+    """Goes through a statement and returns where control is afterwards, None for nowhere."""
 
     @visit.on(low.Loop)
     @abstractmethod
@@ -169,7 +169,7 @@ class Walk(ABC):
         return {r: self.evaluate.select(condition, then.get(r), otherwise.get(r)) for r in registers}
 
     def way_from(self, label: str) -> Truth | None:
-        """Under which condition control came here from the start of a scope; None if that is not known."""
+        """Returns under which condition control came here from the start of a scope; None if that is not known."""
         text = EVERYWHERE
         for condition in self.path[self.starts.get(label, 0) :]:
             if condition is None:
@@ -178,7 +178,7 @@ class Walk(ABC):
         return Truth(text)
 
     def joined(self, after: Active | None, left: Exit, before: Active) -> Active | None:
-        """Where control is at the end of something that can be left."""
+        """Returns where control is at the end of something that can be left."""
         if not left.parts:
             return after
         if any(part.factor != before.factor for part in left.parts) or (after and after.factor != before.factor):
@@ -244,7 +244,7 @@ class Walk(ABC):
         return replace(active, points=(then_after.points | other_after.points).coalesce())
 
     def matters(self, branch: low.If) -> bool:
-        """Whether a branch does anything that is counted, or decides where control goes."""
+        """Returns whether a branch does anything that is counted, or decides where control goes."""
         for block in (*branch.then, *branch.otherwise):
             if not isinstance(block, low.Straight) or self.operations.of(block).values:
                 return True
@@ -258,7 +258,7 @@ class Walk(ABC):
         return active
 
     def affine_branch(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Active) -> None:
-        """Counts a branch of which it is known where its condition holds."""
+        """Counts a branch whose condition is known to hold at some points."""
         if self.is_dry or met.points.is_empty():
             return
         self.found_branches.append(self.domains.branch(kind, str(branch.place), met.region, taken.region))
@@ -270,7 +270,7 @@ class Walk(ABC):
         self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, probability))
 
     def known_probability(self, branch: low.If) -> Fraction | None:
-        """What statistics say of a condition."""
+        """Returns what statistics say of a condition."""
         key = f"if_{branch.place.line}"
         if key in self.statistics:
             self.used_statistics.add(key)
@@ -296,13 +296,13 @@ class Walk(ABC):
     # --- sets
 
     def set_of(self, text: str, active: Active) -> Any:
-        """The points of a space at which a condition holds."""
+        """Returns the points of a space at which a condition holds."""
         sizes = ", ".join(sorted(self.domains.sizes))
         found = isl.Set(f"[{sizes}] -> {{ [{', '.join(active.dimensions)}] : {text} }}")
         return found.align_params(self.domains.space)
 
     def decided(self, condition: Value, active: Active) -> Any:
-        """Where a condition holds; None if that depends on data, or on a loop whose turns are a statistic."""
+        """Returns where a condition holds; None if data decide, or a loop whose iterations are a statistic."""
         if not isinstance(condition, Truth):
             return None
         try:
@@ -311,7 +311,7 @@ class Walk(ABC):
             return None
 
     def is_never(self, text: str) -> bool:
-        """Whether a condition holds nowhere where control is."""
+        """Returns whether a condition holds nowhere where control is."""
         if self.now is None:
             return False
         try:
