@@ -137,7 +137,7 @@ class KernelOperations:
         for statement in block.statements:
             match statement:
                 case low.Assign():
-                    # Loops count their turns, even where something is computed from the counter.
+                    # Loops count their iterations, even where something is computed from the counter.
                     is_control = block.number in self.steps and statement.register not in self.of_data
                     counts = self.counts(statement.register) and not is_control
                     _Counter(values if counts else indices, indices, self.own).count(statement.value)

@@ -297,7 +297,7 @@ class Loop(Tree):
     Attributes:
         initial: statement before the loop, in its scope.
         condition: None is always true.
-        is_do: the first turn comes before the first test.
+        is_do: the first iteration comes before the first test.
         unroll: of ``#pragma unroll`` or ``opencl_unroll_hint``: a number, 0 for all, None if not given.
     """
 

@@ -26,7 +26,7 @@ class Code:
 
     Attributes:
         text: to read. build: makes the function, which takes the steps allowed, for a batch (see `emulator`).
-        accesses, work_items, divisions: see `Expressions`. plans: of loops whose turns may be left out, by number.
+        accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number.
     """
 
     text: str
@@ -164,7 +164,7 @@ class _Generator:
         frame = LoopFrame(low.registers_set((statement,)))
         self.expressions.loops.append(frame)
         self.depth += 1
-        self.turn(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
+        self.iteration(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
         plan = plan_of(statement, self.homes)
         if plan is not None:
             self.watched(plan, inner)
@@ -194,7 +194,7 @@ class _Generator:
         self.emit("    if jump is not None:")
         self.emit(f"        {registers}= jump")
 
-    def turn(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
+    def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """Makes the code of one iteration of a loop."""
         self.emit(f"steps -= {max(len(list(low.straights((loop,)))), 1)}")
         self.emit("if steps < 0 or len(log) > most_logged:")

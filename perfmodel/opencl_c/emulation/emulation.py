@@ -48,7 +48,7 @@ class Emulation:
             ``…_blocks`` of a transaction's size that they are in.
         variables: (space, name) of arguments and of objects in constant and local memory.
         findings: the kernel's mistakes.
-        extrapolated: loops whose later turns were counted without being carried out, which makes results wrong.
+        extrapolated: loops whose later iterations were counted without being carried out, which makes results wrong.
         steps: blocks executed in loops, over all batches.
     """
 
@@ -74,7 +74,7 @@ class Emulation:
 
         Raises:
             KernelError: there is no such argument in global or constant memory.
-            EmulationError: turns of loops were left out.
+            EmulationError: iterations of loops were left out.
         """
         assert self._bound is not None
         buffers = self._bound.buffers
@@ -114,8 +114,8 @@ def emulate(
             of a vector's numbers, a struct's bytes. The same array given twice is the same memory.
         groups: ``first``, ``all``, ``sample`` (first, middle, last and some others by `seed`), or the ids of groups.
         checks: whether races, barriers and so on are looked after; addresses are always.
-        extrapolate: whether long loops may be counted from some of their turns. Not done for ``all`` groups or with
-            `write_back`, as results would be wrong.
+        extrapolate: whether long loops may be counted from some of their iterations. Not done for ``all`` groups or
+            with `write_back`, as results would be wrong.
         steps: blocks that a batch of groups may execute.
 
     Raises:

@@ -1,7 +1,7 @@
 """Iterations of long loops are left out here: what they would count is known from iterations before.
 
-A `Watch` looks at each turn of a loop that has a plan. When the counts of several turns in a row repeat, with a period
-of one or a few turns, the loop's registers jump to nearly its end, and the counts of the turns left out are added.
+A `Watch` looks at each iteration of a loop that has a plan. When the counts of several iterations in a row repeat, with
+a period of one or a few, the loop's registers jump to nearly its end, and the counts of those left out are added.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Extrapolated:
     """Tells of a loop of which iterations were left out.
 
     Attributes:
-        name: of its variable. run: turns that were carried out, and `turns` all, over all times that it was met.
-        has_whole_footprint: footprints have what the turns left out would touch; else they are a lower bound.
+        name: of its variable. run: iterations carried out, and `turns` all of them, over all times that it was met.
+        has_whole_footprint: footprints have what the iterations left out would touch; else they are a lower bound.
     """
 
     place: Place
@@ -197,14 +197,14 @@ class Watch:
             ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * turns)))
         for entry in ahead:
             entry.pattern.handler.mark_ahead(entry.pattern, entry.addresses)
-        # A loop around this one sees all of this as what its turn met.
+        # A loop around this one sees all of this as what its iteration met.
         assert self.extrapolation.context.traced is not None
         self.extrapolation.context.traced += ahead
         return True
 
 
 def _moved(late: Values, early: Values, times: int) -> Values:
-    return late + (late - early) * np.int64(times).astype(late.dtype)  # which wraps around, as the turns would
+    return late + (late - early) * np.int64(times).astype(late.dtype)  # which wraps around, as the iterations would
 
 
 def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...]:

@@ -2,7 +2,7 @@
 
 In most kernels an access has few patterns, met again and again at other places of memory. All that depends on the
 pattern alone is worked out once: the lowest and highest address, where in memory each lane finds its number, how many
-blocks of memory or turns of the banks it takes. What is left to do each time is comparing addresses with the last
+blocks of memory or cycles of the banks it takes. What is left to do each time is comparing addresses with the last
 pattern's, and counting.
 """
 
@@ -132,7 +132,7 @@ def transactions(met: Sequence[Met], size: int, machine: Machine, layout: Layout
 def bank_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
     """Returns cycles that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
 
-    A turn gives one word of each bank to all that ask for it. Conflicts are the turns beyond those that as many
+    A cycle gives one word of each bank to all that ask for it. Conflicts are the cycles beyond those that as many
     distinct words take if spread evenly.
     """
     words = _spread(met, size, machine.bank_bytes, layout)
@@ -141,7 +141,7 @@ def bank_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout)
     rows = words.shape[0] * words.shape[1]
     keys = np.arange(rows).reshape((*words.shape[:2], 1)) * machine.banks + words % machine.banks
     banks = np.bincount(keys[new], minlength=rows * machine.banks).reshape(rows, machine.banks)
-    turns = banks.max(axis=1)
-    extra = turns - -(-banks.sum(axis=1) // machine.banks)
+    cycles = banks.max(axis=1)
+    extra = cycles - -(-banks.sum(axis=1) // machine.banks)
     shape = (len(met), layout.groups, layout.subgroups)
-    return turns.reshape(shape).sum(axis=2), extra.reshape(shape).sum(axis=2)
+    return cycles.reshape(shape).sum(axis=2), extra.reshape(shape).sum(axis=2)

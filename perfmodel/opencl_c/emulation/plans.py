@@ -1,6 +1,6 @@
 """Some loops have iterations so alike that counting some of them is enough; that is decided from the code alone.
 
-Turns are alike if nothing in the loop decides by what changes from turn to turn: its own condition compares a counter
+Iterations are alike if nothing in the loop decides by what changes between them: its own condition compares a counter
 with a number known before, its body's conditions depend on neither the loop's state nor loaded data, and no lane leaves
 it early. Even so counts are extrapolated only where they do repeat; see `extrapolation`.
 """
@@ -26,7 +26,7 @@ class Plan:
     """A plan tells how to leave out iterations: the loop goes on while ``counter operator bound``.
 
     Attributes:
-        carried: what whole numbers a turn gets from the one before, the counter first; none depends on loaded data.
+        carried: whole numbers that an iteration gets from the last one, the counter first; none depends on loaded data.
     """
 
     loop: low.Loop

@@ -307,7 +307,7 @@ class StaticAccesses:
                 relation = f"exists (__part : {relation})"
             try:
                 image = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(to)}] : {relation} }}")
-            except isl.Error:  # a name that is no coordinate of the region: a loop whose turns are a statistic
+            except isl.Error:  # a name that is no coordinate of the region: a loop whose iterations are a statistic
                 return None
             touched = region.points.apply(image.align_params(region.points.space))
             union = touched if union is None else union | touched

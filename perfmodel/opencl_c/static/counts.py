@@ -44,7 +44,7 @@ def count_opencl(
     Args:
         grid: the launch, as functions of the sizes.
         arrays: the kernel's arguments in global and constant memory.
-        statistics: what data decide: the expected turns of a loop, by its variable or as ``loop_LINE``, and the
+        statistics: what data decide: the expected iterations of a loop, by its variable or as ``loop_LINE``, and the
             probability of a branch, as ``if_LINE``.
         subgroup_size: work-items of a sub-group; None counts no sub-groups.
         at: scalar arguments that are numbers, and no sizes of the grid.

@@ -1,7 +1,7 @@
 """A work-item of a lowered kernel holds so many words of 32 bits at once, by the liveness of its registers.
 
-A register is live from where it gets a value to where that is last read; what a loop's next turn reads lives through
-the whole loop. Compilers move, unroll and spill; this is the source as it stands.
+A register is live from where it gets a value to where that is last read; what a loop's next iteration reads lives
+through the whole loop. Compilers move, unroll and spill; this is the source as it stands.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class _Liveness:
     def loop(self, loop: low.Loop, after: Live, exits: Mapping[str, Live]) -> Live:
         test, body = after, after
         while True:
-            turn = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
-            again = self.before(loop.test, turn | after | {loop.condition}, exits)
-            if (again, turn) == (test, body):
-                return turn if loop.is_do else again
-            test, body = again, turn
+            head = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
+            again = self.before(loop.test, head | after | {loop.condition}, exits)
+            if (again, head) == (test, body):
+                return head if loop.is_do else again
+            test, body = again, head
 
     @visit.on(low.Straight)
     def straight(self, block: low.Straight, live: Live, exits: Mapping[str, Live]) -> Live:

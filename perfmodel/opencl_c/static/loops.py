@@ -29,7 +29,7 @@ from perfmodel.opencl_c.static.spaces import constant_maximum, later, moved, wit
 from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
 from perfmodel.opencl_c.static.walk import Active, Exit, Walk
 
-MOST_TURNS = 512
+MOST_ITERATIONS = 512
 """No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""
 
 
@@ -60,7 +60,7 @@ class Loops(Walk):
             unrolled = None
             if self.statistic_of(loop) is None:
                 self.environment.update(entry)
-                unrolled = self.turn_by_turn(loop, active)
+                unrolled = self.one_by_one(loop, active)
             if unrolled is not None:
                 return unrolled[0]
             self.environment.update(heads)
@@ -122,7 +122,7 @@ class Loops(Walk):
             holds = holds | first
         points = inside.points & holds
         begun = points & first.complement() if loop.is_do else points
-        # Most conditions hold up to some turn and never again.
+        # Most conditions hold up to some iteration and never again.
         before = moved(begun, own, -1) & self.set_of(f"{own} >= 0", inside)
         if not (before & inside.points).is_subset(points):
             stopped = inside.points & holds.complement()
@@ -201,7 +201,7 @@ class Loops(Walk):
         """Returns what registers are after a loop that ends by one comparison."""
         if low.labels_left(loop.body) or loop.is_do:
             return {register: value for register, value in entry.items() if steps.get(register) == ZERO}
-        turns = self.turns(loop, heads)
+        iterations = self.iterations(loop, heads)
         found: Environment = {}
         for register, value in entry.items():
             step = steps.get(register)
@@ -209,11 +209,11 @@ class Loops(Walk):
                 continue
             if step == ZERO:
                 found[register] = value
-            elif turns is not None:
-                found[register] = _moved_value(value, turns.map(lambda n, step=step: n * step))  # type: ignore[misc]
+            elif iterations is not None:
+                found[register] = _moved_value(value, iterations.map(lambda n, step=step: n * step))  # type: ignore[misc]
         return found
 
-    def turns(self, loop: low.Loop, heads: Environment) -> Pieces | None:
+    def iterations(self, loop: low.Loop, heads: Environment) -> Pieces | None:
         """Returns how many iterations a loop makes, if its condition compares a linear counter."""
         comparison = _last_value(loop.test, loop.condition)
         if not isinstance(comparison, low.Binary) or comparison.operator not in ("<", "<=", ">", ">=", "!="):
@@ -223,7 +223,7 @@ class Loops(Walk):
             left, right = self.evaluate(comparison.left), self.evaluate(comparison.right)
         if not isinstance(left, Pieces) or not isinstance(right, Pieces) or not left.single or not right.single:
             return None
-        # The loop goes on while rest - pace * turn > 0.
+        # The loop goes on while rest - pace * iteration > 0.
         gap = right.single - left.single if comparison.operator in ("<", "<=", "!=") else left.single - right.single
         if comparison.operator in ("<=", ">="):
             gap = gap + ONE
@@ -235,21 +235,21 @@ class Loops(Walk):
         text = rest.isl()
         if text is None:
             return None
-        turns = quotient(rest + number(-by - 1), number(-by), self.bounds)
+        iterations = quotient(rest + number(-by - 1), number(-by), self.bounds)
         lowest, _ = rest.bounds(self.bounds)
         if lowest is not None and lowest >= 0:
-            return plain(turns)
-        return chosen(f"{text} > 0", plain(turns), plain(ZERO))
+            return plain(iterations)
+        return chosen(f"{text} > 0", plain(iterations), plain(ZERO))
 
-    def turn_by_turn(self, loop: low.Loop, active: Active) -> tuple[Active | None] | None:
+    def one_by_one(self, loop: low.Loop, active: Active) -> tuple[Active | None] | None:
         """Goes through a loop whose condition is the same for all, until it ends; None if that can't be done."""
         if not self.is_dry:
             with self.dry():
-                if self.turn_by_turn(loop, active) is None:
+                if self.one_by_one(loop, active) is None:
                     return None
         after: Active | None = active
-        for turn in range(MOST_TURNS + 1):
-            if turn or not loop.is_do:
+        for iteration in range(MOST_ITERATIONS + 1):
+            if iteration or not loop.is_do:
                 after = self.run(loop.test, after)
                 condition = self.environment.get(loop.condition)
                 if after is None or not isinstance(condition, Truth):
@@ -273,23 +273,23 @@ class Loops(Walk):
     def by_statistics(self, loop: low.Loop, active: Active, assigned: Iterable[low.Register]) -> Active:
         key = self.statistic_of(loop)
         if key is None and loop.number in self.observed:
-            turns = self.observed[loop.number]
+            iterations = self.observed[loop.number]
         elif key is None:
             if not self.is_dry:
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
                     f"its expected turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
-            turns = Fraction(1)
+            iterations = Fraction(1)
         else:
             self.used_statistics.add(key)
-            turns = statistic(self.statistics[key], key)
-        tests = turns if loop.is_do else turns + 1
+            iterations = statistic(self.statistics[key], key)
+        tests = iterations if loop.is_do else iterations + 1
         self.loops.append(loop)
         met = replace(active, factor=active.factor * tests)
         self.run(loop.test, met)
         self.branch_of_data("loop", loop, met, max(tests - 1, Fraction(0)) / tests if tests else None)
-        after = self.run(loop.body, replace(active, factor=active.factor * turns))
+        after = self.run(loop.body, replace(active, factor=active.factor * iterations))
         if after is not None:
             self.run(loop.step, after)
         self.loops.pop()
