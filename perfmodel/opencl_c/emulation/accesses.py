@@ -53,7 +53,6 @@ class Handler:
         self.is_store = access.direction != "load"
         self.patterns: dict[_Key, Pattern] = {}
         self._shift = self.element.bit_length() - 1
-        self._zero = np.zeros((self.width, 1), self.dtype) if self.is_vector else self.dtype.type(0)
         self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
 
         regions = context.regions
