@@ -18,6 +18,7 @@ from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.sampling import Places, Sampler
+from perfmodel.opencl_c.static.spaces import points_where
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
@@ -327,12 +328,11 @@ class StaticAccesses:
         text = value.isl()
         if text is None:
             return True
-        sizes = ", ".join(sorted(self.domains.sizes))
         try:
-            below = isl.Set(f"[{sizes}] -> {{ [{', '.join(map(str, names))}] : {text} < 0 }}")
+            below = points_where(f"{text} < 0", names, self.domains)
         except isl.Error:
             return True
-        return not (region.points & below.align_params(region.points.space)).is_empty()
+        return not (region.points & below).is_empty()
 
     def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
         """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""
