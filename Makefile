@@ -25,9 +25,10 @@ test: install ## the whole test suite: on two cores what counts, then by itself 
 	$(BIN)/python -m pytest -n 2 -m "not timed"
 	$(BIN)/python -m pytest -m timed
 
-check: install ## formatting, lint and types
+check: install ## formatting, lint, the order of packages, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 bench: install ## benchmarks of parsing, evaluation, fitting, the store and campaigns
@@ -35,7 +36,8 @@ bench: install ## benchmarks of parsing, evaluation, fitting, the store and camp
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.campaigns
 
-fuzz: install ## 200,000 random and mutated model strings, 10,000 hostile OpenCL C sources, 2,000 stores and files of each kind
+fuzz: install ## 500 loop nests counted, 200,000 model strings, 10,000 hostile OpenCL C sources, 2,000 stores and files
+	PERFMODEL_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/counting/test_counting.py tests/opencl_c/test_static_counts.py
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
 	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
 	$(BIN)/python tests/fuzz_stores.py --count 2000 --seed 1

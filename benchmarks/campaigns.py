@@ -1,4 +1,4 @@
-"""What a campaign costs beside measuring, and what a cluster of Dask workers does when some of them are killed.
+"""Measures what a campaign costs beside measuring, and what a Dask cluster does when some of its workers are killed.
 
 ``python -m benchmarks.campaigns`` (a minute on two cores). Times are simulated: measuring processes run, but nothing
 is asked of a device.
@@ -23,15 +23,15 @@ from typing import Any
 import psutil
 
 import perfmodel
-from perfmodel.campaign import Campaign, Limits
-from perfmodel.campaign.run import Run
-from perfmodel.campaign.work import DeviceWork
+from perfmodel.basics.provenance import versions
 from perfmodel.device import Device, find_device
-from perfmodel.isolation.bench import Batch, Measured
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.measurement import Timing
-from perfmodel.provenance import versions
-from perfmodel.store import Store
+from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign.run import Run
+from perfmodel.measuring.campaign.work import DeviceWork
+from perfmodel.measuring.isolation.bench import Batch, Measured
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.protocol import Timing
+from perfmodel.measuring.store import Store
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernels
 from tests.simulated_timers import SECONDS_VARIABLE
@@ -41,7 +41,7 @@ STEADY = "tests.simulated_timers:steady"
 
 
 def overhead(count: int, folder: Path) -> None:
-    """Seconds a measurement where the measurement itself takes none."""
+    """Prints the seconds that a campaign takes for a measurement where the measurement itself takes none."""
     many = kernels(count)
     with Store(folder / "overhead.sqlite") as store:
         campaign = Campaign(many, [find_device("cpu")], protocol=PROTOCOL, store=store, timer=STEADY)
@@ -58,7 +58,8 @@ def overhead(count: int, folder: Path) -> None:
 
 @contextmanager
 def cluster(workers: int, folder: Path, seconds: float) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and workers in processes of their own, as on machines of their own: each has its own device locks."""
+    """Starts a scheduler and workers in processes of their own, as on machines of their own: each has its own device
+    locks."""
     address = f"tcp://127.0.0.1:{_free_port()}"
     environment = os.environ | {SECONDS_VARIABLE: str(seconds), "PYTHONPATH": str(ROOT)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -74,12 +75,12 @@ def cluster(workers: int, folder: Path, seconds: float) -> Iterator[tuple[str, l
         for number in range(workers):
             options = ("--no-dashboard", "--death-timeout", "60", "--local-directory", str(folder / f"dask-{number}"))
             locks = {FOLDER_VARIABLE: str(folder / f"locks-{number}")}
-            start("perfmodel.cli", "worker", address, *options, **locks)
+            start("perfmodel", "worker", address, *options, **locks)
         yield address, started[1:]
 
 
 class Instant:
-    """A place whose devices take no time at all, so that only the campaign's own process is seen."""
+    """An executor whose devices take no time at all, so that only the campaign's own process is seen."""
 
     name = "nowhere"
 
@@ -111,7 +112,7 @@ class Instant:
 
 
 def capacity(n_devices: int, count: int, folder: Path) -> None:
-    """Rows a second that one campaign's process takes, whatever measures them."""
+    """Prints the rows a second that one campaign's process takes, whatever measures them."""
     some = find_device("cpu")
     many = [replace(some, key=f"device-{number:04}", kind="gpu") for number in range(n_devices)]
     with Store(folder / "capacity.sqlite") as store:
@@ -138,14 +139,14 @@ def _free_port() -> int:
 
 
 def _killed(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started."""
+    """Kills a process with all that it has started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def killed_workers(workers: int, kills: int, count: int, folder: Path, seconds: float = 0.05) -> list[str]:
-    """A campaign of which some workers are killed while they measure; what is wrong afterwards."""
+    """Runs a campaign of which some workers are killed while they measure; returns what is wrong afterwards."""
     import threading
 
     from distributed import Client

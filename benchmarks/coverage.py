@@ -1,4 +1,4 @@
-"""How many measured times lie in their 68 and 90 % intervals, by model and device, from the committed results.
+"""Counts how many measured times lie in their 68 and 90 % intervals, by model and device, from committed results.
 
     python -m benchmarks.coverage
 
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.intervals import LEVELS
-from perfmodel.report.tables import grid, percent
+from perfmodel.basics.tables import grid, percent
+from perfmodel.modelling.intervals import LEVELS
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 PROJECTION = "projection-nvidia-h200-and-xeon"

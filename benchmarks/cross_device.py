@@ -1,4 +1,4 @@
-"""One recipe's errors over several devices, as the last column of the unified model's Table 1 has them.
+"""Prints one recipe's errors over several devices, as the last column of the unified model's Table 1 has them.
 
     python -m benchmarks.cross_device unified docs/results/unified-*/results.json.gz
 
@@ -13,9 +13,10 @@ import gzip
 import json
 from pathlib import Path
 
-from perfmodel.outcome import Row
-from perfmodel.report.tables import ERRORS, error_cells, grid, percent
-from perfmodel.summary import geometric_mean, of_errors
+from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.tables import grid, percent
+from perfmodel.modelling.rows import Row
+from perfmodel.report.tables import ERRORS, error_cells
 
 
 def main() -> None:

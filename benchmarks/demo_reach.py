@@ -1,4 +1,4 @@
-"""What the demonstration's models are worth beyond the sizes of a fit, from fewer sizes, and for the other variant.
+"""Judges the demonstration's models beyond the sizes of a fit, from fewer sizes, and for the other variant.
 
     python -m benchmarks.demo_reach --device h200 --store docs/results/demo-nvidia-h200-e38dd1/measurements.sqlite.xz
 
@@ -16,19 +16,21 @@ from typing import Any
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.errors import FitError
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
-from perfmodel.errors import FitError
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.matmul_demo import BOTH, NO_FETCH, PREFETCH, MatmulDemo, is_whole
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import of_errors
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 SHOWN = {PREFETCH: "one term, prefetch", NO_FETCH: "one term, no fetch", BOTH: "overlap, both at once"}
 
 
 class Reach:
-    """The demonstration's kernels and times on one device."""
+    """Holds the demonstration's kernels and times on one device."""
 
     def __init__(self, device: str | None, path: str, protocol: str) -> None:
         self.recipe = MatmulDemo()
@@ -49,7 +51,8 @@ class Reach:
         self.sizes = sorted({kernel.sizes["n"] for kernel in kernels[CALIBRATION] if is_whole(kernel)})
 
     def lines(self, model: str, largest: int) -> list[list[str]]:
-        """Errors of a model that saw no whole multiplication beyond a size, a line a variant and range of sizes."""
+        """Returns errors of a model that saw no whole multiplication beyond a size, a line a variant and range of
+        sizes."""
         kernels = self.kernels[CALIBRATION]
         fitted = [
             self.recipe.is_fitted_to(model, kernel) and (not is_whole(kernel) or kernel.sizes["n"] <= largest)

@@ -1,4 +1,4 @@
-"""What emulating one work-group costs: at growing sizes, beside the whole grid, and beside oclgrind.
+"""Measures what emulating one work-group costs: at growing sizes, beside the whole grid, and beside oclgrind.
 
     python -m benchmarks.emulation --out docs/results/emulation.txt
 
@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.measurement import Launch
-from perfmodel.report.tables import grid
+from perfmodel.basics.tables import grid
+from perfmodel.kernels.launch import Launch
 
 APPLICATIONS: dict[str, tuple[str, tuple[dict[str, int], ...]]] = {
     # Tags, and growing sizes of which the first is the source's.
@@ -106,7 +106,7 @@ def _growing(kernels: dict[str, pm.Kernel], most: float) -> str:
 
 
 def _whole(kernel: pm.Kernel, groups: int, most: float) -> tuple[float, str]:
-    """Seconds of the whole grid, and a mark if they are an estimate."""
+    """Returns the seconds of the whole grid, and a mark if they are an estimate."""
     sample = pm.emulate(kernel, groups="sample", checks=False).emulation
     estimate = sample.seconds / len(sample.groups) * groups
     if estimate > most:
@@ -115,7 +115,8 @@ def _whole(kernel: pm.Kernel, groups: int, most: float) -> tuple[float, str]:
 
 
 def _beside_oclgrind(kernels: dict[str, pm.Kernel]) -> str:
-    """One group each, of launches as large as the source's; and ours where many groups share what a run costs."""
+    """Compares one group each with oclgrind, of launches as large as the source's; and ours where many groups share a
+    run."""
     rows = []
     for name, kernel in kernels.items():
         launch = kernel.launch()

@@ -1,4 +1,4 @@
-"""How near each family of kernels comes to the device's own peaks, measured by the collection's microbenchmarks.
+"""Measures how near each family of kernels comes to the device's own peaks, which microbenchmarks measure.
 
     python -m benchmarks.family_fractions --device gpu --store families.sqlite --out families.md
 
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.baselines import DEMANDS, Work
-from perfmodel.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import GROUPS_FIT
 from perfmodel.device import find_device
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import GROUPS_FIT
+from perfmodel.modelling.baselines import DEMANDS, Work
 
 MEMORY, LOCAL, GROUPS = DEMANDS
 BARRIER = "barriers"
@@ -32,7 +32,7 @@ MOST_VARIANTS = 24
 
 
 class One:
-    """A feature of any kernel, also of one that can't be counted."""
+    """A feature that is one for any kernel, also for one that can't be counted."""
 
     def eval(self, knl: pm.Kernel) -> float:
         return 1.0
@@ -49,7 +49,8 @@ class Run:
 
 
 def kernels_of(generator: KernelGenerator) -> list[pm.Kernel]:
-    """Every choice in single precision, with groups that fit, at the listed sizes; too many choices have defaults."""
+    """Returns every choice in single precision, with groups that fit, at the listed sizes; too many choices have
+    defaults."""
     choices = [tag for tag in generator.tags if not tag.is_open and tag.name not in ("dtype", GROUPS_FIT.name)]
     every = [f"{tag.name}:*" for tag in choices]
     if np.prod([len(tag.values) for tag in choices]) > MOST_VARIANTS:
@@ -62,7 +63,7 @@ def kernels_of(generator: KernelGenerator) -> list[pm.Kernel]:
 
 
 def demands(kernel: pm.Kernel) -> dict[str, float]:
-    """What a kernel asks of each resource; of source that can't be counted, memory alone, each array once."""
+    """Returns a kernel's demands by resource; of source that can't be counted, memory alone, each array once."""
     work = Work.of(kernel)
     if work is None:
         return {MEMORY: float(sum(a.size * np.dtype(a.dtype).itemsize for a in kernel.launch().arrays()))}
@@ -71,7 +72,7 @@ def demands(kernel: pm.Kernel) -> dict[str, float]:
 
 
 def peaks(runs: Mapping[str, list[Run]]) -> dict[str, float]:
-    """Resource units per second."""
+    """Returns the highest rate of each resource, in its units per second."""
     found = {
         resource: max(run.demands[resource] / run.seconds for run in runs[family]) for resource, family in PEAKS.items()
     }
@@ -82,7 +83,7 @@ def peaks(runs: Mapping[str, list[Run]]) -> dict[str, float]:
 
 
 def fraction(run: Run, peak: Mapping[str, float]) -> tuple[float, str]:
-    """Of the busiest resource; operations of all kinds share one."""
+    """Returns the fraction of the busiest resource's peak, and its name; operations of all kinds share one."""
     parts: dict[str, float] = defaultdict(float)
     for resource, demand in run.demands.items():
         name = resource if resource in PEAKS else "operations"

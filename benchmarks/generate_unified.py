@@ -1,4 +1,4 @@
-"""Seconds to generate, not measure, the whole unified-model measurement set: programs, OpenCL C, and symbolic counts.
+"""Times the generation of the whole unified-model measurement set: programs, OpenCL C, and symbolic counts.
 
     python -m benchmarks.generate_unified
 

@@ -1,4 +1,4 @@
-"""How the unified model's test kernels depend on the size of their work-groups (2016, section 5).
+"""Shows how times of the unified model's test kernels depend on the size of their work-groups (2016, section 5).
 
     python -m benchmarks.group_sizes --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
@@ -17,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.kernel import Kernel
+from perfmodel.basics.statistics import BAND, geometric_mean
+from perfmodel.basics.tables import grid, percent
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.unified import LABELS, Unified, evaluation_kernels
-from perfmodel.recipe import CALIBRATION, EVALUATION, TagFilter, kernels_of
-from perfmodel.report.tables import grid, percent
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.recipes.recipe import TagFilter
+from perfmodel.recipes.running import kernels_of
 
 warnings.simplefilter("ignore")
 GROUPS = {"lsizes:16x16": "lsizes:2-D_Large", "lsizes:256": "lsizes:1-D_Large"}
@@ -108,7 +110,8 @@ def _errors(errors: Sequence[float]) -> list[str]:
 
 
 def _slower(cases: Sequence[Case], items: int) -> float:
-    """By how much, over the sizes; per n squared or cubed, as sizes are moved to multiples of a work-group.
+    """Returns the part by which groups of this size are slower than the best, a mean over sizes, per n squared or
+    cubed, as sizes are moved to multiples of a work-group.
 
     Times of sizes that differ a little are compared at the same size by the power law between neighbouring sizes.
     """

@@ -1,4 +1,4 @@
-"""How well a calibration predicts kernels that were written by hand in OpenCL C, beside those of the generators.
+"""Judges how well a calibration predicts kernels written by hand in OpenCL C, beside those of the generators.
 
     python -m benchmarks.handwritten unified-plus --device h200 --store handwritten.sqlite
 
@@ -16,16 +16,17 @@ from pathlib import Path
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, kernels
+from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.tables import grid, percent, seconds, sizes_text
 from perfmodel.device import find_device
-from perfmodel.report.tables import ERRORS, error_cells, grid, percent, seconds, sizes_text
-from perfmodel.summary import geometric_mean, of_errors
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 
 
 @dataclass(frozen=True)
 class Form:
-    """One of the two forms of a kernel at one size; `why` says why there is no error."""
+    """One of the two forms of a kernel at one size; `why` is the reason if there is no error."""
 
     measured: float
     predicted: float
@@ -109,7 +110,7 @@ def _times(pairs: Sequence[Pair]) -> str:
 
 
 def _families(pairs: Sequence[Pair]) -> str:
-    """Errors by family and over the families, of what has both errors."""
+    """Returns errors by family and over the families, of what has both errors."""
     complete = [pair for pair in pairs if pair.written.has_error and pair.generated.has_error]
     if not complete:
         return "no kernel has both errors"

@@ -1,11 +1,11 @@
-"""How well a recipe's models predict each family of their measurement set from a fit to all the others.
+"""Judges how well a recipe's models predict each family of their measurement set from a fit to all the others.
 
     python -m benchmarks.leave_family_out unified-plus --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
 
 Beside the errors stand the parts of the times that lie in intervals of 68 and 90 %, made from the errors of the other
-families (see perfmodel/intervals.py). Times come from the store; kernels that it lacks are measured if the device is
-here, and left out otherwise.
+families (see perfmodel/modelling/intervals.py). Times come from the store; kernels that it lacks are measured if the
+device is here, and left out otherwise.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import warnings
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid
 from perfmodel.device import Device
-from perfmodel.intervals import LEVELS, LeftOutErrors, coverage, left_out_errors
-from perfmodel.recipe import CALIBRATION, kernels_of, recipe
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import of_errors
+from perfmodel.modelling.intervals import LEVELS, LeftOutErrors, coverage, left_out_errors
+from perfmodel.modelling.rows import CALIBRATION
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -9,7 +9,7 @@ import time
 
 import pyopencl as cl
 
-from perfmodel.measurement import Launch
+from perfmodel.kernels.launch import Launch
 from tests.oclgrind_runner import arguments_of
 
 

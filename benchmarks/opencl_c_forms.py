@@ -1,4 +1,4 @@
-"""How well a recipe's shipped model predicts kernels from their OpenCL C, beside the same kernels as Loopy programs.
+"""Judges how well a shipped model predicts kernels from their OpenCL C, beside the same kernels as Loopy programs.
 
     python -m benchmarks.opencl_c_forms unified-plus --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
@@ -17,9 +17,11 @@ from collections import defaultdict
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.recipe import kernels_of, recipe
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import geometric_mean, of_errors
+from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.tables import grid
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -1,4 +1,4 @@
-"""What a prediction by the shipped cache-aware model costs, from source text and over arrays of sizes.
+"""Times predictions by the shipped cache-aware model, from source text and over arrays of sizes.
 
     PERFMODEL_NO_CACHE=1 python -m benchmarks.prediction
 

@@ -1,4 +1,4 @@
-"""What deciding among ten devices costs, for each application of Panwar et al., Table II.
+"""Times the decision among ten devices, for each application of Panwar et al., Table II.
 
     python -m benchmarks.projection
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import perfmodel as pm
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.models.projection import APPLICATIONS
-from perfmodel.report.tables import grid, seconds
 
 COUNT = 10
 REPEATS = 5

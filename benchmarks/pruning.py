@@ -1,4 +1,4 @@
-"""How good a configuration is found, and how many measurements are saved, where a model prunes a tuner's search space.
+"""Judges the configurations found, and the measurements saved, where a model prunes a tuner's search space.
 
     python -m benchmarks.pruning --device gpu --store pruning.sqlite --out pruning
 
@@ -34,15 +34,15 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, CampaignResult
+from perfmodel.basics.errors import CalibrationError
+from perfmodel.basics.tables import grid
 from perfmodel.device import Device, find_device
-from perfmodel.errors import CalibrationError
-from perfmodel.pruning import Pruned
-from perfmodel.report.tables import grid
+from perfmodel.measuring.campaign import Campaign, CampaignResult
+from perfmodel.tuning.pruning import Pruned
 
 SOURCE = Path(__file__).parents[1] / "examples" / "convolution.cl"
 REACH = 3
-"""As in the source."""
+"""The filter reaches so many elements to each side, as in the source."""
 SIDES = {"cpu": 1024, "gpu": 4096}
 """Pixels of a side of the result, by kind of device."""
 PARAMETERS: dict[str, list[int]] = {
@@ -54,9 +54,9 @@ PARAMETERS: dict[str, list[int]] = {
     "use_local": [0, 1],
 }
 LEAST_ITEMS, MOST_ITEMS = 32, 1024
-"""Of a work-group."""
+"""The fewest and the most work-items of a work-group."""
 MOST_LOCAL_MEMORY = 48 * 1024
-"""Bytes of a work-group."""
+"""The most bytes of local memory of a work-group."""
 MODELS = ("unified-plus", "cache-aware")
 COUNTS = (1, 5, 10)
 SHARES = (0.05, 0.1)
@@ -66,7 +66,7 @@ STRATEGIES = (
     *("firefly_algorithm", "dual_annealing", "bayes_opt"),
 )
 LEAST_EVALUATIONS = 5
-"""With fewer, there is nothing that a strategy could learn from."""
+"""A strategy has nothing to learn from fewer measurements."""
 MS = 1e3
 
 Configuration = dict[str, int]
@@ -100,7 +100,7 @@ def kernel(configuration: Configuration, side: int) -> pm.Kernel:
 
 @dataclass(frozen=True)
 class Found:
-    """What one search found.
+    """Holds what one search found.
 
     Attributes:
         measurements: that it took; of a strategy, the median over its seeds.
@@ -167,7 +167,7 @@ def main() -> int:
 def measured(
     configurations: Sequence[Configuration], parsed: argparse.Namespace, store: pm.Store
 ) -> tuple[Device, int, CampaignResult]:
-    """Times of all configurations; NaN for those that the device can't run."""
+    """Returns the device, its side of an image, and times of all configurations; NaN for those that it can't run."""
     device = find_device(parsed.device, store.devices())
     side = parsed.side or SIDES.get(device.kind, SIDES["gpu"])
     kernels = [kernel(configuration, side) for configuration in configurations]
@@ -175,7 +175,8 @@ def measured(
 
 
 def calibrations(files: Sequence[str] | None, device: Device) -> list[tuple[str, pm.Calibration]]:
-    """Those of the files, and of each model the one that comes along for this device, or else for its kind."""
+    """Returns the calibrations of the files, and of each model the one that comes along for this device, or else its
+    kind."""
     found = [(Path(file).stem, pm.Calibration.load(file)) for file in files or ()]
     for model in MODELS:
         for wanted in (device.key, device.name, device.kind):
@@ -190,7 +191,7 @@ def calibrations(files: Sequence[str] | None, device: Device) -> list[tuple[str,
 def judged(
     name: str, calibration: pm.Calibration, configurations: Sequence[Configuration], times: np.ndarray, side: int
 ) -> tuple[list[Found], dict[str, Any]]:
-    """What pruning by this calibration finds, and what is to be said of its predictions."""
+    """Returns what pruning by this calibration finds, and what is to be said of its predictions."""
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -218,13 +219,13 @@ def judged(
 
 
 def limits_of(total: int) -> dict[str, int]:
-    """The numbers of measurements that are compared, by their names."""
+    """Returns the numbers of measurements that are compared, by their names."""
     shares = {f"{share:.0%}": math.ceil(share * total) for share in SHARES}
     return {**{str(count): count for count in COUNTS}, **shares}
 
 
 def _found(name: str, limit: str, pruned: Pruned[int], times: np.ndarray) -> Found:
-    """As `PredictedFirst` goes on where all that is kept fails."""
+    """Returns what pruning finds, going on as `PredictedFirst` does where all that is kept fails."""
     order = [candidate.config for candidate in (*pruned.kept, *pruned.left_out)]
     count = len(pruned)
     while not np.isfinite(times[order[:count]]).any():
@@ -241,7 +242,7 @@ def of_kernel_tuner(
     strategies: Sequence[str],
     seeds: int,
 ) -> list[Found]:
-    """What Kernel Tuner's strategies find with as many measurements, in its simulation mode."""
+    """Returns what Kernel Tuner's strategies find with as many measurements, in its simulation mode."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache.json"
@@ -262,7 +263,7 @@ def of_kernel_tuner(
 
 
 def cache_file(configurations: Sequence[Configuration], times: np.ndarray, side: int, device: Device) -> dict[str, Any]:
-    """The times as a cache file of Kernel Tuner, which simulates searches by it."""
+    """Returns the times as a cache file of Kernel Tuner, which simulates searches by it."""
     nothing = {"compile_time": 0, "verification_time": 0, "benchmark_time": 0}
     entries = {}
     for configuration, seconds in zip(configurations, times.tolist(), strict=True):
@@ -283,7 +284,8 @@ def cache_file(configurations: Sequence[Configuration], times: np.ndarray, side:
 
 
 def simulation(cache: Path, configurations: Sequence[Configuration]) -> Callable[[Any, int, int], tuple[float, int]]:
-    """A search by a strategy with so many measurements, from a seed: the best time in seconds, and how many it took."""
+    """Returns a search by a strategy with so many measurements, from a seed: the best time in seconds, and how many it
+    took."""
     import kernel_tuner
     from constraint import FunctionConstraint
 
@@ -317,7 +319,7 @@ def simulation(cache: Path, configurations: Sequence[Configuration]) -> Callable
 def document(
     device: Device, side: int, times: np.ndarray, about: Sequence[dict[str, Any]], searches: Sequence[Found]
 ) -> dict[str, Any]:
-    """What results.json holds."""
+    """Returns the content of results.json."""
     return {
         "command": f"python -m benchmarks.pruning --device {device.kind} --store …",
         "perfmodel": pm.__version__,

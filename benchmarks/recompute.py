@@ -56,7 +56,7 @@ per cent of their width; predictions differ by less than a thousandth.
 """
 NUMBER = re.compile(r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
 MOST_DIFFERENCES = 3
-"""That are shown of one file."""
+"""So many differences of one file are shown."""
 
 
 @dataclass(frozen=True)
@@ -87,24 +87,24 @@ class Entry:
 
 
 def entries(file: Path = LIST) -> list[Entry]:
-    """Every entry of the list."""
+    """Returns every entry of the list."""
     found: list[dict[str, Any]] = tomllib.loads(file.read_text())["table"]
     return [Entry(**{**one, "files": tuple(one.get("files", ()))}) for one in found]
 
 
 def ignored(file: Path = LIST) -> tuple[str, ...]:
-    """Regular expressions of what is a time of the run, in text."""
+    """Returns regular expressions of what is a time of the run, in text."""
     return tuple(tomllib.loads(file.read_text())["ignored"])
 
 
 def measured_only(file: Path = LIST) -> dict[str, str]:
-    """Why files of docs/results can't be computed again, by their path."""
+    """Returns, by their path, why files of docs/results can't be computed again."""
     return dict(tomllib.loads(file.read_text())["measured"])
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What a command gave.
+    """Holds what a command gave.
 
     Attributes:
         differences: sentences; none where all is as committed.
@@ -132,7 +132,7 @@ def recompute(entry: Entry, write: bool = False) -> Recomputed:
 
 
 def _run(entry: Entry, out: Path) -> str:
-    """Leaves the files of the entry in a folder, by their committed names; a sentence if the command fails."""
+    """Leaves the files of the entry in a folder, by their committed names; returns a sentence if the command fails."""
     words = shlex.split(entry.command)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "1000"}
     while "=" in words[0]:
@@ -185,7 +185,8 @@ def document(file: Path) -> Any:
 
 
 def _determined(parameters: dict[str, Any], stderr: dict[str, Any] | None) -> Iterator[tuple[str, Any]]:
-    """The parameters of a calibration, or of each of several models, that have a standard error; and nothing else."""
+    """Yields the parameters of a calibration, or of each of several models, that have a standard error; and nothing
+    else."""
     for name, value in parameters.items():
         if isinstance(value, dict):
             yield name, {each: pair[0] for each, pair in value.items() if pair[1] is not None}
@@ -194,7 +195,7 @@ def _determined(parameters: dict[str, Any], stderr: dict[str, Any] | None) -> It
 
 
 def differences(committed: Any, new: Any, where: str = "") -> Iterator[str]:
-    """Where two JSON documents differ, but for `NOT_COMPARED` and rounding."""
+    """Yields the differences of two JSON documents, but for `NOT_COMPARED` and rounding."""
     if isinstance(committed, dict) and isinstance(new, dict):
         for name in dict.fromkeys((*committed, *new)):
             if name in NOT_COMPARED:
@@ -220,7 +221,7 @@ def _same(one: Any, other: Any, rounding: float = 0.0) -> bool:
 
 
 def text_differences(committed: str, new: str, ignoring: Sequence[str] = ()) -> Iterator[str]:
-    """Lines in which two texts differ, but for rounding, widths of columns, and what is ignored."""
+    """Yields the lines in which two texts differ, but for rounding, widths of columns, and what is ignored."""
     for pattern in (*UNSURE, *ignoring):
         committed, new = (re.sub(pattern, "", text, flags=re.MULTILINE) for text in (committed, new))
     before, after = committed.splitlines(), new.splitlines()
@@ -240,7 +241,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _last_place(number: str) -> float:
-    """What one more in the last digit is: 0.01 for 1.23, 1e-9 for 4e-9; nothing for a whole number."""
+    """Returns the value of one more in the last digit: 0.01 for 1.23, 1e-9 for 4e-9; zero for a whole number."""
     mantissa, _, exponent = number.lower().partition("e")
     _, point, decimals = mantissa.partition(".")
     return 1.01 * 10.0 ** (int(exponent or 0) - len(decimals)) if point or exponent else 0.0
@@ -263,7 +264,7 @@ def _stage(entry: Entry) -> int:
 
 
 def chosen(names: Sequence[str], every: Sequence[Entry]) -> list[Entry]:
-    """Entries of these names or folders, or all."""
+    """Returns the entries of these names or folders, or all."""
     if unknown := set(names) - {name for entry in every for name in (entry.name, entry.folder)}:
         raise SystemExit(
             f"no entry of {LIST.name} is called {min(unknown)}; there are: {', '.join(e.name for e in every)}"

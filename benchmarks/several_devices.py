@@ -1,4 +1,4 @@
-"""Whether times taken on several devices of one host at once are those taken on each alone.
+"""Compares times taken on several devices of one host at once with those taken on each alone.
 
 ``python -m benchmarks.several_devices --devices 'nvidia*'`` measures the same kernels on each device alone, again
 alone, and then on all at once, each time into a new store, and compares the times kernel by kernel.
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign, CampaignResult
-from perfmodel.campaign.this_machine import ThisMachine
 from perfmodel.device import Device
+from perfmodel.measuring.campaign import Campaign, CampaignResult
+from perfmodel.measuring.campaign.this_machine import ThisMachine
 
 # Short and long kernels, of every resource that several devices could share: launches, memory, arithmetic.
 TAGS = (
@@ -45,12 +45,12 @@ def measured(devices: list[Device], store: Path, scheduler: str | None = None) -
 
 
 def times(result: CampaignResult) -> np.ndarray:
-    """Seconds by device and kernel."""
+    """Returns the seconds by device and kernel."""
     return np.array([[row.seconds for row in each.results] for each in result.devices])
 
 
 def compared(what: str, some: np.ndarray, others: np.ndarray) -> None:
-    """The ratios of times, for kernels of all lengths and for those above 50 µs."""
+    """Prints the ratios of times, for kernels of all lengths and for those above 50 µs."""
     for label, chosen in (("all", some > 0), ("over 50 µs", (some > 5e-5) & (others > 5e-5))):
         ratios = (some / others)[chosen & (others > 0)]
         low, middle, high = np.percentile(ratios, [5, 50, 95])

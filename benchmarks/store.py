@@ -1,4 +1,4 @@
-"""What a large store costs: its file's size, and seconds to open it, to look rows up and to put them.
+"""Measures a large store: its file's size, and seconds to open it, to look rows up and to put them.
 
 ``python -m benchmarks.store`` prints the figures; ``--rows`` says of how many rows.
 """
@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.measuring.store import Measurement, Store
 from perfmodel.report.store_tables import n_bytes
-from perfmodel.report.tables import grid, seconds
-from perfmodel.store import Measurement, Store
 
 ROW = Measurement(
     key="",
@@ -68,7 +68,7 @@ def key(index: int) -> str:
 
 
 def row(index: int) -> Measurement:
-    """30 trials as a clock of nanoseconds gives them, and a device with all that drivers say."""
+    """Returns a row of 30 trials as a clock of nanoseconds gives them, and a device with all that drivers say."""
     trials = tuple((1_000_000 + (index * 7919 + trial * 104_729) % 100_000) / 1e9 for trial in range(30))
     fields = vars(ROW) | {"key": key(index), "sizes": {"n": index}, "trials": trials}
     device = {f"property_{number}": "value" for number in range(30)} | ROW.device
@@ -78,7 +78,7 @@ def row(index: int) -> Measurement:
 
 
 def median(run: Callable[[], object], times: int) -> float:
-    """Seconds that one run takes."""
+    """Returns the median seconds of a run."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()

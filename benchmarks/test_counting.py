@@ -1,4 +1,4 @@
-"""Counting timed against Loopy's own statistics, and evaluating counts over a million sizes.
+"""Times counting against Loopy's own statistics, and evaluates counts over a million sizes.
 
 Conditions of the first counts, for Loopy's statistics and ours alike: Loopy's caches are off (`loopy.CacheMode`) and
 those in memory are cleared, every round gets a program made anew, and one round before the first warms up what a
@@ -19,11 +19,11 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import perfmodel as pm
-from perfmodel import vocabulary
 from perfmodel.counting import cache
-from perfmodel.counting.loopy_counts import count_loopy
+from perfmodel.counting.loopy.counts import count_loopy
 from perfmodel.counting.quasipolynomial import from_isl
 from perfmodel.generators.matmul import SquareMatmul
+from perfmodel.vocabulary import named_features as vocabulary
 
 SIZES = 16 * np.arange(1, 1_000_001)
 PROPERTIES = (
@@ -74,7 +74,7 @@ def loopy_statistics(program: Any) -> None:
 
 
 def prepared_loopy_statistics(program: Any) -> None:
-    """The three maps of a program that was preprocessed once, which a careful user would do."""
+    """Computes the three maps of a program that was preprocessed once, as a careful user would do."""
     loopy_statistics(lp.preprocess_program(lp.infer_unknown_types(program)))
 
 
@@ -140,7 +140,7 @@ def test_cached_count(benchmark: BenchmarkFixture, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("groups_fit", ["True", "False"])
 @pytest.mark.parametrize("whose", ["loopy", "perfmodel"])
 def test_one_count_at_a_million_sizes(whose: str, groups_fit: str, benchmark: BenchmarkFixture) -> None:
-    """Additions by sub-groups, as each package counts them; Loopy's polynomial is also evaluated by perfmodel."""
+    """Evaluates additions by sub-groups, as each package counts them; perfmodel evaluates Loopy's polynomial, too."""
     program = matmul(True, groups_fit)
     operations = lp.get_op_map(program, subgroup_size=32, count_redundant_work=True)
     polynomial = next(p for op, p in operations.items() if op.dtype.numpy_dtype == np.float32)

@@ -1,4 +1,4 @@
-"""Speed of parsing and of compiled evaluation: ``pytest benchmarks/test_expression.py``, one core."""
+"""Times parsing and compiled evaluation: ``pytest benchmarks/test_expression.py``, one core."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PARAMETERS = {
 
 
 def features(model: ModelString, elements: int) -> dict[str, np.ndarray]:
-    """Counts of a thousand to ten million, so that neither resource always wins."""
+    """Returns counts of a thousand to ten million, so that neither resource always wins."""
     rng = np.random.default_rng(1)
     return {name: np.floor(10 ** rng.uniform(3, 7, elements)) for name in model.features}
 
@@ -84,7 +84,7 @@ def test_jacobian(benchmark: BenchmarkFixture, text: str) -> None:
 
 
 def test_evaluate_one_fit_table(benchmark: BenchmarkFixture) -> None:
-    """The many short calls of a fit: value and Jacobian of 60 measurements."""
+    """Times the many short calls of a fit: value and Jacobian of 60 measurements."""
     model = parse(TWO_RESOURCES)
     values = features(model, 60)
     compiled = model.compile()

@@ -1,4 +1,4 @@
-"""Fits timed: the analytic Jacobian against lmfit's finite differences on the same scaled problem."""
+"""Times fits: the analytic Jacobian against lmfit's finite differences on the same scaled problem."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, parse
-from perfmodel.fitting import fit
-from perfmodel.fitting.nonlinear import Coordinates
-from perfmodel.fitting.problem import Problem, pose
+from perfmodel.modelling.fitting import fit
+from perfmodel.modelling.fitting.nonlinear import Coordinates
+from perfmodel.modelling.fitting.problem import Problem, pose
 
 COSTS = {
     "p_load": 4e-12,
@@ -39,7 +39,8 @@ def measurements(model: ModelString, count: int) -> tuple[dict[str, NDArray[np.f
 
 
 def local_fit(problem: Problem, *, analytic: bool) -> float:
-    """One local fit from a point off the solution, in the scaled coordinates that `fit` uses; the sum of squares."""
+    """Runs one local fit from a point off the solution, in the scaled coordinates that `fit` uses; returns the sum of
+    squares."""
     import lmfit
 
     names = problem.free

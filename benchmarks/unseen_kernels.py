@@ -1,4 +1,4 @@
-"""How well a calibration predicts kernels of families that no recipe knows.
+"""Judges how well a calibration predicts kernels of families that no recipe knows.
 
     python -m benchmarks.unseen_kernels third CALIBRATION.json --device gpu --store unseen.sqlite
 
@@ -14,9 +14,10 @@ from importlib import import_module
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.intervals import LEVELS
-from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
-from perfmodel.summary import of_errors
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.modelling.intervals import LEVELS
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 

@@ -1,4 +1,4 @@
-"""What each weight of a linear recipe contributes to its predictions of one test kernel, and how sure that is.
+"""Prints what each weight of a linear recipe contributes to its predictions of one test kernel, and how surely.
 
     python -m benchmarks.weight_shares unified convolution --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
@@ -14,10 +14,12 @@ import warnings
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.tables import grid, percent, sizes_text
 from perfmodel.device import Device
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of, recipe
-from perfmodel.report.tables import grid, percent, sizes_text
-from perfmodel.vocabulary import evaluate_all
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
+from perfmodel.recipes.recipe import recipe
+from perfmodel.recipes.running import kernels_of
+from perfmodel.vocabulary.named_features import evaluate_all
 
 warnings.simplefilter("ignore")
 LEAST = 0.01

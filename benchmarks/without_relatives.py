@@ -1,4 +1,4 @@
-"""How unified-plus predicts the test kernels if families near them are left out of its measurement set as well.
+"""Predicts the test kernels by unified-plus without the families of its measurement set that are near them.
 
     python -m benchmarks.without_relatives --device h200 \
         --store docs/results/unified-plus-nvidia-h200-e38dd1/measurements.sqlite.xz
@@ -16,11 +16,13 @@ from collections import Counter
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.tables import grid
 from perfmodel.device import Device
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION
 from perfmodel.models.unified_plus import UnifiedPlus
-from perfmodel.recipe import CALIBRATION, EVALUATION, kernels_of
-from perfmodel.report.tables import ERRORS, error_cells, grid
-from perfmodel.summary import of_errors
+from perfmodel.recipes.running import kernels_of
+from perfmodel.report.tables import ERRORS, error_cells
 
 warnings.simplefilter("ignore")
 MATMUL = ("matmul", "matmul_sq", "matmul_tiled", "batched_matmul")

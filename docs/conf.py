@@ -1,4 +1,4 @@
-"""The documentation as a site: ``make docs`` builds it into build/docs, every warning an error."""
+"""Builds the documentation as a site: ``make docs`` writes it to build/docs, every warning an error."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import perfmodel
-from perfmodel.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS
 from perfmodel.report.kernel_list import as_text
-from perfmodel.vocabulary import families
+from perfmodel.vocabulary.named_features import families
 
 HERE = Path(__file__).resolve().parent
 
@@ -56,14 +56,14 @@ def _give_back_property(app, what, name, thing, options, lines):
 
 
 def _prepared(app, page, source):
-    """Pages as they are read on the site: folders of the repository are no links, and tables follow from the code."""
+    """Prepares a page for the site: folders of the repository are no links, and tables follow from the code."""
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#]+)\)", _without_folder, source[0])
     if page == "tables":
         source[0] += _tables()
 
 
 def _without_folder(link):
-    """A link to what is no page becomes the path of it in the repository."""
+    """Turns a link to what is no page into the path of it in the repository."""
     text, path = link.groups()
     target = (HERE / path).resolve()
     is_page = target.suffix == ".md" and target.parent == HERE

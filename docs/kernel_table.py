@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from perfmodel.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS
+from perfmodel.collection.verification import verify_family
 from perfmodel.device import find_device
 from perfmodel.report.kernel_list import as_markdown
-from perfmodel.verification import verify_family
 
 PAGE = Path(__file__).parent / "kernels.md"
 TABLE = re.compile(r"(<!-- table: .*? -->\n).*(<!-- end of table -->)", re.DOTALL)

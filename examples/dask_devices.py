@@ -1,4 +1,4 @@
-"""A cluster whose workers own different devices: each kernel goes to the one that is predicted to be the fastest.
+"""Runs a cluster whose workers own different devices: each kernel goes to the one that is predicted to be the fastest.
 
     python -m pip install distributed
     python examples/dask_devices.py
@@ -30,25 +30,26 @@ class Router:
     busy_s: dict[str, float] = field(default_factory=dict)
 
     def route(self, kernel: pm.Kernel, arrays: Mapping[str, Any] | None = None) -> tuple[str, float]:
-        """The device that is done first, inputs and outputs copied, and the seconds that the kernel takes there."""
+        """Returns the device that is done first, inputs and outputs copied, and the seconds that the kernel takes
+        there."""
         choice = pm.choose_device(kernel, self.devices, arrays, transfers=True)
         best = min(choice.ranked, key=lambda each: self.busy_s.get(each.device, 0.0) + each.seconds)
         self.busy_s[best.device] = self.busy_s.get(best.device, 0.0) + best.seconds
         return best.device, best.seconds
 
     def done(self, device: str, seconds: float) -> None:
-        """A kernel that was sent to a device for so many seconds has been run."""
+        """Notes that a kernel which was sent to a device for so many seconds has been run."""
         self.busy_s[device] = max(0.0, self.busy_s[device] - seconds)
 
 
 def run(kernel: pm.Kernel) -> float:
-    """On a worker: seconds that the kernel takes there."""
+    """Runs on a worker; returns the seconds that the kernel takes there."""
     table = pm.measure(kernel, pm.Model("f_cl_wall_time", "p_time"), protocol="quick", progress=False)
     return float(table["f_cl_wall_time"].iloc[0])
 
 
 def submit(client: Any, router: Router, kernels: Sequence[pm.Kernel]) -> list[tuple[str, Any]]:
-    """Sends each kernel to a worker that owns its device; the devices and Dask's futures."""
+    """Sends each kernel to a worker that owns its device; returns the devices and Dask's futures."""
     sent = []
     for kernel in kernels:
         device, seconds = router.route(kernel)

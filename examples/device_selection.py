@@ -1,4 +1,4 @@
-"""Which device should run a kernel? Decided from one emulated work-group, without any of the devices.
+"""Decides which device should run a kernel, from one emulated work-group, without any of the devices.
 
 python examples/device_selection.py
 """

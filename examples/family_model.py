@@ -23,7 +23,7 @@ def main() -> None:
     model = pm.Model("f_cl_wall_time", MODEL)
     kernels = collection.generate_kernels(["transpose", "access:strided_reads,strided_writes", "n:880"])
     singles = [
-        single.at(n=n) for n in (240, 400, 560, 720) for kernel in kernels for single in pm.isolate_accesses(kernel)
+        single.at(n=n) for n in (240, 400, 560, 720) for kernel in kernels for single in kernel.with_each_access()
     ]
     launches = collection.generate_kernels(["launch", "groups:64,1024,4096"])
     table = pm.measure([*singles, *launches], model, protocol="quick", store="family.sqlite")

@@ -12,7 +12,7 @@ import perfmodel as pm
 
 
 def row_means(group: int) -> pm.Kernel:
-    """The mean of each row of a matrix, `group` rows to a work-group."""
+    """Returns a kernel of the mean of each row of a matrix, `group` rows to a work-group."""
     program = lp.make_kernel(
         "{[i, j]: 0 <= i, j < n}",
         """

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import perfmodel as pm
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 
 def _kernel(name: str, body: str, n: int = 1024) -> pm.Kernel:

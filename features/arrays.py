@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import Footprint, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 
 class ArraysFeature(CountedFeature):
@@ -28,7 +28,8 @@ class ArraysFeature(CountedFeature):
 
 
 def array_bytes(feature: str, footprint: Footprint, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Of a whole array. Raises FeatureError, with the feature's name, where its shape is not known."""
+    """Returns the bytes of a whole array. Raises FeatureError, with the feature's name, where its shape is not
+    known."""
     found = footprint.array_bytes(sizes)
     if found is None:
         raise FeatureError(

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import SUBGROUP_SIZE, BranchCount, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 KINDS = ("if", "choice", "loop")
 
 
 class BranchFeature(CountedFeature):
-    """How often branches are decided, by work-items unless the name asks for another granularity."""
+    """The number of decisions of branches, by work-items unless the name asks for another granularity."""
 
     unit = "branch"
 
@@ -41,7 +41,7 @@ class BranchFeature(CountedFeature):
 
 
 class DivergentFeature(BranchFeature):
-    """How often sub-groups go both ways at branches (Karan Kumar, "divergence")."""
+    """The number of times that sub-groups go both ways at branches (Karan Kumar, "divergence")."""
 
     unit = "divergent branch"
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
 from perfmodel.features.transactions import block_bytes
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
 
@@ -81,14 +81,15 @@ class FootprintFeature(CountedFeature):
         return bounded
 
     def of_groups(self, access: AccessCount, counts: KernelCounts, sizes: Sizes, block: int) -> Floats:
-        """Bytes of the blocks that each work-group touches by one access, its executions apart from each other."""
+        """Returns bytes of the blocks that each work-group touches by one access, its executions apart from each
+        other."""
         of_one = block_bytes(counts, access, sizes, block)
         items: Floats = np.asarray(access.executions.workitem(sizes))
         moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one)
         return moved
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
-        """The part of what is moved that is used: all, or by strides down to one element of a block."""
+        """Returns the part of what is moved that is used: all, or by strides down to one element of a block."""
         whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
         if self.block is None or whole.elements is None or whole.filled is None:
             return np.asarray(1.0)

@@ -1,4 +1,4 @@
-"""Where the work-items of a group are in an access, as far as strides or the places of the first ones tell."""
+"""Finds the addresses that the work-items of a group access, as far as strides or the first groups' addresses tell."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.features.memory_access import ZERO, Floats, Sizes
 
 MOST = 4096
-"""Work-items whose places are looked at."""
+"""The addresses of so many work-items are looked at."""
 
 
 def of_group(
     counts: KernelCounts, access: AccessCount, sizes: Sizes, of_places: Callable[[NDArray[np.int64], int], float]
 ) -> Floats | None:
-    """What the places of a group's work-items give, in one execution of an access; None where they are not known.
+    """Averages a function of the addresses of a group's work-items in one execution of an access; None where they are
+    not known.
 
     Args:
         of_places: a number, from addresses in bytes and the bytes of an access; the least one in the first block.

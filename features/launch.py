@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 
 class WholeCount(CountedFeature):

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError, nearest
 from perfmodel.counting.access_classes import CLASSES
 from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.errors import FeatureError, nearest
-from perfmodel.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
 from perfmodel.features.operations import DTYPES
-from perfmodel.granularity import WORKITEM, Granularity, parse_granularity
-from perfmodel.stride_fraction import StrideFraction, parse_stride_fraction
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.stride_fraction import StrideFraction, parse_stride_fraction
 
 SPACES = ("global", "local", "private")
 DIRECTIONS = ("load", "store")
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """What a name asks of an access; None and empty mean anything, and no space means global and local memory."""
+    """Holds what a name asks of an access; None and empty mean anything, and no space means global and local memory."""
 
     space: str | None = None
     dtype: str | None = None
@@ -53,7 +53,7 @@ class AccessPattern:
     granularity: Granularity = WORKITEM
 
     def admits(self, access: AccessCount) -> bool:
-        """All that does not depend on the sizes."""
+        """Returns True if an access fulfils all conditions that do not depend on the sizes."""
         spaces = ("global", "local") if self.space is None else (self.space,)
         return (
             access.space in spaces
@@ -67,7 +67,7 @@ class AccessPattern:
 
 
 class _Search:
-    """Where one access fulfils a pattern's conditions, over arrays of sizes."""
+    """Finds the sizes at which one access fulfils a pattern's conditions."""
 
     def __init__(
         self, name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes
@@ -77,7 +77,8 @@ class _Search:
         self.unknown: list[str] = []
 
     def matches(self, executions: Floats) -> NDArray[np.bool_]:
-        """What an access has not got is an error only where all other conditions hold."""
+        """Returns a mask of the sizes at which all conditions hold; what an access lacks is an error only where the
+        others hold."""
         access, pattern = self.access, self.pattern
         for conditions, strides in (
             (pattern.local_strides, access.local_strides),
@@ -131,7 +132,7 @@ ZERO = QuasiPolynomial((), "0")
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    """Their ratio, 0 where nothing is accessed."""
+    """Returns accesses divided by distinct elements, 0 where nothing is accessed."""
     shape = np.broadcast_shapes(above.shape, below.shape)
     return np.divide(above, below, out=np.zeros(shape), where=below > 0)
 
@@ -166,7 +167,7 @@ class AccessFeature(CountedFeature):
         return total
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | int:
-        """What one execution counts."""
+        """Returns how much one execution of the access counts."""
         return 1
 
 
@@ -215,7 +216,7 @@ class AccessFamily(FeatureFamily):
     is_offered_by_type = True
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        """By space, type and direction; global accesses also by their patterns."""
+        """Yields names by space, type and direction; those of global accesses also by their patterns."""
         for access in counts.accesses:
             if access.space not in self.offered_spaces:
                 continue

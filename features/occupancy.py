@@ -1,4 +1,5 @@
-"""How full work-groups of a kernel make a GPU's multiprocessors, and which kernel it is: what scales a whole model.
+"""Features that scale a whole model: how full a kernel's work-groups make a GPU's multiprocessors, and which kernel it
+is.
 
 ``f_occupancy_cc:9.0`` (Karan Kumar, "Influencing Parameters", 1. Occupancy), ``f_kernel_name:{matvec}``.
 """
@@ -10,15 +11,15 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
+from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError, KernelError, PerfmodelError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.residency import Limits, limits_of, occupancy
-from perfmodel.resources import Estimate, estimate
-from perfmodel.vocabulary import FeatureFamily, by_role, unknown_word
+from perfmodel.device.occupancy import Limits, limits_of, occupancy
+from perfmodel.kernels.resources import Estimate, estimate
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import FeatureFamily, by_role, unknown_word
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
 
 
 class _NamedFeature:
@@ -131,7 +132,7 @@ class KernelNameFamily(FeatureFamily):
 
 
 class _ByContent:
-    """A kernel as the key of what follows from its program alone."""
+    """Makes a kernel a key of what follows from its program alone."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -34,7 +34,7 @@ class OperationFeature(CountedFeature):
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
     ``index`` counts arithmetic of addresses, loops and conditions instead, of kernels that are counted as compiled.
-    ``carried`` counts only operations on an instruction's own result of a loop's turn before, which wait for each
+    ``carried`` counts only operations on an instruction's own result of a loop's iteration before, which wait for each
     other; of several such instructions in one loop body, which don't, those of the one that has most.
     """
 
@@ -82,7 +82,7 @@ class OperationFeature(CountedFeature):
         )
 
     def weight(self, kind: str, dtype: str, times: int) -> int:
-        """How many of these operations the name selects."""
+        """Returns how many of these operations the name selects."""
         if self.dtype not in (None, dtype):
             return 0
         kinds = {kind: times}

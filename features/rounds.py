@@ -1,15 +1,15 @@
-"""How often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
+"""Counts how often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, by_role, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
 

@@ -1,4 +1,4 @@
-"""What accesses that jump about bring from memory: ``f_mem_scattered_global_load_block:32_reach:>8000000``."""
+"""Counts what accesses that jump about bring from memory: ``f_mem_scattered_global_load_block:32_reach:>8000000``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import block_bytes
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store")
 FLAGS = ("fresh", "turns")
@@ -22,7 +22,8 @@ DENSE = 0.5
 
 
 class ScatteredFeature(CountedFeature):
-    """Bytes of the blocks that work-groups touch by accesses whose places are seen to jump about, as of hashes.
+    """Bytes of the blocks that work-groups touch by accesses whose addresses are seen to jump about, as those of
+    hashes.
 
     Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
     goes to memory. Its reach is what it touches over the launch, at most its array.
@@ -30,7 +31,7 @@ class ScatteredFeature(CountedFeature):
     Attributes:
         reach: bytes; accesses of no more are left out.
         fresh: whether only blocks count that groups just before have not touched.
-        turns: whether to give bytes by reach: how often an access goes through all that it touches.
+        turns: whether to give bytes by reach: how many times an access goes through all that it touches.
     """
 
     unit = "byte"
@@ -53,8 +54,8 @@ class ScatteredFeature(CountedFeature):
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         of_one = block_bytes(counts, access, sizes, self.block)
-        assert of_one is not None  # as it jumps, its places are known
-        # What is touched as a whole comes as fast as from neighbouring places.
+        assert of_one is not None  # as it jumps, its addresses are known
+        # What is touched as a whole comes as fast as from neighbouring addresses.
         of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
         part = access.fresh if self.fresh and access.fresh is not None else 1.0
         moved: Floats = access.executions.workitem(sizes) * of_one * part
@@ -68,16 +69,17 @@ class ScatteredFeature(CountedFeature):
 
 
 def jumps(access: AccessCount) -> bool:
-    """Whether no strides say where a work-item's neighbours, or the next groups, access, but their places are known.
+    """Returns True if no strides say where a work-item's neighbours, or the next groups, access, but addresses are
+    known.
 
-    Of what data decide nothing is known: it may be anywhere, or all in one place.
+    Of what data decide nothing is known: it may be anywhere, or all at one address.
     """
     return access.places is not None and None in (*access.local_strides.values(), *access.group_strides.values())
 
 
 class ScatteredFamily(FeatureFamily):
     prefix = ("mem", "scattered")
-    summary = "bytes of global memory's blocks that accesses touch whose places jump about"
+    summary = "bytes of global memory's blocks that scattered accesses touch: their addresses jump about"
     examples = ("f_mem_scattered_global_load_block:32_reach:>8000000", "f_mem_scattered_global_block:64")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:

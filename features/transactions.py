@@ -1,4 +1,4 @@
-"""What sub-groups ask of memory at once: ``f_mem_transactions_global_load_block:128``, ``…_local_banks:32``.
+"""Counts what sub-groups ask of memory at once: ``f_mem_transactions_global_load_block:128``, ``…_local_banks:32``.
 
 A GPU's memory works for whole sub-groups: global memory in aligned blocks (Panwar et al., section IV-C, "coalesced
 memory accesses"), local memory in banks, each of which serves one word at a time (ibid., "bank conflicts").
@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import (
     AccessFamily,
@@ -24,13 +23,15 @@ from perfmodel.features.memory_access import (
     Floats,
     Sizes,
 )
-from perfmodel.granularity import Granularity
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import Granularity
 
 WORD_BYTES = 4
 
 
 def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
-    """Distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over rows of addresses."""
+    """Returns the number of distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over
+    rows of addresses."""
     touched = [addresses // block]
     if item > 1 and np.any((addresses + item - 1) // block != touched[0]):
         touched.append((addresses + item - 1) // block)
@@ -38,7 +39,8 @@ def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
 
 
 def bank_cycles(addresses: NDArray[np.int64], item: int, banks: int) -> float:
-    """How many words the busiest of the banks has to serve, likewise; work-items that ask for one word share it."""
+    """Returns how many words the busiest of the banks serves, on average over rows; work-items that ask for one word
+    share it."""
     words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, item // WORD_BYTES))], axis=-1)
     words, is_first = _distinct(words)
     rows = np.arange(len(words))[:, None]
@@ -47,7 +49,7 @@ def bank_cycles(addresses: NDArray[np.int64], item: int, banks: int) -> float:
 
 
 def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Each row sorted, and where a number is there for the first time."""
+    """Returns each row sorted, and a mask of the numbers that are there for the first time."""
     ordered = np.sort(np.atleast_2d(rows), axis=-1)
     is_first = np.ones(ordered.shape, bool)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=is_first[:, 1:])
@@ -58,7 +60,8 @@ KINDS = {"block": blocks, "banks": bank_cycles}
 
 
 def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
-    """Bytes of the blocks that a group touches in one execution, for each of its work-items; None as in `of_group`."""
+    """Returns bytes of the blocks that a group touches in one execution, for each of its work-items; None as in
+    `of_group`."""
     return of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
 
 
@@ -66,7 +69,7 @@ class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
-    index that is not affine, they are taken from the places of the first work-items, if these are known; else each
+    index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
     recorded.
     """
@@ -86,7 +89,7 @@ class TransactionFeature(AccessFeature):
         self.needs: Callable[[Any, int, int], float] = KINDS[kind]
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
-        """Of one execution, on average over the sub-groups of a work-group."""
+        """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, self.kind, self.size)
@@ -97,7 +100,7 @@ class TransactionFeature(AccessFeature):
         return self.anywhere(counts, access, sizes) if self.kind == "block" else np.asarray(1.0)
 
     def anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
-        """Blocks that a sub-group is expected to hit in an array, each work-item any of them."""
+        """Returns how many blocks a sub-group is expected to hit in an array, each work-item any of them."""
         array = next((f for f in counts.footprints if f.variable == access.variable), None)
         n_bytes = None if array is None else array.array_bytes(sizes)
         if access.space != "global" or n_bytes is None:
@@ -107,7 +110,8 @@ class TransactionFeature(AccessFeature):
         return hit
 
     def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
-        """On average over the sub-groups of work-items at these addresses, of which the last may be partly empty."""
+        """Returns the mean number of blocks (or cycles) over the sub-groups of work-items at these addresses; the last
+        sub-group may be partly empty."""
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return self.needs(addresses[None], item, self.size)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import FeatureError
-from perfmodel.feature_name import FeatureName, Word
 from perfmodel.features.arrays import array_bytes
-from perfmodel.vocabulary import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = {"to": "load", "from": "store"}
-"""Of a copy, and what the kernel does with the array; one that it loads and stores is copied both ways."""
+"""Directions of copies, with what the kernel does with the array; one that it loads and stores is copied both ways."""
 
 
 class TransferFeature(CountedFeature):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device, find_device
-from perfmodel.errors import DeviceError
-from perfmodel.feature_name import FeatureName, Word
-from perfmodel.kernel import Kernel, as_kernel
-from perfmodel.vocabulary import FeatureFamily, MeasuredFeature, unknown_word
+from perfmodel.kernels.kernel import Kernel, as_kernel
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import FeatureFamily, MeasuredFeature, unknown_word
 
 
 class WallTime(MeasuredFeature):
@@ -31,8 +31,8 @@ class WallTime(MeasuredFeature):
         return wanted
 
     def eval(self, knl: Kernel) -> float:
-        from perfmodel.isolation.bench import isolated_timer
-        from perfmodel.measurement import PROTOCOLS
+        from perfmodel.measuring.isolation.bench import isolated_timer
+        from perfmodel.measuring.protocol import PROTOCOLS
 
         with isolated_timer(self.select_device()) as timer:
             return timer(as_kernel(knl).launch(), PROTOCOLS["unified"]).seconds

@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
-from perfmodel.tags import choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
 
 ROW = 1024
 """Work-items of a row where the launch has two axes."""
 INTERVAL = 128
 APART = 32
-"""Elements between the constant places, so that each is in a cache line of its own."""
+"""Elements between the constant addresses, so that each is in a cache line of its own."""
 SCATTER = 2654435761
-"""Between the places of a work-item that are spread over a window: an odd number near 2^32 by the golden ratio."""
+"""The distance of a work-item's accesses that are spread over a window: an odd number near 2^32 by the golden ratio."""
 PRIVATE = 16
 """Elements of a work-item's private array, a power of two."""
 
-# The place of access number k, of item i of n, in row x; zero is an argument that is 0.
+# The index of access number k, of item i of n, in row x; zero is an argument that is 0.
 PLACES = {
     "continuous": "{k} * n + i",
     "constant": "{constant}",
@@ -38,10 +38,10 @@ PLACES = {
     "same": "i + {k} * zero",
     "identical": "{k} * n + i / 2",
     "strided": "({k} * n + i) * STRIDE",
-    # Neighbours differ by 4 i + 3, and i of a power of two have as many places.
+    # Neighbours differ by 4 i + 3, and i of a power of two have as many indices.
     "complex": "(i * (2 * i + 1) + {scattered}u) % WINDOW",
 }
-# Where stores differ, so that no two work-items have one place.
+# Where stores differ, so that no two work-items have one element.
 STORED = {"complex": "{k} * WINDOW + (i * (2 * i + 1)) % WINDOW"}
 EXTENTS = {
     "continuous": "{m} * n",
@@ -67,7 +67,7 @@ class AccessClasses(KernelGenerator):
     summary = "global accesses of one class, local or private ones, without a loop"
     source = "Pöppl & Herz, Memory accesses"
     limits = (
-        "stores of several work-items to one place, rows in one axis, a stride or window for accesses that have "
+        "stores of several work-items to one element, rows in one axis, a stride or window for accesses that have "
         "none, a window of stores that is smaller than n or no power of two, and m beyond 16 of private stores"
     )
     tags = (
@@ -76,7 +76,7 @@ class AccessClasses(KernelGenerator):
         choice("direction", "load (summed, the sum stored) or store", "load", "store"),
         number("m", "accesses of a work-item", 1, 2, 4, 8, 16),
         choice("axes", f"of the launch; with 2, rows of {ROW} work-items", "1", "2"),
-        number("stride", "elements from one work-item's place to the next, of access:strided", 8, 2, 32),
+        number("stride", "elements from one work-item to the next, of access:strided", 8, 2, 32),
         number("window", "elements that access:complex is spread over", 2**22, 2**10, 2**14, 2**18),
         *work_group(256),
         size("n", "work-items", 2**18, 2**20, 2**22),
@@ -167,7 +167,7 @@ __kernel void {self.name}({", ".join([*declared, f"__global {kind} *out"])}, con
 
 
 def _spread(k: int) -> int:
-    """How far access number k moves within a window."""
+    """Returns how far access number k moves within a window."""
     return 29 * k
 
 
@@ -195,7 +195,7 @@ def _loads(access: str, m: int, kind: str, lsize: int) -> list[str]:
 
 def _stores(access: str, m: int, kind: str, lsize: int) -> list[str]:
     if access == "local":
-        # Each work-item gives on what the one beside it stored last; that it stores to one place, no compiler knows.
+        # Each work-item gives on what the one beside it stored last; that it stores to one element, no compiler knows.
         before = [f"__local {kind} tile[{lsize}]", "const uint l = get_local_id(0)"]
         before += [f"tile[l + {k} * zero] = {k + 1}" for k in range(m)]
         return [*before, "barrier(CLK_LOCAL_MEM_FENCE)", f"out[i] = tile[(l + 1) % {lsize}]"]
@@ -206,7 +206,7 @@ def _stores(access: str, m: int, kind: str, lsize: int) -> list[str]:
 
 
 def _places(kernel: Kernel, i: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The same in numpy, of global memory."""
+    """Returns the addresses that work-items access in global memory, in numpy."""
     n, stride, window = kernel.sizes["n"], int(kernel.tags["stride"]), int(kernel.tags["window"])
     scattered = i * (2 * i + 1) % 2**32
     found = {

@@ -1,8 +1,8 @@
-"""One global memory access pattern by itself (journal version of the slides, measurement kernels and work removal).
+"""Measures one global memory access pattern by itself (journal version of the slides, measurement kernels).
 
-What an access costs depends on its strides across work-items, work-groups and the turns of a loop, and on how often
-each element is accessed (2018 slides, "Memory access pattern variants"). These are a matrix multiplication's, of its
-left and right matrix, first with tiles in local memory and then without:
+What an access costs depends on its strides across work-items, work-groups and the iterations of a loop, and on how
+often each element is accessed (2018 slides, "Memory access pattern variants"). These are a matrix multiplication's, of
+its left and right matrix, first with tiles in local memory and then without:
 
     lstride_0:1 lstride_1:n gstride_0:0    gstride_1:tile loopstride:tile_0
     lstride_0:1 lstride_1:n gstride_0:tile gstride_1:0    loopstride:tile_1
@@ -23,9 +23,9 @@ import numpy as np
 import pymbolic
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, Tag, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, Tag, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 STRIDE_TAGS = ("lstride_0", "lstride_1", "gstride_0", "gstride_1", "loopstride")
 
@@ -36,7 +36,7 @@ def _stride(name: str, summary: str, *values: str, default: str) -> Tag:
 
 
 class AccessPattern(KernelGenerator):
-    """n x n work-items, or n where groups have one row, access arrays at a place that is affine in the loop variables.
+    """n x n work-items, or n where groups have one row, access arrays at an index that is affine in the loop variables.
 
     Without a stride that is a multiple of n, the arrays have one axis. With one they have rows of n elements, which the
     other strides together must not leave. Where groups have one row, nothing moves along axis 1.
@@ -45,13 +45,15 @@ class AccessPattern(KernelGenerator):
     name = "access_pattern"
     summary = "one global memory access pattern, of any strides"
     source = "2018 slides, Memory access pattern variants; their journal version, measurement kernels"
-    limits = "m:1 with a loop and more turns without one, strides that leave a row of n, loops that stay in place"
+    limits = (
+        "m:1 with a loop and more iterations without one, strides that leave a row of n, loops that stay at one element"
+    )
     tags = (
         DTYPE,
         choice(
             "direction", "loads (summed, the sum stored), stores, or a load and a store each", "load", "store", "copy"
         ),
-        number("arrays", "arrays that are accessed, all at the same place", 1, 2, 4),
+        number("arrays", "arrays that are accessed, all at the same index", 1, 2, 4),
         _stride(
             "lstride_0",
             "elements from one work-item to the next along axis 0; n as in n x n work-items",
@@ -68,13 +70,13 @@ class AccessPattern(KernelGenerator):
         _stride("gstride_1", "the same along axis 1", "0", "1", "16", "256", "n", "16n", "tile", default="tile"),
         _stride(
             "loopstride",
-            "elements from one turn of the loop to the next; 0 is no loop, tile_0 and tile_1 the tile along an axis",
+            "elements from one iteration of the loop to the next; 0 is no loop, tile_0, tile_1 the tile along an axis",
             *("0", "1", "16", "256", "n", "16n", "tile_0", "tile_1"),
             default="0",
         ),
         *work_group(16, 16),
         size("n", "work-items along each axis", 2048, 4096, 8192),
-        size("m", "turns of the loop; 1 is for no loop", 1, 16, 64),
+        size("m", "iterations of the loop; 1 is for no loop", 1, 16, 64),
     )
     checks = tuple(
         (*(f"{name}:{value}" for name, value in zip(STRIDE_TAGS, strides.split(), strict=True)), *others)
@@ -126,7 +128,7 @@ class AccessPattern(KernelGenerator):
             [*arrays, lp.ValueArg("n, m" if pattern.has_loop else "n", np.int32)],
             name=self.name,
             assumptions=pattern.assumptions,
-            # Work-items may share a place; what they store there is the same for all.
+            # Work-items may share an element; what they store there is the same for all.
             silenced_warnings=["write_race(step*)"],
             lang_version=(2018, 2),
         )
@@ -171,7 +173,7 @@ class _Axis:
 
 
 class _Pattern:
-    """The place that the work-items of a variant access.
+    """The array index that the work-items of a variant access.
 
     Attributes:
         sides: of a work-group, without axis 1 where that has one row.
@@ -197,7 +199,7 @@ class _Pattern:
 
     @property
     def item(self) -> str:
-        """The work-item's place in an array of all work-items."""
+        """Returns the work-item's index in an array of all work-items."""
         return ", ".join(f"{side}*g{axis} + l{axis}" for axis, side in reversed(list(enumerate(self.sides))))
 
     @property
@@ -217,7 +219,7 @@ class _Pattern:
 
     @property
     def last(self) -> tuple[str, str]:
-        """The last row and column accessed, of n and m."""
+        """Returns the last row and column accessed, of n and m."""
         rows = _sum((axis.rows, f"({axis.turns} - 1)") for axis in self.axes)
         return rows, _sum((axis.columns, f"({axis.turns} - 1)") for axis in self.axes)
 
@@ -234,12 +236,13 @@ class _Pattern:
         return " and ".join(conditions)
 
     def is_possible(self, sizes: Mapping[str, int]) -> bool:
-        """Not where a row is left, nor where every turn accesses the same, which a compiler would do once."""
+        """Returns False where a row is left, and where every iteration accesses the same, which a compiler would do
+        once."""
         stays = not self.has_rows or self._value(self.last[1], sizes) < sizes["n"]
         return stays and (not self.has_loop or self.axes[-1].rows + self.axes[-1].columns > 0)
 
     def elements(self, sizes: Mapping[str, int]) -> NDArray[np.int64]:
-        """Which elements of the flat array are accessed, by work-item and turn."""
+        """Returns the elements of the flat array that are accessed, by work-item and iteration."""
         counts = [self._value(axis.turns, sizes) for axis in self.axes]
         found = np.zeros(counts, np.int64)
         for place, axis in enumerate(self.axes):
@@ -260,5 +263,5 @@ def _sum(terms: Iterable[tuple[int, str]]) -> str:
 
 
 def _floors(text: str) -> str:
-    """Loopy's whole quotients in isl's terms."""
+    """Returns Loopy's whole quotients in isl's terms."""
     return re.sub(r"n // (\d+)", r"floor(n/\1)", text)

@@ -9,9 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class Barrier(KernelGenerator):

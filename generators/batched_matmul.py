@@ -9,9 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, size
+from perfmodel.kernels.kernel import Kernel
 
 # The factors that go through local memory, and the loops whose part of them is a matrix.
 SWEEPS = {"a": ["i", "k"], "b": ["k", "j"]}

@@ -9,9 +9,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 # What is stored: in the loop, behind it, or in a second loop.
 STORES = {
@@ -22,7 +22,8 @@ STORES = {
 
 
 class ColumnSum(KernelGenerator):
-    """One work-item a column, looping over its m rows: neighbours load neighbouring elements, in every turn n further.
+    """One work-item a column, looping over its m rows: neighbours load neighbouring elements, in every iteration n
+    further.
 
     The result is each column's total, or its running sums, or its elements divided by the total.
     """

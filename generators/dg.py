@@ -9,14 +9,14 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.kernels.kernel import Kernel
 
 AXES = 3
 # Arrays, and the loops whose part of them is a tile.
 FETCHED = {"diff": ("D", ["d", "i_inner", "j_inner"]), "vec": ("u", ["e_inner", "j_inner"])}
-# Places in u, and its shape.
+# Indices in u, and its shape.
 LAYOUTS = {"normal": ("e, {node}", "elements, {nodes}"), "transposed": ("{node}, e", "{nodes}, elements")}
 
 
@@ -24,8 +24,8 @@ class DGDifferentiation(KernelGenerator):
     """result[d, e, i] = the sum over j of D[d, i, j] u[e, j], for the three derivatives d of a field on elements e.
 
     A work-item computes all three derivatives at one node, and reads each value of u once for three multiply-adds.
-    Along axis 0 of a work-group lie elements: work-items there read one place of the matrices, and places of u at the
-    stride that the layout gives them.
+    Along axis 0 of a work-group lie elements: work-items there read one element of the matrices, and elements of u at
+    the stride that the layout gives them.
     """
 
     name = "dg"

@@ -9,14 +9,14 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, size, work_group
 from perfmodel.generators.vector_add import BRANCH, branched, branches
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 def folded(array: str, operation: str, last: str, active: int) -> list[str]:
-    """Instructions after `last` that join all of a local array into its first element, in rounds of halves.
+    """Returns instructions after `last` that join all of a local array into its first element, in rounds of halves.
 
     Every round adds the upper half of what is left to the lower one; of an odd number, the middle one stays.
     """

@@ -9,15 +9,15 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 Values = NDArray[Any]
 
 
 def horner(degree: int) -> tuple[str, Callable[[Values, Values], Values]]:
-    """A polynomial in x, all of whose coefficients are y, as Loopy writes it and as numpy does."""
+    """Returns a polynomial in x, all of whose coefficients are y, as Loopy writes it and as numpy does."""
     text = "y"
     for _ in range(degree):
         text = f"({text})*x + y"

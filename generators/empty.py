@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import GROUPS_FIT, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import GROUPS_FIT, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class Empty(KernelGenerator):

@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
-from perfmodel.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
 
 SOURCE = """
 __kernel void fast_walsh(__global REAL *values, const int n, const int step)

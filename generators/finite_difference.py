@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class FiniteDifference(KernelGenerator):
@@ -86,7 +86,7 @@ class FiniteDifference(KernelGenerator):
         return min(_points(variant)) > 0
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Values near 2, with which the sum's terms do not cancel and its rounding stays small beside it."""
+        """Returns values near 2, with which the sum's terms do not cancel and its rounding stays small beside it."""
         arrays = super().inputs(kernel, random)
         return {**arrays, "u": (1.5 + arrays["u"] / 2).astype(arrays["u"].dtype)}
 
@@ -99,6 +99,6 @@ class FiniteDifference(KernelGenerator):
 
 
 def _points(variant: Mapping[str, str]) -> tuple[int, int]:
-    """The points along axis 0 and axis 1 that a work-group computes."""
+    """Returns the points along axis 0 and axis 1 that a work-group computes."""
     width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
     return (width - 2, height - 2) if variant["fetch"] == "group" else (width, height)

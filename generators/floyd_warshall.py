@@ -10,10 +10,10 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.loopy_program import LoopyProgram
-from perfmodel.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.loopy_program import LoopyProgram
 
 
 class FloydWarshall(KernelGenerator):

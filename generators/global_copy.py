@@ -9,13 +9,13 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class GlobalCopy(KernelGenerator):
-    """out[stride*i] = the sum of `loads` arrays at the same place; with no load, i is stored."""
+    """out[stride*i] = the sum of `loads` arrays at the same index; with no load, i is stored."""
 
     name = "global_copy"
     summary = "global loads and stores at a stride"

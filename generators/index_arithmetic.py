@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
-from perfmodel.tags import choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 Values = NDArray[np.uint32]
 TABLE = 128

@@ -9,13 +9,13 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 LOCAL_BYTES = 32 << 10
-# A round is two turns of eight unrolled accesses. What every round repeats, a compiler would keep in registers: it does
-# not know how many turns there are. Neighbouring elements it would join to vectors: it is given every second one.
+# A round is two iterations of eight unrolled accesses. What every round repeats, a compiler would keep in registers: it
+# does not know how many iterations there are. Neighbouring elements it would join to vectors: it is given every second.
 TURNS, UNROLLED, GAP = 2, 8, 2
 ACCESSES = TURNS * UNROLLED
 WINDOW = GAP * (ACCESSES - 1) + 1
@@ -25,7 +25,7 @@ FILL = """
             source[{lsize}*f + l] = x {{id=fill, dep=x}}
         end
 """
-# Work-items store to each other's places; what they store there is the same for all.
+# Work-items store to each other's elements; what they store there is the same for all.
 BODIES = {
     "load": f"""
         <> x = a[{{lsize}}*g + l] {{{{id=x}}}}
@@ -131,5 +131,5 @@ class LocalAccess(KernelGenerator):
 
 
 def _elements(lsize: int, stride: int) -> int:
-    """Of a local array that holds all accesses, in whole rows of a work-group's elements."""
+    """Returns the elements of a local array that holds all accesses, in whole rows of a work-group's elements."""
     return -(-(stride * (lsize - 1) + WINDOW) // lsize) * lsize

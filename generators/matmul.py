@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.kernels.kernel import Kernel
 
 # By shape, the rows of a, its columns and those of b (the program's n, m and l), in halves of the size tag.
 SHAPES = {
@@ -32,7 +32,7 @@ TAGS = (
 
 
 def multiplication(name: str, variant: Mapping[str, str], rows: str, depth: str, columns: str) -> Any:
-    """The program that multiplies rows x depth by depth x columns, one work-item an element of c.
+    """Returns the program that multiplies rows x depth by depth x columns, one work-item an element of c.
 
     With `tiled_prefetch`, tiles of a and b go through local memory: lsize_1 x lsize_0 and lsize_0 x lsize_0.
     """
@@ -71,12 +71,12 @@ LIMITS = "tiled_prefetch:True in work-groups of one row or column"
 
 
 def has_tiles(variant: Mapping[str, str]) -> bool:
-    """Whether the tiles of a variant have an element for each axis of the work-group, or there are none."""
+    """Returns True if the tiles of a variant have an element for each axis of the work-group, or there are none."""
     return variant["tiled_prefetch"] == "False" or min(int(variant["lsize_0"]), int(variant["lsize_1"])) > 1
 
 
 class SquareMatmul(KernelGenerator):
-    """The square case, with one size."""
+    """The square matrix multiplication, with one size."""
 
     name = "matmul_sq"
     summary = "square matrix multiplication, with tiles in local memory or without"

@@ -10,12 +10,12 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 DEPTH = 16
-"""Of the tiles in local memory."""
+"""The depth of the tiles in local memory."""
 
 
 class TiledMatmul(KernelGenerator):
@@ -118,5 +118,5 @@ class TiledMatmul(KernelGenerator):
 
 
 def _sides(variant: Mapping[str, str]) -> tuple[int, int]:
-    """Rows and columns of c that a work-group computes."""
+    """Returns the rows and columns of c that a work-group computes."""
     return int(variant["tile_rows"]) * int(variant["lsize_1"]), int(variant["tile_cols"]) * int(variant["lsize_0"])

@@ -10,10 +10,10 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, size, work_group
 from perfmodel.generators.vector_add import BRANCH, branched, branches
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class MatrixAdd(KernelGenerator):

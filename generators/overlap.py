@@ -9,13 +9,13 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 # Multiply-adds of a round, each into a sum of its own, so that none waits for another.
 WIDTH = 4
-# From one multiply-add's place in local memory to the next; with every loaded element they all move on by one. Places
+# From one multiply-add's element of local memory to the next; with every loaded one they all move on by one. Those
 # that came again after a few elements, a compiler would keep in registers.
 GAP = 9
 MOST_LOADS = 64
@@ -53,7 +53,7 @@ class Overlap(KernelGenerator):
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])
         lsize, ratio = int(variant["lsize_0"]), int(variant["ratio"])
-        # Places in local memory that are read, in whole rows of a work-group's.
+        # Elements of local memory that are read, in whole rows of a work-group's.
         rows = -(-(lsize + MOST_LOADS + GAP * WIDTH * ratio) // lsize)
         instructions = [
             "total = 0 {id=start, inames=g:l}",

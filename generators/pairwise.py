@@ -10,13 +10,13 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 # Coordinates of a tile.
 DEPTH = 16
-# Places in a or b, and their shape.
+# Indices in a or b, and their shape.
 LAYOUTS = {"points": ("{point}, e", "n, d"), "coordinates": ("e, {point}", "d, n")}
 
 

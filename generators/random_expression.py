@@ -3,7 +3,7 @@
 A kernel computes one expression of float for each element (x, y) of a matrix, and stores it. It reads the matrix; a
 table ``xxx`` of 128 numbers, looked up by the last 7 bits of an index; and x and y themselves, as numbers. All of this,
 and the form of the text, is as the slides print it. There x is the first index of a matrix stored by rows. Their model
-takes ``matrix[x][y]`` for continuous, so neighbouring work-items are those of neighbouring y: x is a work-item's place
+takes ``matrix[x][y]`` for continuous, so neighbouring work-items are those of neighbouring y: x is a work-item's id
 along axis 1, y that along axis 0. ``xxx[x & 0x7F]`` is then one address for all of a row of work-items, and
 ``xxx[y & 0x7F]`` a window that all re-read.
 
@@ -27,10 +27,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import Array, OpenCLProgram
-from perfmodel.tags import choice, number, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, number, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ __kernel void random_expression(__global const float *elements, __global const f
 
 @dataclass(frozen=True)
 class Values:
-    """What numpy evaluates an expression with.
+    """Holds what numpy evaluates an expression with.
 
     Attributes:
         matrix: n x n, and `table` of 128, of float64.
@@ -103,7 +103,7 @@ def _rounded(values: NDArray[np.float64], passed: NDArray[np.float64], ulp: floa
 
 
 def _exact(values: NDArray[Any]) -> Bounded:
-    """Whole numbers above 2^24 are rounded when they become float32."""
+    """Returns whole numbers as `Bounded`; those above 2^24 are rounded when they become float32."""
     real = values.astype(np.float64)
     return Bounded(real, np.where(np.abs(real) > 2**24, 2.0**-24 * np.abs(real), 0))
 
@@ -148,7 +148,7 @@ class Draws:
         return first + int(self._random.random() * (last - first + 1))
 
     def of(self, weights: Mapping[T, float]) -> T:
-        """One of the keys, as often as its weight says."""
+        """Returns one of the keys, as often as its weight says."""
         place = self._random.random() * sum(weights.values())
         *others, last = weights
         for value in others:
@@ -158,14 +158,14 @@ class Draws:
         return last
 
     def whole(self) -> int:
-        """A constant of one to five digits, as the printed ones have."""
+        """Returns a constant of one to five digits, as the printed ones have."""
         digits = self.between(1, 5)
         return self.between(10 ** (digits - 1), 10**digits - 1)
 
 
 @dataclass(frozen=True)
 class Style:
-    """What the expressions of a set look like.
+    """Says what the expressions of a set look like.
 
     Attributes:
         leaves: the fewest and the most.
@@ -215,7 +215,7 @@ STYLES = {
 
 
 def random_expression(style: Style, draws: Draws) -> Real:
-    """An expression; all that it is follows from what is drawn."""
+    """Returns an expression; all that it is follows from what is drawn."""
     return _expression(draws.between(*style.leaves), style, draws)
 
 
@@ -228,7 +228,7 @@ def _expression(leaves: int, style: Style, draws: Draws) -> Real:
 
 
 def _operation(operator: str, left: Real, right: Real, draws: Draws) -> Real:
-    """The operation, or one that is defined for all values in its place."""
+    """Returns the operation, or one that is defined for all values instead."""
     if left.whole and right.whole:
         whole = _whole_operation("*" if operator == "/" else operator, left.whole, right.whole)
         return _converted(whole, 2.0**32, left.leaves + right.leaves)
@@ -292,7 +292,7 @@ def _whole_operation(operator: str, left: Whole, right: Whole) -> Whole:
 
 
 def _index(draws: Draws) -> Whole:
-    """Two to four of x, y and constants, at least one of them no constant."""
+    """Returns an index of two to four of x, y and constants, at least one of them no constant."""
     found = draws.of({X: 1, Y: 1})
     for _ in range(draws.between(1, 3)):
         other = draws.of({"x": 25, "y": 25, "constant": 50})
@@ -324,7 +324,7 @@ def _table(index: Whole) -> Real:
 
 
 def _literal(draws: Draws) -> Real:
-    """From 1 to 1,000, with five decimals."""
+    """Returns a number from 1 to 1,000, with five decimals."""
     digits = draws.between(100_000, 99_999_999)
     value = float(np.float32(digits / 100_000))
     return Real(
@@ -360,7 +360,7 @@ LEAVES: dict[str, Callable[[Draws], Real]] = {
 
 
 def expression_of(kernel_set: str, seed: int) -> Real:
-    """The expression of a seed, from 1, in one of the sets."""
+    """Returns the expression of a seed, from 1, in one of the sets."""
     return random_expression(STYLES[kernel_set], Draws(2 * seed + list(STYLES).index(kernel_set)))
 
 
@@ -411,7 +411,7 @@ class RandomExpression(KernelGenerator):
 
 
 def bounded(kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Bounded:
-    """What a kernel of this family computes, in float64, and how far a device may be from it."""
+    """Returns what a kernel of this family computes, in float64, and how far a device may be from it."""
     n = int(kernel.tags["n"])
     x, y = np.indices((n, n), np.uint32)
     matrix = arrays["elements"].reshape(n, n).astype(np.float64)

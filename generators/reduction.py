@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
-from perfmodel.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
 
 SOURCE = """
 #ifdef REMAINDERS

@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 # By direction: the side of the points that have a work-item each, those of a and of out, and what a work-item does.
 DIRECTIONS = {
@@ -44,7 +44,7 @@ class Resample(KernelGenerator):
 
     name = "resample"
     summary = "images made smaller or larger by a whole factor"
-    source = "for unified-plus: strides along both axes, and rows of places that neighbours share"
+    source = "for unified-plus: strides along both axes, and rows of elements that neighbours share"
     tags = (
         DTYPE,
         choice("direction", "means; repetitions, by elements of a; repetitions, by elements of out", *DIRECTIONS),

@@ -9,10 +9,10 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, size, work_group
 from perfmodel.generators.dot_product import folded
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class RowSoftmax(KernelGenerator):
@@ -77,7 +77,8 @@ class RowSoftmax(KernelGenerator):
         return {"m": int(variant["lsize_0"])}
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """In every second row, one element so great that a sum overflows unless it was found to be the greatest."""
+        """Returns inputs with one element in every second row so great that a sum overflows unless it is found to be
+        the greatest."""
         arrays = super().inputs(kernel, random)
         a = arrays["a"].reshape(kernel.sizes["n"], kernel.sizes["m"]).copy()
         raised = np.arange(1, kernel.sizes["n"], 2)

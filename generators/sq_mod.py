@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
-from perfmodel.tags import size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 # A work-item finds its row and column by a quotient and a remainder, and its own element by them, twice, as published.
 SOURCE = """\
@@ -51,7 +51,8 @@ class SqMod(KernelGenerator):
         return {"n": int(variant["lsize_0"])}
 
     def inputs(self, kernel: Kernel, random: Any) -> Mapping[str, NDArray[Any]]:
-        """Multiples of 1/64, whose squares and differences are exact: some would cancel but for their rounding."""
+        """Returns multiples of 1/64, whose squares and differences are exact: some would cancel but for their
+        rounding."""
         return {
             array.name: (random.integers(32, 96, array.size) / 64).astype(array.dtype)
             for array in kernel.launch().arrays()

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
-from perfmodel.tags import choice, number, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, number, size, work_group
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
 
 Values = NDArray[Any]
 
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def constants(self) -> dict[str, str]:
-        """Those of x and y that the text needs."""
+        """Returns those of the constants x and y that the text needs."""
         needs = {"x": "{x}" in self.text, "y": "{y}" in self.text or "{p}" in self.text}
         return {name: text for name, text in (("x", self.x), ("y", self.y)) if needs[name]}
 
@@ -149,7 +149,8 @@ __kernel void {self.name}(__global const {kind} *starts, __global const {kind} *
         return has_op and int(variant["m"]) % int(variant["chains"]) == 0
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Of whole numbers other ones than in measurements, where sums would be of zeros, and products of ones."""
+        """Returns inputs, whole numbers other than in measurements, where sums would be of zeros, and products of
+        ones."""
         arrays = dict(super().inputs(kernel, random))
         dtype = np.dtype(kernel.tags["dtype"])
         steps = int(kernel.tags["m"]) // int(kernel.tags["chains"])

@@ -12,9 +12,9 @@ import pymbolic
 from numpy.typing import NDArray
 from scipy import special
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 Values = NDArray[Any]
 

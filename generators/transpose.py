@@ -10,9 +10,9 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 
 class Transpose(KernelGenerator):
@@ -91,7 +91,7 @@ class Transpose(KernelGenerator):
 
 
 def _padded(program: Any, name: str, padding: int) -> Any:
-    """The program with unused elements after each row of a local array."""
+    """Returns the program with unused elements after each row of a local array."""
     kernel = program.default_entrypoint
     array = kernel.temporary_variables[name]
     rows, columns = array.shape

@@ -10,11 +10,11 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, choice, number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, choice, number, size
+from perfmodel.kernels.kernel import Kernel
 
-# By access, the place of the result, and the term k of its sum.
+# By access, the index of the result, and the term k of its sum.
 ACCESSES = {"rows": ("i", "a[i, k]"), "columns": ("i", "a[k, i]"), "product": ("i, j", "a[i, k] * b[k, j]")}
 # Work-items of a work-group along axis 0 for access:product.
 WIDTH = 16
@@ -90,6 +90,6 @@ class Triangular(KernelGenerator):
 
 
 def _height(variant: Mapping[str, str]) -> int:
-    """The rows, or columns, of a that a work-group sums."""
+    """Returns the rows, or columns, of a that a work-group sums."""
     lsize = int(variant["lsize_0"])
     return max(lsize // WIDTH, 1) if variant["access"] == "product" else lsize

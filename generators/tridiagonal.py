@@ -9,11 +9,11 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
-# Place of equation e of system i, and the arrays' shape.
+# Index of equation e of system i, and the arrays' shape.
 LAYOUTS = {"interleaved": ("{e}, i", "m, n"), "contiguous": ("i, {e}", "n, m")}
 
 
@@ -26,7 +26,7 @@ class Tridiagonal(KernelGenerator):
 
     name = "tridiagonal"
     summary = "batch of tridiagonal systems by Thomas's algorithm, a work-item to a system"
-    source = "for unified-plus: loops of which every turn waits for a division of the one before"
+    source = "for unified-plus: loops of which every iteration waits for a division of the one before"
     tags = (
         DTYPE,
         choice("layout", "arrays with systems (interleaved) or equations (contiguous) as the faster index", *LAYOUTS),
@@ -82,16 +82,17 @@ class Tridiagonal(KernelGenerator):
         return {"n": int(variant["lsize_0"])}
 
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Diagonally dominant, beside numbers of at most 1.5 a diagonal of at least 4.5, and with no differences of
-        like numbers: what is beside the diagonal is negative, so that all x are sums of positive numbers.
+        """Returns diagonally dominant systems, beside numbers of at most 1.5 a diagonal of at least 4.5, without
+        differences of like numbers: what is beside the diagonal is negative, so that all x are sums of positive
+        numbers.
         """
         arrays = super().inputs(kernel, random)
         changed = {"a": -arrays["a"], "b": arrays["b"] + arrays["b"].dtype.type(4), "c": -arrays["c"]}
         return {**arrays, **changed}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """By way of the first e + 1 equations of each system, whose last unknown is the stored d, and by right sides of
-        zeros before c the stored c.
+        """Solves the first e + 1 equations of each system, whose last unknown is the stored d; with right sides of
+        zeros before c, it is the stored c.
         """
         n, m = kernel.sizes["n"], kernel.sizes["m"]
         is_contiguous = kernel.tags["layout"] == "contiguous"

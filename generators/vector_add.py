@@ -9,16 +9,16 @@ import loopy as lp
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.kernel import Kernel
 
 BRANCH = choice("branch", "whether neighbouring work-items take different branches", "none", "divergent")
 LENGTH = 4
 
 
 def branches(item: str) -> str:
-    """Statements for Loopy that go on with a value v, in two branches by the parity of the work-item's number.
+    """Returns statements for Loopy that go on with a value v, in two branches by the parity of the work-item's number.
 
     Even work-items do `LENGTH` times v = v x + y, odd ones as often v = x / (y + v); neither can be had from the other.
     x, y and v are private numbers that an instruction ``v`` and those before it set; who uses v depends on ``v*``.
@@ -37,7 +37,7 @@ def branches(item: str) -> str:
 
 
 def branched(v: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """What `branches` computes, with the work-items along the last axis."""
+    """Returns what `branches` computes, with the work-items along the last axis."""
     even = odd = v
     for _ in range(LENGTH):
         even, odd = even * x + y, x / (y + odd)

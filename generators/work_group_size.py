@@ -1,4 +1,4 @@
-"""How the size of the work-group tells on the time (Pöppl & Herz, "Workgroup Size")."""
+"""A family that shows how the size of the work-group affects the time (Pöppl & Herz, "Workgroup Size")."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.kernel import Kernel
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
-from perfmodel.tags import number, size
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import number, size
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 SOURCE = """\
 __kernel void work_group_size(__global const float *a, __global float *out, const uint n)

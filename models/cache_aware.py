@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.unified import LARGE, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
-from perfmodel.recipe import Recipe, TagFilter, tag_filters
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 
 def _sum(names: Sequence[str], words: str = "") -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 # The slides' demonstration: time is proportional to the multiply-adds, at a rate that whole multiplications show. It
 # knows nothing else of a kernel, so that each variant needs a calibration, and is not told from the other.
@@ -40,12 +40,13 @@ LARGE = (range(768, 2049, 256), (*range(896, 1921, 256), *range(2560, 5121, 512)
 
 
 def is_whole(kernel: Kernel) -> bool:
-    """Whether a kernel is a multiplication with all its work, rather than one of its accesses or a microbenchmark."""
+    """Returns True if a kernel is a multiplication with all its work, rather than one of its accesses or a
+    microbenchmark."""
     return kernel.name == VARIANTS[0] and "kept" not in kernel.tags
 
 
 class MatmulDemo(Recipe):
-    """One term, fitted to whole multiplications of one variant as in the slides, and overlap, fitted to everything."""
+    """Fits one term to whole multiplications of one variant, as in the slides, and overlap to everything."""
 
     name = "demo"
     summary = "square matrix multiplication with and without prefetch, at sizes held out of the fit (2018 slides)"

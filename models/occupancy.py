@@ -14,12 +14,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device
-from perfmodel.errors import DeviceError
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
-from perfmodel.residency import condition_of_device
+from perfmodel.projection.device_profile import occupancy_condition
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 ONCE, SEVERAL, PLUS_NAME, UNFILLED, VARIED_NAME = "one-run", "several-runs", "occupancy-plus", "unfilled", "varied"
 """The models, by name."""
@@ -39,10 +39,11 @@ PAPER: Mapping[str, float] = {
     "p_shared": 5.0,
 }
 TITAN_V_CLOCK = 1.455e9
-"""Hz, of the paper's device ("Results", Figure 7)."""
+"""The clock in Hz of the paper's device ("Results", Figure 7)."""
 
 WIDTH = 32
-"""Work-items of a sub-group: one that is partly active is charged whole, and so both sides of a divergent branch."""
+"""The work-items of a sub-group: one that is partly active is charged whole, and so are both sides of a divergent
+branch."""
 
 
 def _operations(*kinds: str) -> str:
@@ -88,7 +89,7 @@ def published(
     cycles: Sequence[str] = tuple(COMPUTATIONS),
     kernels: Sequence[str] = KERNELS,
 ) -> str:
-    """The model string of equations 1 to 4 for one kind of device.
+    """Returns the model string of equations 1 to 4 for one kind of device.
 
     Args:
         device: as the feature `f_occupancy` is told: ``cc:8.6``, ``arch:gfx90a``; None for one that has no occupancy.
@@ -105,7 +106,7 @@ def published(
 
 
 def profile(string: str, device: Device | None, **values: float) -> dict[str, tuple[float, float]]:
-    """Bounds of a fit that hold a device's cycles and clock fixed: the paper's, but for the `values` given.
+    """Returns bounds of a fit that hold a device's cycles and clock fixed: the paper's, but for the `values` given.
 
     Args:
         string: the model's, which has some of these parameters.
@@ -138,7 +139,8 @@ USED = ("p_fma", "p_add", "p_mul", "p_div")
 
 
 def plus(device: str | None, cycles: Sequence[str] = USED, kernels: Sequence[str] = KERNELS) -> str:
-    """The better model string for one kind of device, as for `published`; None for one that has no occupancy."""
+    """Returns the better model string for one kind of device, as for `published`; None for one that has no
+    occupancy."""
     filled = f" * f_occupancy_{device}" if device else ""
     return (
         f"{_computed(cycles)}{KEPT}{_weight(kernels)}{BUSY}shared   = {SHARED}\n"
@@ -148,7 +150,7 @@ def plus(device: str | None, cycles: Sequence[str] = USED, kernels: Sequence[str
 
 
 def models_for(device: str | None) -> dict[str, str]:
-    """The recipe's models for one kind of device, as for `published`; None for one that has no occupancy."""
+    """Returns the recipe's models for one kind of device, as for `published`; None for one that has no occupancy."""
     every: dict[str, Any] = {"cycles": USED, "kernels": (*KERNELS, HOLDING)}
     return {
         ONCE: published(device, **every),
@@ -160,11 +162,11 @@ def models_for(device: str | None) -> dict[str, str]:
 
 
 Sizes = Mapping[str, Sequence[int]]
-"""By kernel."""
+"""The sizes of each kernel."""
 
 
 def _multiples(sizes: Sequence[int], of: int) -> tuple[int, ...]:
-    """Each moved to the nearest multiple, as these kernels have no remainders."""
+    """Returns sizes moved to the nearest multiple, as these kernels have no remainders."""
     return tuple(max(1, round(size / of)) * of for size in sizes)
 
 
@@ -243,7 +245,7 @@ VARIED: Mapping[bool, Sizes] = {
 
 
 def varied(is_small: bool, is_judged: bool) -> list[TagFilter]:
-    """Kernels whose work-groups and registers vary, to fit to or, others, to judge by."""
+    """Returns kernels whose work-groups and registers vary, to fit to or, others, to judge by."""
     found: list[TagFilter] = []
     for kernel, sizes in VARIED[is_small].items():
         if kernel == "matrix_add":
@@ -266,7 +268,8 @@ def _filters(sizes: Sizes) -> list[TagFilter]:
 
 
 class Occupancy(Recipe):
-    """The weight of each kernel from one run of it, as published, and from several; with what devices add; and varied.
+    """Fits each kernel's weight to one run of it, as published, and to several; adds what devices need; and varies
+    work-groups.
 
     The last two models differ in the factor of occupancy alone.
     """
@@ -287,9 +290,10 @@ class Occupancy(Recipe):
     }
 
     def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:
-        """With the occupancy of the device's own compute capability or architecture, where it has one."""
+        """Returns models with the occupancy of the device's own compute capability or architecture, where it has
+        one."""
         try:
-            return models_for(None if device is None else condition_of_device(device))
+            return models_for(None if device is None else occupancy_condition(device))
         except DeviceError as error:
             notes.append(f"occupancy is left out of all models: {error}")
             return models_for(None)
@@ -336,6 +340,6 @@ class Occupancy(Recipe):
 
 
 def is_of_one_group(kernel: Kernel) -> bool:
-    """Whether a kernel has the work-group that all runs at the paper's sizes have."""
+    """Returns True if a kernel has the work-group that all runs at the paper's sizes have."""
     sides = (SIDE, SIDE) if kernel.name == "matrix_add" else (GROUP,)
     return all(int(kernel.tags[f"lsize_{axis}"]) == side for axis, side in enumerate(sides))

@@ -10,9 +10,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter, tag_filters
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 # "Two types of models"; the terms are each computation's.
 OVERHEAD = "overhead = p_launch * f_sync_kernel_launch + p_group * f_thread_groups"
@@ -61,7 +61,7 @@ SIZES = {
 
 
 class Computation(Recipe):
-    """What the recipes of one computation share.
+    """A recipe of one computation, with what all such recipes share.
 
     Attributes:
         variants: the tags of all its variants.
@@ -73,7 +73,7 @@ class Computation(Recipe):
 
     @abstractmethod
     def microbenchmarks(self, is_small: bool) -> Sequence[TagFilter]:
-        """Filters of the kernels that calibrate what is not the computation's own."""
+        """Returns filters of the kernels that calibrate what is not the computation's own."""
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         is_small = needs_small_sizes(seconds_of)

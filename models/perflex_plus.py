@@ -17,7 +17,7 @@ from perfmodel.models.perflex import (
     MatrixMultiplication,
 )
 from perfmodel.models.unified_plus import BUSY, ISSUED, MEMORY, SIZES, options
-from perfmodel.recipe import TagFilter, tag_filters
+from perfmodel.recipes.recipe import TagFilter, tag_filters
 
 MODEL = f"""
 groups   = p_group * f_thread_groups

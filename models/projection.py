@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from perfmodel.projection_study import Application, reproduce
-from perfmodel.study import Study
+from perfmodel import report
+from perfmodel.basics.errors import DeviceError, MeasurementError
+from perfmodel.device import Device, devices, find_device
+from perfmodel.measuring.campaign import protocol_called
+from perfmodel.measuring.isolation import start
+from perfmodel.measuring.store import Store, looked_into
+from perfmodel.projection.study import FIGURE_6, FIGURE_7, LONGEST_EMULATION, Application, DeviceStudy, Findings
+from perfmodel.recipes.study import Study, StudyOptions
+from perfmodel.report.projection_tables import text, write
+
+WORKERS = "CL_CONFIG_CPU_TBB_NUM_WORKERS"
+"""The environment variable of Intel's OpenCL driver: how many threads work, the calling one among them."""
 
 # Table II; sizes around the table's, which is marked. Generators of this project stand for the AMD samples.
 APPLICATIONS = (
@@ -68,10 +80,88 @@ PUBLISHED = {
 
 
 class Projection(Study):
-    """Table III, Figures 4, 6 and 7, and device selection, on the devices at hand and those of the store."""
+    """Reproduces Table III, Figures 4, 6 and 7, and device selection, on the devices at hand and those of the store."""
 
     name = "projection"
     summary = "device selection by emulating one work-group (Panwar et al.)"
 
-    def reproduce(self, parsed: argparse.Namespace, command: str) -> None:
-        reproduce(APPLICATIONS, PUBLISHED, parsed, command)
+    def reproduce(self, options: StudyOptions) -> None:
+        reproduce(APPLICATIONS, PUBLISHED, options)
+
+
+def reproduce(applications: Sequence[Application], published: Mapping[str, Any], options: StudyOptions) -> None:
+    """Measures what is missing, projects, prints the tables, and writes results and plots."""
+    protocol_called(options.protocol)
+    with looked_into(options.store) as known:
+        chosen = chosen_devices(options.devices, known)
+    report.prepared(options.out)
+    with Store(options.store) as store:
+        study = DeviceStudy(applications, store, options.protocol)
+        for device in chosen:
+            if _is_part(device) and not options.measure_only:
+                _in_own_process(device, options.store, options.protocol)
+        times, profiles, notes = {}, {}, []
+        for device in chosen:
+            print(f"{device.key}: {device.name}{'' if device.is_here else ', known from the store only'} …", flush=True)
+            profile = study.profile(device)
+            found = study.measured(device)
+            if missing := len(study.kernels) - len(found):
+                notes.append(f"{missing} of {len(study.kernels)} times are missing on {device.key}")
+            times[device.key], profiles[device.key] = found, profile
+        if options.measure_only:
+            print(f"{sum(map(len, times.values()))} times are in {options.store}")
+            return
+        if len(chosen) < 2:
+            raise DeviceError(
+                f"there is nothing to choose with {chosen[0].key} alone; give more devices, as {chosen[0].key}/1 for a "
+                "part of it, or a store that has times of another one"
+            )
+        cases = study.cases(times, profiles)
+        findings = Findings(
+            {device.key: device.fingerprint() for device in chosen},
+            {name: profile.source for name, profile in profiles.items()},
+            tuple(cases),
+            tuple(study.emulation(cases, profiles, LONGEST_EMULATION)),
+            study.costs(dict.fromkeys((*FIGURE_6, FIGURE_7))),  # type: ignore[arg-type]
+            tuple(notes),
+        )
+    shown = text(findings, published)
+    print(f"\n{shown}\n")
+    for path in write(findings, published, options.command, options.protocol, options.out, shown):
+        print(f"written: {path}")
+
+
+def chosen_devices(selectors: str | None, store: Store) -> list[Device]:
+    """Returns the devices that are named, separated by commas; or all here, parts of processors, and all of the
+    store."""
+    stored = store.devices()
+    if selectors:
+        return list(dict.fromkeys(find_device(each, stored) for each in selectors.split(",") if each))
+    found: dict[str, Device] = {}
+    for device in [*devices(), *stored]:
+        found.setdefault(device.key, device)
+        if device.kind == "cpu" and device.is_here and not _is_part(device):
+            units = device.compute_units // 2
+            while units >= 1:
+                part = device.with_units(units)
+                found.setdefault(part.key, part)
+                units //= 2
+    return list(found.values())
+
+
+def _is_part(device: Device) -> bool:
+    return "/" in device.key
+
+
+def _in_own_process(device: Device, store: str, protocol: str) -> None:
+    """Measures on a part of a processor with as many threads as it has compute units."""
+    arguments = ["reproduce", "projection", "--devices", device.key, "--store", store, "--protocol", protocol]
+    done = subprocess.run(
+        start.command("perfmodel", *arguments, "--measure-only"),
+        env=start.environment() | {WORKERS: str(device.compute_units)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise MeasurementError(f"measuring on {device.key} failed: {done.stderr.strip().splitlines()[-1:]}; see above")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.probe import needs_small_sizes
-from perfmodel.recipe import Recipe, TagFilter
+from perfmodel.recipes.recipe import Recipe, TagFilter
 
 # Section 2.1: categories of the amortized stride fraction.
 FRACTIONS = (
@@ -20,7 +20,8 @@ KINDS = ("add", "mul", "div", "pow", "special")
 
 
 def _terms() -> list[str]:
-    """Every property of section 2 with a weight of its own; the measurement kernels show those of the test kernels."""
+    """Returns every property of section 2 with a weight of its own; the measurement kernels show those of the test
+    kernels."""
     terms = ["p_const * f_sync_kernel_launch", "p_groups * f_thread_groups", "p_barrier * f_sync_barrier_local"]
     for bits in (32, 64, 128):
         for fraction in FRACTIONS:
@@ -73,7 +74,7 @@ SMALL: Sizes = {
 
 
 def measurement_classes(sizes: Sizes) -> dict[str, tuple[str, ...]]:
-    """Section 4.1: the nine classes (that of filled accesses at strides 2 and 3 counts as two)."""
+    """Returns section 4.1's nine classes (that of filled accesses at strides 2 and 3 counts as two)."""
     return {
         "matrix multiplication": (
             *("matmul", "tiled_prefetch:True", "shape:square,short_l,short_m,short_n"),
@@ -99,7 +100,7 @@ def measurement_classes(sizes: Sizes) -> dict[str, tuple[str, ...]]:
 
 
 def evaluation_kernels(sizes: Sizes) -> dict[str, tuple[str, ...]]:
-    """Section 5: the four test kernels, in work-groups of 256 work-items."""
+    """Returns section 5's four test kernels, in work-groups of 256 work-items."""
     return {
         "Finite Difference": ("finite_difference", "fetch:halo", "lsizes:16x16", f"n:{sizes['finite_difference']}:4"),
         "Skinny MM": (*("matmul", "tiled_prefetch:True", "shape:skinny", "lsizes:16x16", f"n:{sizes['skinny']}:4"),),
@@ -121,7 +122,7 @@ def sizes_for(seconds_of: Callable[[TagFilter], float]) -> Sizes:
 
 
 class Unified(Recipe):
-    """As published: linear, weights of either sign, least squares of relative errors."""
+    """The published model: linear, weights of either sign, least squares of relative errors."""
 
     name = "unified"
     summary = "the unified linear model of 2016: nine classes of measurement kernels, four test kernels"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
-from perfmodel.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.recipe import Recipe, TagFilter, tag_filters
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 
 def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def _sum(names: tuple[str, ...], words: str) -> str:
 OPERATIONS = "\n           + ".join(
     f"{parameter} * {_sum(names, 'granularity:subgroup')}" for parameter, names in GROUPS.items()
 )
-# What waits for itself, from one turn of a loop to the next.
+# What waits for itself, from one iteration of a loop to the next.
 FAST = _sum(GROUPS["p_f32"], "carried_granularity:longest")
 SLOW = _sum((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
 
@@ -194,7 +194,8 @@ SIZES = {
 
 
 def options(device: Device | None) -> Mapping[str, Any]:
-    """Of a fit of these resources: what is known of the device, and residuals that no few kernels bend."""
+    """Returns options for a fit of these resources: what is known of the device, and residuals that no few kernels
+    bend."""
     units = float(device.compute_units) if device else 1.0
     return {"bounds": {"p_units": (units, units)}, "residuals": "logarithmic"}
 

@@ -10,76 +10,94 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
-    from perfmodel.campaign import Campaign
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection
-    from perfmodel.device import devices
-    from perfmodel.device_choice import choose_device
-    from perfmodel.device_profile import DeviceProfile
-    from perfmodel.errors import PerfmodelError
-    from perfmodel.feature_table import measure
-    from perfmodel.interception import intercept
-    from perfmodel.kernel import Kernel
-    from perfmodel.kernel_generator import KernelGenerator
-    from perfmodel.model import Model
-    from perfmodel.profile import emulate
-    from perfmodel.pruning import prune
-    from perfmodel.residency import occupancy
-    from perfmodel.store import Store
-    from perfmodel.vocabulary import feature, register
-    from perfmodel.work_removal import isolate_accesses, remove_work
+from perfmodel.basics.version import VERSION
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.collection.kernel_generator import KernelGenerator
+    from perfmodel.device import Device, devices
+    from perfmodel.device.occupancy import occupancy
+    from perfmodel.interception import intercept
+    from perfmodel.kernels.emulation import emulate
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.measuring.campaign import Campaign
+    from perfmodel.measuring.protocol import Protocol
+    from perfmodel.measuring.store import Store
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.estimator import ModelRegressor
+    from perfmodel.modelling.evaluation import evaluate
+    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.model import Model
+    from perfmodel.modelling.suggestion import suggest
+    from perfmodel.projection.device_choice import choose_device
+    from perfmodel.projection.device_profile import DeviceProfile
+    from perfmodel.recipes.recipe import Recipe
+    from perfmodel.tuning.pruning import prune
+    from perfmodel.vocabulary.named_features import Feature, feature, register
+
+__version__ = VERSION
 
 # Each public name and the module that defines it; a name's module is imported when the name is first used, so that
 # `import perfmodel` costs next to nothing.
 _EXPORTS = {
-    "ALL_GENERATORS": "collection",
-    "Calibration": "calibration",
-    "Campaign": "campaign",
-    "DeviceProfile": "device_profile",
-    "Kernel": "kernel",
-    "KernelCollection": "collection",
-    "KernelGenerator": "kernel_generator",
-    "Model": "model",
-    "PerfmodelError": "errors",
-    "Store": "store",
-    "choose_device": "device_choice",
+    "ALL_GENERATORS": "collection.collection",
+    "Calibration": "modelling.calibration",
+    "Campaign": "measuring.campaign",
+    "Device": "device",
+    "DeviceProfile": "projection.device_profile",
+    "Feature": "vocabulary.named_features",
+    "Kernel": "kernels.kernel",
+    "KernelCollection": "collection.collection",
+    "KernelGenerator": "collection.kernel_generator",
+    "Model": "modelling.model",
+    "ModelRegressor": "modelling.estimator",
+    "PerfmodelError": "basics.errors",
+    "PerfmodelWarning": "basics.errors",
+    "Protocol": "measuring.protocol",
+    "Recipe": "recipes.recipe",
+    "Store": "measuring.store",
+    "choose_device": "projection.device_choice",
     "devices": "device",
-    "emulate": "profile",
-    "feature": "vocabulary",
+    "emulate": "kernels.emulation",
+    "evaluate": "modelling.evaluation",
+    "feature": "vocabulary.named_features",
     "intercept": "interception",
-    "isolate_accesses": "work_removal",
-    "measure": "feature_table",
-    "occupancy": "residency",
-    "prune": "pruning",
-    "register": "vocabulary",
-    "remove_work": "work_removal",
+    "measure": "modelling.feature_table",
+    "occupancy": "device.occupancy",
+    "prune": "tuning.pruning",
+    "register": "vocabulary.named_features",
+    "suggest": "modelling.suggestion",
 }
 
 __all__ = [
     "ALL_GENERATORS",
     "Calibration",
     "Campaign",
+    "Device",
     "DeviceProfile",
+    "Feature",
     "Kernel",
     "KernelCollection",
     "KernelGenerator",
     "Model",
+    "ModelRegressor",
     "PerfmodelError",
+    "PerfmodelWarning",
+    "Protocol",
+    "Recipe",
     "Store",
     "choose_device",
     "devices",
     "emulate",
+    "evaluate",
     "feature",
     "intercept",
-    "isolate_accesses",
     "measure",
     "occupancy",
     "prune",
     "register",
-    "remove_work",
+    "suggest",
 ]
 
 # In a checkout that is not installed, the catalogues lie beside this folder and not in it.
@@ -97,4 +115,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

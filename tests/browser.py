@@ -25,12 +25,12 @@ LAUNCH = (
 
 
 def chromium() -> str | None:
-    """The program, where it is installed."""
+    """Returns the program, where it is installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Page:
-    """One tab."""
+    """One tab of the browser."""
 
     def __init__(self, commands: int, answers: int) -> None:
         self._commands, self._answers, self._left, self._number = commands, answers, b"", 0
@@ -42,7 +42,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """What Chromium answers to one command; events that come meanwhile are kept."""
+        """Returns what Chromium answers to one command; events that come meanwhile are kept."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -65,13 +65,13 @@ class Page:
             time.sleep(0.02)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page; an exception there fails the test."""
+        """Returns the value of a JavaScript expression in the page; an exception there fails the test."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def emulate(self, width: int, height: int, theme: str = "light", script: bool = True, scale: float = 1) -> None:
-        """A screen of so many CSS pixels, and what the system prefers."""
+        """Sets a screen of so many CSS pixels, and what the system prefers."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -90,17 +90,17 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def screenshot(self, file: Path, clip: Mapping[str, float] | None = None) -> None:
-        """A PNG of what is seen, or of a part of the page."""
+        """Writes a PNG of what is seen, or of a part of the page."""
         wanted: dict[str, Any] = {"clip": {**clip, "scale": 1}, "captureBeyondViewport": True} if clip else {}
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", **wanted)["data"]))
 
     def requested(self) -> list[str]:
-        """Addresses that the page asked for since it was opened."""
+        """Returns the addresses that the page asked for since it was opened."""
         asked = (e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent")
         return [address for address in asked if address != "about:blank"]
 
     def complaints(self) -> list[str]:
-        """Exceptions, what was written to the console, and what the browser refused."""
+        """Returns exceptions, what was written to the console, and what the browser refused."""
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
         return [json.dumps(event["params"]) for event in self.events if event["method"] in kinds]
 
@@ -119,7 +119,7 @@ class Page:
 
 @contextlib.contextmanager
 def browser(program: str, profile: Path, options: Sequence[str] = ()) -> Iterator[Page]:
-    """A browser with a profile of its own, which ends with the block."""
+    """Yields a page of a browser with a profile of its own, which ends with the block."""
     (theirs_in, commands), (answers, theirs_out) = os.pipe(), os.pipe()
     for pipe in (theirs_in, theirs_out):
         os.set_inheritable(pipe, True)

@@ -1,4 +1,4 @@
-"""What the tests share: a device to run on, and a device-free stand-in for measured time."""
+"""Provides what the tests share: a device to run on, and a device-free stand-in for measured time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,15 +20,27 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import perfmodel as pm
-from perfmodel.campaign import work
 from perfmodel.device import Device, find_device
-from perfmodel.isolation.child import as_timing
+from perfmodel.measuring.campaign import work
+from perfmodel.measuring.isolation.child import as_timing
 
+TESTS = Path(__file__).parent
 TIMED = frozenset(
-    f"test_{name}"
+    TESTS / f"{name}.py"
     for name in (
-        *("calibration", "campaign", "cli", "device", "docs", "interception", "measurement", "package", "recipe"),
-        *("reference", "store", "suggest", "work_removal"),
+        "cli/test_cli",
+        "device/test_device",
+        "interception/test_interception",
+        "kernels/test_work_removal",
+        "measuring/test_campaign",
+        "measuring/test_protocol",
+        "measuring/test_reference",
+        "measuring/test_store",
+        "modelling/test_calibration",
+        "modelling/test_suggest",
+        "recipes/test_recipe",
+        "test_docs",
+        "test_package",
     )
 )
 """Modules whose tests measure."""
@@ -35,26 +48,28 @@ TIMED = frozenset(
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in TIMED and item.path.parent.name == "tests":
+        if item.path in TIMED:
             item.add_marker("timed")
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, tests of campaigns go on with disturbed times rather than wait for better ones."""
+    """Makes tests of campaigns go on with disturbed times on a busy machine, rather than wait for better ones."""
     monkeypatch.setattr(work, "WAIT_SECONDS", 0.1)
 
 
 @pytest.fixture
 def unflagged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time is doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
-    monkeypatch.setattr("perfmodel.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=()))
+    """Makes no time doubtful: which of a few short kernels a busy machine flags is chance, and would leave too few."""
+    monkeypatch.setattr(
+        "perfmodel.measuring.isolation.process.as_timing", lambda said: replace(as_timing(said), flags=())
+    )
     monkeypatch.setattr(work, "is_disturbed", lambda seconds, best: False)
 
 
 @pytest.fixture(scope="session")
 def cpu() -> Device:
-    """The embedded CPU device, which the lock installs."""
+    """Returns the embedded CPU device, which the lock installs."""
     return find_device("cpu")
 
 

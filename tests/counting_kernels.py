@@ -11,7 +11,7 @@ import perfmodel as pm
 
 
 def make(domains: Any, instructions: str, arrays: dict[str, Any], **options: Any) -> Any:
-    """A Loopy program; `arrays` maps "a, b" to a shape or to options of GlobalArg, other names to sizes."""
+    """Makes a Loopy program; `arrays` maps "a, b" to a shape or to options of GlobalArg, other names to sizes."""
     arguments: list[Any] = []
     for name, given_ in arrays.items():
         spec = {"shape": given_} if isinstance(given_, str) else dict(given_)

@@ -44,7 +44,7 @@ class Site:
         return len(self.addresses)
 
     def subgroups(self, local_size: Index, width: int) -> int:
-        """Executions by sub-groups of `width` work-items, one with any active work-item counted once."""
+        """Returns executions by sub-groups of `width` work-items, one with any active work-item counted once."""
         return len({(g, _linear(i, local_size) // width, loops) for g, i, loops in self.addresses})
 
     @property
@@ -53,13 +53,14 @@ class Site:
 
     @property
     def footprint(self) -> int:
-        """Distinct elements; local memory is another one in each group."""
+        """Returns the number of distinct elements; local memory is another one in each group."""
         if self.space == "global":
             return len(set(self.addresses.values()))
         return len({(group, address) for (group, _, _), address in self.addresses.items()})
 
     def strides(self, kind: str, rank: int) -> tuple[int | None, ...]:
-        """Address steps between neighbours along each local or group axis; None where no neighbours were seen."""
+        """Returns address steps between neighbours along each local or group axis; None where no neighbours were
+        seen."""
         return tuple(self._stride(kind, axis) for axis in range(rank))
 
     def _stride(self, kind: str, axis: int) -> int | None:
@@ -84,7 +85,7 @@ def _linear(item: Index, local_size: Index) -> int:
 
 @dataclass
 class Tally:
-    """What a run did."""
+    """Holds what a run did."""
 
     operations: Counter[tuple[str, str]]
     sites: list[Site]
@@ -107,7 +108,7 @@ class Value:
         self.tally, self.dtype, self.products = tally, dtype, products
 
     def common(self, *others: Any) -> str:
-        """C's type of an operation; loop variables and int literals take any type."""
+        """Returns C's type of an operation; loop variables and int literals take any type."""
         types = {self.dtype, *(other.dtype for other in others if isinstance(other, Value))}
         return "float32" if types == {"int32", "float32"} else str(np.result_type(*types))
 
@@ -329,7 +330,7 @@ def _translate(source: str, sites: list[Site]) -> str:
 
 
 def _body(body: str, arrays: dict[str, tuple[str, str]], sites: list[Site]) -> Iterator[str]:
-    """Python lines; C's indentation is kept, braces are dropped."""
+    """Yields Python lines; C's indentation is kept, braces are dropped."""
     translator = Translator(arrays, sites)
     registers: set[str] = set()
     loops: list[tuple[int, str]] = []
@@ -369,12 +370,13 @@ def _body(body: str, arrays: dict[str, tuple[str, str]], sites: list[Site]) -> I
 
 
 def tally_of(kernel: Any) -> Tally:
-    """What a bound `perfmodel.Kernel` does, by executing what it launches; nothing where the launch is empty."""
+    """Tallies what a bound `perfmodel.Kernel` does, by executing what it launches; nothing where the launch is
+    empty."""
     launch = launch_of(kernel)
     scalars = {a.name: int(a.value) for a in launch.arguments if hasattr(a, "value")}
     return run(launch.source, launch.global_size, launch.local_size, scalars)
 
 
 def launch_of(kernel: Any) -> Any:
-    """The launch, also an empty one, which no device takes, and which counts hold for all the same."""
+    """Returns the launch, also an empty one, which no device takes, and which counts hold for all the same."""
     return kernel.program.launch({**dict.fromkeys(kernel.program.arguments, 1), **kernel.bound})

@@ -32,18 +32,19 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import perfmodel as pm
-from perfmodel.device_profile import FOLDER, DeviceProfile
-from perfmodel.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.measuring.store import Store, export, import_file, to_frame
+from perfmodel.projection.device_profile import FOLDER, DeviceProfile
 from perfmodel.report.page import report_page
 from perfmodel.report.reported import reported
-from perfmodel.store import Store, export, import_file, import_kernel_tuner, to_frame
+from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "docs" / "results" / "demo-nvidia-h200-e38dd1"
 SECONDS, MEGABYTES, LONGEST_MESSAGE = 2.0, 500, 1500
 LARGEST = 2**23
 STUCK_S = 120.0
-"""Of a child that no signal reaches, by the clock; its processors may have others to serve."""
+"""Seconds by the clock that a child may take which no signal reaches; its processors may have others to serve."""
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, 10**400, -(10**30), 0.5, -0.0, 1e-320, 1e308, -1e308),
     *(float("inf"), float("-inf"), float("nan"), "", "x", "n", "\ud800", "\0", "é" * 50, "1e999", "[" * 200, "p_a"),
@@ -189,7 +190,7 @@ def by_bytes(rng: random.Random, content: bytes) -> bytes:
 
 
 def file_of(kind: str, seed: int, index: int) -> bytes:
-    """The same for the same numbers, in every process; none is longer than `LARGEST`."""
+    """Returns a file's bytes: the same for the same numbers, in every process; none is longer than `LARGEST`."""
     rng = random.Random(f"{kind} {seed} {index}")
     made = _mutated(rng, kind)
     return made if len(made) <= LARGEST else made[:LARGEST]
@@ -216,7 +217,7 @@ def _mutated(rng: random.Random, kind: str) -> bytes:
 
 
 def _parquet(rng: random.Random) -> bytes:
-    """The rows with a column of other values, or many times."""
+    """Returns the rows as Parquet, with a column of other values, or many times."""
     import pyarrow
     import pyarrow.parquet
 
@@ -239,11 +240,11 @@ def _parquet(rng: random.Random) -> bytes:
 
 
 class TooLongError(BaseException):
-    """Not caught by those who catch every Exception."""
+    """An error that is not caught by those who catch every Exception."""
 
 
 def tried(kind: str, seed: int, index: int) -> tuple[str, str]:
-    """How it ended, and a traceback if that is a violation."""
+    """Tries one file; returns how it ended, and a traceback if that is a violation."""
 
     def stop(*_: object) -> None:
         raise TooLongError(f"took more than {SECONDS:g} s of the processor")
@@ -276,7 +277,7 @@ def tried(kind: str, seed: int, index: int) -> tuple[str, str]:
 
 
 def resident() -> float:
-    """The most that this process has ever held, in MB."""
+    """Returns the most memory that this process has ever held, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 

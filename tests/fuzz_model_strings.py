@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse, to_text
 from perfmodel.expression.functions import LANGUAGE
 
@@ -70,7 +70,7 @@ def words(rng: random.Random) -> str:
 
 
 def grammatical(rng: random.Random) -> str:
-    """A model that mostly is in the language, with terms used several times."""
+    """Returns a model that mostly is in the language, with terms used several times."""
     terms: list[str] = []
     lines = []
     for index in range(rng.randrange(0, 6)):
@@ -123,7 +123,7 @@ def mutated(rng: random.Random) -> str:
 
 
 def large(rng: random.Random) -> str:
-    """Strings near the limits: long chains, deep brackets, shared terms, many parameters, large numbers."""
+    """Returns strings near the limits: long chains, deep brackets, shared terms, many parameters, large numbers."""
     count = rng.choice([30, 60, 64, 65, 200, 800, 1200, 2400, 6000])
     part = rng.choice(["p_a", "f_x", "1", "t", "(p_a)", "tanh(p_a)", "p_b**2", "f_x:{0:1}"])
     operator = rng.choice(["+", "-", "*", "/", "**", ",", " ", "\n", "=", "(", "{", "#"])
@@ -150,7 +150,7 @@ WEIGHTS = (25, 20, 24, 30, 1)
 
 
 def use(model: ModelString) -> None:
-    """Everything that is done with an accepted model; nothing here may fail."""
+    """Does everything that is done with an accepted model; nothing here may fail."""
     parameters = {name: 0.5 + index for index, name in enumerate(model.parameters)}
     features = {name: np.array([0.0, 1.0, 1e6]) for name in model.features}
     compiled = model.compile()

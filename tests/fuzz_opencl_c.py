@@ -30,21 +30,21 @@ import numpy as np
 os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from perfmodel.errors import CountingError, EmulationError, KernelError, SourceError
-from perfmodel.kernel import Kernel
+from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_file import declared_arguments
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.opencl_program import Scalar as ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 from perfmodel.opencl_c.types import Pointer, Record, Scalar, Vector, element_of
-from perfmodel.opencl_file import declared_arguments
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.opencl_program import Scalar as ScalarArgument
 from tests.opencl_c.kernel_files import launches
 from tests.opencl_c.random_kernels import RandomChooser, random_kernel
 
 HARD_LIMIT_S = 10.0
-"""Of the processor."""
+"""Seconds of the processor after which a worker is replaced."""
 
 SLOW_S = 2.0
 STEPS = 20_000
@@ -163,7 +163,7 @@ MUTATIONS: dict[str, Callable[[random.Random, str], str]] = {
 
 
 def source_of(seed: int, index: int) -> Source:
-    """The same for the same numbers, in every process."""
+    """Returns the source of this number: the same for the same numbers, in every process."""
     rng = random.Random(seed * 1_000_003 + index)
     if rng.random() < 0.15:
         text = random_kernel(RandomChooser(rng)).source
@@ -184,7 +184,7 @@ class ViolationError(Exception):
 
 
 def outcome(source: Source, rng: random.Random) -> tuple[str, ...]:
-    """How far a source got: of ``read``, ``lowered``, ``counted``, ``emulated``, and who refused it."""
+    """Returns how far a source got, of ``read``, ``lowered``, ``counted`` and ``emulated``, and who refused it."""
     reached: list[str] = []
     try:
         unit = read(source.text, source.options, source.folders)
@@ -273,14 +273,14 @@ def argument(parameter: low.Parameter, rng: random.Random) -> Argument:
 
 
 def check(error: Exception) -> None:
-    """Errors are one sentence."""
+    """Checks that an error is one sentence."""
     message = str(error)
     if not message.strip() or "\n" in message or len(message) > LONGEST_MESSAGE:
         raise ViolationError(f"no sentence: {message[:300]!r}") from error
 
 
 def tried(seed: int, index: int) -> tuple[str, tuple[str, ...], str]:
-    """The kind of a source, how far it got, and a traceback if that is a violation."""
+    """Tries one source; returns its kind, how far it got, and a traceback if that is a violation."""
     source = source_of(seed, index)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -316,14 +316,14 @@ class Worker:
         self.connection.send(index)
 
     def seconds(self) -> float:
-        """Of the processor, that the worker has had: other processes do not make a source slow."""
+        """Returns the seconds of the processor that the worker has had: other processes do not make a source slow."""
         with suppress(OSError):
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return 0.0
 
     def result(self) -> tuple[str, tuple[str, ...], str] | None:
-        """What came out, None while it runs; a worker that crashed or hangs is replaced."""
+        """Returns what came out, None while it runs; a worker that crashed or hangs is replaced."""
         assert self.index is not None
         trouble = ""
         if self.connection.poll(0.002):

@@ -35,16 +35,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from perfmodel.cli import command_parser
-from perfmodel.errors import PerfmodelError
-from perfmodel.measurement import Protocol
-from perfmodel.store import Failure, Measurement, Store, export, measurement_key, merge, to_frame
-from perfmodel.store.documents import document_number
-from perfmodel.store.rows import COLUMNS, SHARED, checksum
-from perfmodel.store.schema import MIGRATIONS
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.command_line import command_parser
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Failure, Measurement, Store, export, measurement_key, merge, to_frame
+from perfmodel.measuring.store.documents import document_number
+from perfmodel.measuring.store.rows import COLUMNS, SHARED, checksum
+from perfmodel.measuring.store.schema import MIGRATIONS
 
 SECONDS, HARD_SECONDS = 2.0, 30.0
-"""Of the processor's time; and until a process that hangs is ended, however busy the machine is."""
+"""Seconds of the processor that a store may take; and seconds until a process that hangs is ended, on a busy machine,
+too."""
 MEMORY = 500 * 2**20
 DEVICE = {"key": "h200-abcdef", "driver": "1.0", "name": "H200", "kind": "gpu", "compute_units": 132}
 FORMS = ("closed", "with its log", "schema 1", "compressed", "compressed schema 1")
@@ -132,14 +133,14 @@ def rows(count: int) -> tuple[list[Measurement], list[Failure]]:
 
 
 def make(form: str, path: Path) -> None:
-    """A sound store, as a copy of one that was made before."""
+    """Writes a sound store, as a copy of one that was made before."""
     for end, content in made(form.removeprefix("compressed").strip()).items():
         Path(f"{path}{end}").write_bytes(content)
 
 
 @cache
 def made(form: str) -> dict[str, bytes]:
-    """The files of a sound store, by the ends of their names."""
+    """Returns the files of a sound store, by the ends of their names."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store.sqlite")
         fill(form, path)
@@ -172,7 +173,7 @@ def fill(form: str, path: Path) -> None:
 
 
 def edit(path: Path, chance: random.Random) -> None:
-    """Other values, with the right checksums or without, and other schemas."""
+    """Writes other values into a store, with the right checksums or without, and other schemas."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.text_factory = bytes
     connection.execute("PRAGMA writable_schema = ON")
@@ -197,7 +198,7 @@ def edit(path: Path, chance: random.Random) -> None:
 
 
 def sign(connection: sqlite3.Connection) -> None:
-    """Checksums that are right for what a store holds."""
+    """Writes checksums that are right for what a store holds."""
     connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
     texts = dict(connection.execute("SELECT number, text FROM document").fetchall())
     for table, kind in TABLES.items():
@@ -210,7 +211,7 @@ def sign(connection: sqlite3.Connection) -> None:
 
 
 def spoilt(content: bytes, chance: random.Random) -> bytes:
-    """Content of which a few parts are other ones."""
+    """Returns the content with a few parts replaced by others."""
     data = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
         if not data:
@@ -237,7 +238,7 @@ def spoilt(content: bytes, chance: random.Random) -> bytes:
 
 
 def mutated(seed: int, index: int, folder: Path) -> tuple[str, Path]:
-    """Makes the store of this number; its kind and path."""
+    """Makes the store of this number; returns its kind and path."""
     chance = random.Random(f"{seed} {index}")
     form = chance.choice(FORMS)
     path = folder / "store.sqlite"
@@ -296,7 +297,7 @@ def uses(path: Path, folder: Path) -> dict[str, Callable[[Store], object]]:
 
 
 def used(path: Path, folder: Path, is_read_only: bool) -> tuple[list[str], str]:
-    """What could be done with a store, and the first thing that went wrong in another way than by an error of ours."""
+    """Uses a store in every way; returns what could be done, and the first failure that is no error of ours."""
     reached: list[str] = []
 
     def tried(name: str, use: Callable[[], Any]) -> Any:

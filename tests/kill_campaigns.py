@@ -23,8 +23,8 @@ import psutil
 
 import perfmodel
 from perfmodel.device import find_device
-from perfmodel.isolation.locks import FOLDER_VARIABLE
-from perfmodel.store import Store
+from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
+from perfmodel.measuring.store import Store
 from tests.simulated_campaign import TROUBLE, expected_rows
 from tests.simulated_timers import DONE_VARIABLE, HANGING_VARIABLE, SECONDS_VARIABLE
 
@@ -34,12 +34,12 @@ KILLS = (CAMPAIGN, WORKER, WRITE)
 MEASURING, HANGING, STOPPED = "interrupt", "interrupt while the driver hangs", "interrupt while the worker is stopped"
 INTERRUPTS = (MEASURING, HANGING, STOPPED)
 MOST_SECONDS = 5.0
-"""After an interruption, until the campaign's process has ended."""
+"""Seconds from an interruption until the campaign's process has to have ended."""
 
 
 @dataclass
 class Tally:
-    """What was killed or interrupted, and what was wrong afterwards."""
+    """Holds what was killed or interrupted, and what was wrong afterwards."""
 
     blows: Counter[str] = field(default_factory=Counter)
     campaigns: int = 0
@@ -83,7 +83,7 @@ def strike_one_campaign(path: Path, count: int, chance: random.Random, kinds: li
 
 
 def _struck(path: Path, count: int, kind: str, seconds: float, after: list[str], tally: Tally) -> tuple[bool, str]:
-    """Runs a campaign until it is killed or interrupted; whether it was, and what it said."""
+    """Runs a campaign until it is killed or interrupted; returns whether it was, and what it said."""
     hanging = Path(f"{path}.hanging")
     Path(f"{path}.done").unlink(missing_ok=True)
     if kind == HANGING:
@@ -118,7 +118,7 @@ def _started(path: Path, *arguments: object) -> subprocess.Popen[str]:
 
 
 def _kill(process: subprocess.Popen[str], kind: str, seconds: float) -> bool:
-    """Kills what is to be killed after so many seconds; whether there was anything left to kill."""
+    """Kills what is to be killed after so many seconds; returns whether there was anything left to kill."""
     if kind == WRITE:
         return False  # it does so itself
     time.sleep(seconds)
@@ -135,7 +135,7 @@ def _kill(process: subprocess.Popen[str], kind: str, seconds: float) -> bool:
 
 
 def _interrupt(process: subprocess.Popen[str], kind: str, seconds: float, tally: Tally) -> bool:
-    """As `_kill`; notes how long the campaign takes to end, and whether it leaves a process behind."""
+    """Interrupts a campaign; notes how long it takes to end, and whether it leaves a process behind."""
     if kind == HANGING:
         while process.poll() is None and not _workers(process):
             time.sleep(0.01)
@@ -187,7 +187,7 @@ def _check(path: Path, acknowledged: set[str], when: str, tally: Tally) -> None:
 
 
 def _check_done(path: Path, when: str, tally: Tally) -> None:
-    """Whatever was measured before an interruption is stored, but for the launch that was under way."""
+    """Checks that whatever was measured before an interruption is stored, but for the launch that was under way."""
     done = Path(f"{path}.done")
     if not (done.exists() and path.exists()):
         return
@@ -198,7 +198,7 @@ def _check_done(path: Path, when: str, tally: Tally) -> None:
 
 
 def kill_campaigns(kills: int, seed: int, count: int, each: int = 5, interrupts: int = 0) -> Tally:
-    """Campaigns until so many kills and interruptions came in time, so many of them to a campaign."""
+    """Runs campaigns until so many kills and interruptions came in time, so many of them to a campaign."""
     chance, tally = random.Random(seed), Tally()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)

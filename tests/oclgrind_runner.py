@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from perfmodel.measurement import Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import Launch, LocalArgument, ScalarArgument
 
 
 def arguments_of(launch: Launch, queue: cl.CommandQueue) -> list[Any]:
-    """Arguments of a launch, with arrays full of ones."""
+    """Returns arguments of a launch, with arrays full of ones."""
     arguments: list[Any] = []
     for argument in launch.arguments:
         if isinstance(argument, LocalArgument):

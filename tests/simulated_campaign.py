@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import perfmodel as pm
-from perfmodel.campaign import Campaign
 from perfmodel.device import Device, find_device
-from perfmodel.measurement import Protocol
-from perfmodel.store import Failure, Measurement, Store, measurement_key
+from perfmodel.measuring.campaign import Campaign
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Failure, Measurement, Store, measurement_key
 from tests.simulated_kernels import kernel, kernels
 from tests.simulated_timers import expected
 
@@ -28,7 +28,7 @@ TROUBLE = ("abort", "refuse")
 
 
 def all_kernels(count: int) -> list[pm.Kernel]:
-    """So many that are fine, and among them some that fail."""
+    """Returns so many kernels that are fine, and among them some that fail."""
     found = kernels(count)
     for place, name in enumerate(TROUBLE):
         found.insert((place + 1) * count // (len(TROUBLE) + 1), kernel(name))
@@ -36,7 +36,7 @@ def all_kernels(count: int) -> list[pm.Kernel]:
 
 
 def expected_rows(count: int, device: Device) -> dict[str, tuple[float, ...]]:
-    """The trials that a whole campaign leaves, by key; none for kernels that fail."""
+    """Returns the trials that a whole campaign leaves, by key; none for kernels that fail."""
     rows = {}
     for each in all_kernels(count):
         key = measurement_key(each.program.content, each.sizes, device.fingerprint(), PROTOCOL)

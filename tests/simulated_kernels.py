@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import perfmodel as pm
-from perfmodel.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
 
 
 def kernel(name: str = "fine", n: int = 64, body: str = "a[get_global_id(0)] += n;") -> pm.Kernel:

@@ -10,14 +10,15 @@ import os
 import time
 from pathlib import Path
 
+from perfmodel.basics.errors import KernelError
 from perfmodel.device import Device
-from perfmodel.errors import KernelError
-from perfmodel.isolation.child import Timer
-from perfmodel.isolation.reference import NAME
-from perfmodel.measurement import Launch, Protocol, Timing
+from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.isolation.child import Timer
+from perfmodel.measuring.isolation.reference import NAME
+from perfmodel.measuring.protocol import Protocol, Timing
 
 SECONDS_VARIABLE = "SIMULATED_SECONDS"
-"""How long each timing takes, in seconds of the host."""
+"""Names the seconds of the host that each timing takes."""
 BROKEN_VARIABLE = "SIMULATED_BROKEN"
 """Names a file; once it is there, not even the reference kernel runs."""
 
@@ -31,7 +32,7 @@ DONE_VARIABLE = "SIMULATED_DONE"
 
 
 def steady(device: Device) -> Timer:
-    """The same time for the same launch, whenever and wherever."""
+    """Returns a timer that gives the same time for the same launch, whenever and wherever."""
     if Path(os.environ.get(HANGING_VARIABLE, "/nowhere")).exists():
         time.sleep(3600)
 
@@ -52,7 +53,7 @@ def steady(device: Device) -> Timer:
 
 
 def expected(launch: Launch, protocol: Protocol) -> tuple[float, ...]:
-    """What `steady` gives for a launch."""
+    """Returns what `steady` gives for a launch."""
     digest = hashlib.sha256(repr(launch).encode()).digest()
     base = 1e-3 + int.from_bytes(digest[:4], "big") / 2**32
     return tuple(base * (1 + trial / 1000) for trial in range(protocol.trials))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import command_parser, main
+from perfmodel.cli.command_line import command_parser, main
 from perfmodel.report.kernel_list import as_markdown
-from perfmodel.vocabulary import families
+from perfmodel.vocabulary.named_features import families
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,7 +41,7 @@ def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _commands(page: Path) -> list[str]:
-    """The lines of a page's blocks that call perfmodel, without comments, redirections and pipes."""
+    """Returns the lines of a page's blocks that call perfmodel, without comments, redirections and pipes."""
     found = []
     for language, block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), re.DOTALL):
         if language in ("", "sh", "console"):

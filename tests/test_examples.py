@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfmodel.cli import main
+from perfmodel.cli.command_line import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 WORDS = {
@@ -40,7 +40,7 @@ def test_examples_run(name: str, tmp_path: Path) -> None:
 
 def test_every_script_is_run_or_a_file_of_kernels() -> None:
     scripts = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert scripts - set(WORDS) == {"troublesome_kernels"}  # which tests/test_measure_command.py measures
+    assert scripts - set(WORDS) == {"troublesome_kernels"}  # which tests/cli/test_measure_command.py measures
 
 
 def test_the_command_that_an_example_shows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

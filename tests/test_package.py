@@ -27,7 +27,7 @@ assert all((files("perfmodel.report") / f"page.{kind}").is_file() for kind in ("
 assert (files("perfmodel") / "py.typed").is_file()
 assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy", "throughput", "empty"}
 assert perfmodel.feature("f_op_float32_madd")
-from perfmodel.recipe import recipes
+from perfmodel.recipes.recipe import recipes
 assert "demo" in recipes()
 assert perfmodel.Calibration.shipped("unified-plus", device="H200").parameters
 print("complete")
@@ -36,7 +36,7 @@ print("complete")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A source archive, and wheels made from the checkout and from that archive alone."""
+    """Returns a source archive, and wheels made from the checkout and from that archive alone."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Every family of kernels as a programmer writes it in OpenCL C, beside the generator's own kernels.
+"""Loads every family of kernels as a programmer writes it in OpenCL C, beside the generator's own kernels.
 
 A file has one or several kernels. Its first lines say how each is launched and which kernel of a generator computes the
 same, as JSON behind ``// kernel:``, which goes on in comments that are indented by three blanks or more:
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import perfmodel as pm
-from perfmodel.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS
 
 FOLDER = Path(__file__).parent
 
@@ -52,7 +52,7 @@ class Handwritten:
     differences: Mapping[str, str]
 
     def both(self, sizes: Mapping[str, int]) -> tuple[pm.Kernel, pm.Kernel]:
-        """The kernel written by hand and the generator's, at the generator's sizes."""
+        """Returns the kernel written by hand and the generator's, at the generator's sizes."""
         filters = [self.generator, *self.tags, *(f"{name}:{value}" for name, value in sizes.items())]
         (generated,) = _collection().generate_kernels(filters)
         known = {name: value for name, value in generated.bound.items() if name in self._kernel.program.arguments}
@@ -60,7 +60,7 @@ class Handwritten:
 
     @property
     def variant(self) -> str:
-        """The tags that are not the family's default."""
+        """The tags that are not the family's default, as text."""
         defaults = {f"{tag.name}:{','.join(tag.default)}" for tag in _collection().generator(self.generator).tags}
         return " ".join(tag for tag in self.tags if tag not in defaults)
 
@@ -86,7 +86,7 @@ def files() -> list[Path]:
 
 
 def kernels() -> list[Handwritten]:
-    """All of them, in the order of their files."""
+    """Returns all handwritten kernels, in the order of their files."""
     return [kernel for file in files() for kernel in kernels_of(file)]
 
 

@@ -1,4 +1,4 @@
-"""Programs of families that no recipe knows, to judge a calibration by; what they share."""
+"""Holds programs of families that no recipe knows, to judge a calibration by; what they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The second set: written once, after the first terms of unified-plus; its errors have told since where to look."""
+"""Holds the second set: written once, after the first terms of unified-plus; its errors have told since where to
+look."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from benchmarks.unseen import line, make, plane
 
 
 def programs() -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-    """Name, program, sizes."""
+    """Yields each program's name, the program, and its sizes."""
     fit, sides = "n >= 1 and n mod 1024 = 0", (2048, 4096, 8192)
     heat = make(
         "{[k, i, j]: 1 <= k < n - 1 and 0 <= i, j < n - 2}",

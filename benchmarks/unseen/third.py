@@ -1,4 +1,4 @@
-"""The third set: written before the measurement set grew, and measured before any of it was predicted."""
+"""Holds the third set: written before the measurement set grew, and measured before any of it was predicted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONG, SIDES = (2**22, 2**25), (2048, 4096)
 
 
 def programs() -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-    """Name, program, sizes."""
+    """Yields each program's name, the program, and its sizes."""
     yield from images()
     yield from structures()
     yield from matrices()

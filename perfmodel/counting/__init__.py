@@ -1,1 +1,1 @@
-"""What a kernel does, as exact symbolic counts of its sizes."""
+"""Counts what a kernel does, exactly and symbolically in its sizes."""

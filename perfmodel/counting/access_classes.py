@@ -1,11 +1,11 @@
 """Classes of memory accesses by what neighbouring work-items touch at one time (Pöppl & Herz, "memory accesses").
 
-Compared are the work-items of one row: those that differ only in their place along the first axis of the work-group
+Compared are the work-items of one row: those that differ only in their id along the first axis of the work-group
 that has more than one, the axis that sub-groups are filled along. All loop counters and coordinates along other axes
-stand still, so that the class says nothing of how an access moves on from turn to turn. Distances are in what is
-accessed at once: a vector is one element. Work-items between two that take part are taken to take part too.
+stand still, so that the class says nothing of how an access moves on from iteration to iteration. Distances are in what
+is accessed at once: a vector is one element. Work-items between two that take part are taken to take part too.
 
-- ``constant``: all of a row have one address, or only one of it takes part. Rows, groups and turns may differ.
+- ``constant``: all of a row have one address, or only one of it takes part. Rows, groups and iterations may differ.
 - ``interval``: a window that is re-read. In global memory, a row's addresses move, but are the same in every
   work-group; or they are a remainder (``x & 127``, ``x % n``) of something that moves, in a window whose start does not
   depend on the work-group. A remainder counts unless it is seen to leave its value as it is. Without one, the row has
@@ -33,10 +33,10 @@ CLASSES = ("continuous", "constant", "interval", "identical", "complex")
 
 
 def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, region: Region) -> str:
-    """The class of an access.
+    """Returns the class of an access.
 
     Args:
-        index: its place in the array by coordinates, counters and sizes; None where that is not known.
+        index: its index into the array by coordinates, counters and sizes; None where that is not known.
         unit: by how much the index grows from one element to the next.
         space: ``global`` or ``local``; private memory has no classes, and gets an empty one.
         region: where it is made.
@@ -47,12 +47,12 @@ def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, 
         return "complex"
     try:
         return _Row(unit, space, domains, region).kind(index)
-    except isl.Error:  # a loop whose turns are a statistic has no coordinate
+    except isl.Error:  # a loop whose iterations are a statistic has no coordinate
         return "complex"
 
 
 class _Row:
-    """The neighbours among a region's work-items."""
+    """Compares the neighbours among a region's work-items."""
 
     def __init__(self, unit: int, space: str, domains: Domains, region: Region) -> None:
         self.unit, self.is_global, self.domains, self.points = unit, space == "global", domains, region.points
@@ -62,7 +62,7 @@ class _Row:
         self.has_groups = any(extent != 1 for extent in domains.extents("group"))
         self.items = local.keys() | group.keys()
         self.held = group.keys() if self.is_global and self.has_groups else local.keys()
-        """What a window's start may not depend on."""
+        """Names of variables that the start of a window may not depend on."""
 
     def kind(self, index: Pieces) -> str:
         if self.coordinate is None:
@@ -75,7 +75,7 @@ class _Row:
         return cases.pop() or "complex" if len(cases) == 1 else "complex"
 
     def of_case(self, between: Any, condition: str, index: Polynomial, row: str) -> str | None:
-        """The class of one case; None where it holds for no neighbours."""
+        """Returns the class of one case; None where it holds for no neighbours."""
         holds = self.where(condition)
         neighbours = between & holds & self.moved(holds, row, "__to + 1 = __from")
         if neighbours.is_empty():
@@ -95,11 +95,11 @@ class _Row:
         return "complex"
 
     def between(self, row: str) -> Any:
-        """The places that have one that takes part at or before them, and one behind them, in their row."""
+        """Returns the points that have an active work-item at or before them, and one behind them, in their row."""
         return self.moved(self.points, row, "__to >= __from") & self.moved(self.points, row, "__to < __from")
 
     def moved(self, points: Any, row: str, relation: str) -> Any:
-        """Points at other places of their rows."""
+        """Returns the points that stand in a relation to these, at other positions of their rows."""
         names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
         before, behind = (", ".join(new if n == row else n for n in names) for new in ("__from", "__to"))
         sizes = ", ".join(sorted(self.domains.sizes))
@@ -109,7 +109,7 @@ class _Row:
         return found
 
     def are(self, points: Any, step: Polynomial, *values: int | None) -> bool:
-        """Whether a step is one of these numbers at all of the points."""
+        """Returns True if a step is one of these numbers at all of the points."""
         if step.constant is not None:
             return step.constant in values
         text = step.isl()
@@ -117,7 +117,7 @@ class _Row:
         return text is not None and bool((points & self.where(others)).is_empty())
 
     def where(self, condition: str) -> Any:
-        """The points at which a condition holds."""
+        """Returns the points at which a condition holds."""
         space = self.points.space
         names = [space.get_dim_name(isl.dim_type.set, axis) for axis in range(space.dim(isl.dim_type.set))]
         sizes = ", ".join(sorted(self.domains.sizes))
@@ -126,7 +126,7 @@ class _Row:
 
 
 def without_remainders(index: Polynomial, names: Collection[str]) -> Polynomial:
-    """An index without its remainders of what depends on these names: where the window that they move in starts.
+    """Returns an index without its remainders modulo windows: the address at which the window starts.
 
     A multiple of x % n is there as that of x, less n times that of floor(x / n).
     """
@@ -145,7 +145,7 @@ def without_remainders(index: Polynomial, names: Collection[str]) -> Polynomial:
 
 
 def _times(terms: Mapping[Monomial, int], divisor: Polynomial) -> Polynomial | None:
-    """A polynomial as a multiple of another one; None if it is none."""
+    """Returns the factor by which a polynomial is a multiple of another one; None if it is none."""
     by, c = max(divisor.terms.items(), key=lambda term: (sum(power for _, power in term[0]), str(term[0])))
     found = Polynomial({q: n // c for m, n in terms.items() if (q := quotient_of(m, by)) is not None})
     return found if found * divisor == Polynomial(terms) else None

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ import platformdirs
 import pymbolic.version
 from loopy.tools import LoopyKeyBuilder
 
-import perfmodel
+from perfmodel.basics import files
+from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 
@@ -33,7 +33,7 @@ def cached_counts(
     subgroup_size: int | None,
     compute: Callable[[], KernelCounts],
 ) -> KernelCounts:
-    """The counts of a program: from the disk, or else computed and written there.
+    """Returns the counts of a program, from the disk, or else computed and written there.
 
     A damaged entry is replaced. It is no error if a folder can't be written, or a program can't be known again.
 
@@ -55,12 +55,12 @@ def cached_counts(
 
 
 def folder() -> Path:
-    """Where the entries lie."""
+    """Returns the folder that holds the entries."""
     return platformdirs.user_cache_path("perfmodel", appauthor=False) / "counts"
 
 
 def loopy_key(translation_unit: Any) -> str:
-    """What a Loopy program is known by."""
+    """Returns the text by which a Loopy program is known."""
     return str(LoopyKeyBuilder()(_ordered(translation_unit)))
 
 
@@ -70,7 +70,7 @@ def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | Non
 
 
 def _ordered(translation_unit: Any) -> Any:
-    """The same program with the sizes of its domains by name: in which order Loopy has them differs by process."""
+    """Returns the same program with the sizes of its domains sorted by name; Loopy's order differs by process."""
     kernel = translation_unit.default_entrypoint
 
     def ordered(domain: Any) -> Any:
@@ -82,13 +82,14 @@ def _ordered(translation_unit: Any) -> Any:
 
 
 def _versions() -> list[Any]:
-    """What decides how a program is counted; perfmodel's own part of it by content, which no edit leaves unchanged."""
+    """Returns everything but the program that counts depend on: versions, and the content of perfmodel's own
+    modules."""
     own = hashlib.sha256()
     here = Path(__file__).parent
-    for source in sorted([*here.glob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
+    for source in sorted([*here.rglob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
         own.update(source.read_bytes())
     others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
-    return [perfmodel.__version__, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
+    return [VERSION, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
 
 
 # Once and now, so that it is the code that this process runs.
@@ -112,13 +113,7 @@ def _read(path: Path) -> KernelCounts:
 
 def _write(path: Path, counts: KernelCounts) -> None:
     text = json.dumps(to_data(counts), separators=(",", ":")).encode()
-    # Renamed when complete: another process sees all of an entry or nothing.
-    partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
-        partial.replace(path)
+        files.write(path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
         _prune(path.parent)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a kernel does, as plain data: the one form in which every program kind hands its counts to the features."""
+"""Holds what a kernel does, as plain data: the one form in which every kind of program hands its counts to features."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUBGROUP_SIZE = 32
-"""Work-items of a sub-group where nothing else is said."""
+"""The number of work-items of a sub-group where nothing else is said."""
 
 
-class CountingWarning(UserWarning):
-    """Counts that are bounds, because the installed isl library cannot count."""
+class CountingWarning(PerfmodelWarning):
+    """Warns of counts that are bounds, because the installed isl library cannot count."""
 
 
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.
@@ -28,7 +29,7 @@ Stride = QuasiPolynomial | None
 
 @dataclass(frozen=True)
 class Executions:
-    """How often something is executed, counted in four ways.
+    """Holds how often something is executed, counted in four ways.
 
     Attributes:
         workitem: once for every work-item.
@@ -65,12 +66,12 @@ class OperationCount:
 
 @dataclass(frozen=True)
 class ChainCount:
-    """Operations that wait for each other: those between an instruction's result and its result of a turn before.
+    """Operations that wait for each other: those between an instruction's result and its result of an iteration before.
 
     Attributes:
-        operations: of one turn, as (kind, type, number), kinds as in `OperationCount`.
-        turns: one after the other. Loops that give the result a place of its own, as those over several accumulators,
-            are left out: their turns don't wait for each other.
+        operations: of one iteration, as (kind, type, number), kinds as in `OperationCount`.
+        turns: iterations, one after the other. Loops that give the result an element of its own, as those over several
+            accumulators, are left out: their iterations don't wait for each other.
         loops: the sequential loops around the instruction, the outermost first.
     """
 
@@ -90,14 +91,14 @@ class AccessCount:
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
         body: those of these loops that are not unrolled.
-        rounds: executions with those in all turns of unrolled loops counted once, as they don't wait for each other.
+        rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
-        pattern: one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory, which is nobody else's.
-        places: for some groups, where their first work-items are, in bytes from the least of them; given where the
-            strides along the local axes are not constant, and these places are known.
-        reach: about how many bytes the access touches over the launch, where that was found out from such places.
+        pattern: its class, one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory.
+        places: for some groups, the addresses of their first work-items, in bytes from the least; given where the
+            strides along the local axes are not constant, and these addresses are known.
+        reach: about how many bytes the access touches over the launch, where that was found out from such addresses.
         fresh: the part of what a group touches that groups just before have not touched, likewise.
     """
 
@@ -125,12 +126,12 @@ class AccessCount:
 
 @dataclass(frozen=True)
 class BranchCount:
-    """Decisions of one condition. One that is counted turn by turn of a loop is there once for each turn.
+    """Decisions of one condition; one that is counted iteration by iteration is there once for each.
 
     Attributes:
         kind: ``if`` (also a case), ``choice`` (of ``&&``, ``||`` or ``?:``) or ``loop``.
-        text: of OpenCL C the place in the source, of a Loopy program the predicate.
-        met: how often it is decided; of a loop, how often it is asked whether there is another turn; None
+        text: of OpenCL C the line and column in the source, of a Loopy program the predicate.
+        met: how often it is decided; of a loop, how often it is asked whether there is another iteration; None
             where that is too hard to count, as then the other numbers.
         taken: how often the condition held; None where data decide, and no statistics say how often.
         divergence: ``none`` where the work-items of a sub-group go the same way (of a work-group, if sub-groups are
@@ -168,7 +169,7 @@ class Footprint:
     size: QuasiPolynomial | None
 
     def array_bytes(self, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
-        """Of the whole array, at some sizes; None where its shape does not follow from them."""
+        """Returns the bytes of the whole array, at some sizes; None where its shape does not follow from them."""
         return None if self.size is None else self.size(sizes) * np.dtype(self.dtype).itemsize
 
 
@@ -205,7 +206,8 @@ class KernelCounts:
 
     @cached_property
     def unknown_places(self) -> int:
-        """How many accesses and footprints are not known: where data, or sizes that are no numbers, decide on them."""
+        """The number of accesses and footprints whose addresses are unknown: data, or sizes that are no numbers, decide
+        on them."""
         accesses = sum(
             access.places is None and None in (*access.local_strides.values(), *access.group_strides.values())
             for access in self.accesses

@@ -1,4 +1,4 @@
-"""Iteration domains, and how many points they have."""
+"""Describes iteration domains, and counts their points."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
-from perfmodel.errors import CountingError
 
 # Of isl, for what work-groups touch: about a tenth of a second.
 MOST_OPERATIONS = 30_000
 MOST_SIMPLIFYING = 50_000
 MOST_FLOORS = 4
-"""Of where a branch is met, in all its parts; with more, counting it may take minutes."""
+"""Quotients in all parts of the set where a branch is met; with more, counting it may take minutes."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where an instruction runs.
+    """A region is the set of points at which an instruction runs.
 
     Attributes:
         points: isl set of its loop variables, without those whose bounds depend on data.
@@ -78,7 +78,7 @@ class Domains:
     # --- executions
 
     def executions(self, region: Region) -> Executions:
-        """Executions by work-items, sub-groups and work-groups.
+        """Returns executions by work-items, sub-groups and work-groups.
 
         Grid axes that a region does not use multiply: there every work-item, or group, repeats the work.
         """
@@ -98,7 +98,8 @@ class Domains:
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
-        """Executions by the first and by the last work-item in the region, each times all work-items of the launch.
+        """Returns the executions by the first and by the last work-item in the region, each times all work-items of the
+        launch.
 
         One count, if the region is as long for all of them.
         """
@@ -117,13 +118,14 @@ class Domains:
         return self.gist(self.cardinality(region.points) * self.product(unused))
 
     def _groups(self, region: Region) -> Any:
-        """Work-groups with at least one work-item in the region."""
+        """Returns the number of work-groups with at least one work-item in the region."""
         kept = region.inames - self.along("local", region.inames).keys()
         unused = self.unused("group", region.inames)
         return self.gist(self.cardinality(projected_on(region.points, kept)) * self.product(unused))
 
     def _subgroups(self, region: Region) -> Any:
-        """Sub-groups with at least one work-item in the region; None if work-groups have no fixed size."""
+        """Returns the number of sub-groups with at least one work-item in the region; None if work-groups have no fixed
+        size."""
         total, width = self._group_size(), self.subgroup_size
         if total is None or width is None:
             return None
@@ -136,13 +138,13 @@ class Domains:
         return self.gist(self._shared([region], width) * self.product(groups))
 
     def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
-        """A branch that is met in one region, and taken in a part of it."""
+        """Returns the count of a branch that is met in one region, and taken in a part of it."""
         if _floors(met.points) > MOST_FLOORS:
             return BranchCount(kind, text, None, None, "by work-item", None)
         return self._branch(kind, text, met, taken)
 
     def branch_of_data(self, kind: str, text: str, met: Region, probability: Fraction | None) -> BranchCount:
-        """A branch of which only statistics say how often it is taken."""
+        """Returns the count of a branch of which only statistics say how often it is taken."""
         if _floors(met.points) > MOST_FLOORS:
             return BranchCount(kind, text, None, None, "by data", None)
         taken = None if probability is None else self.executions(replace(met, factor=met.factor * probability))
@@ -169,7 +171,8 @@ class Domains:
         )
 
     def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:
-        """The smallest and the largest value of loop variables, where they have numbers for them, and of the sizes."""
+        """Returns the smallest and the largest value of loop variables, where they have numbers for them, and of the
+        sizes."""
         found: dict[str, tuple[int, int | None]] = dict.fromkeys(self.sizes, (0, None))
         for axis in range(region.points.dim(isl.dim_type.set)):
             low, high = region.points.dim_min_val(axis), region.points.dim_max_val(axis)
@@ -181,7 +184,8 @@ class Domains:
         return found
 
     def _shared(self, regions: Sequence[Region], width: int) -> Any:
-        """At how many points of loops and groups sub-groups have a work-item in each of these regions."""
+        """Returns the number of points of loops and sub-groups at which each of these regions has an active
+        work-item."""
         chunk = _chunk([extent or 1 for extent in self.extents("local")], width)
         if chunk is not None:
             return self.cardinality(_common([self._numbered_subgroups(region, *chunk) for region in regions]))
@@ -191,7 +195,7 @@ class Domains:
         return count
 
     def _numbered_subgroups(self, region: Region, axis: int, length: int) -> Any:
-        """The points of a region's loops, groups and sub-groups, which are its chunks along an axis.
+        """Returns the points of a region's loops, groups and sub-groups, which are its chunks along an axis.
 
         It can be counted at once, while sums of many sub-groups cost isl minutes.
         """
@@ -207,11 +211,12 @@ class Domains:
         return projected_on(points, [dimension for dimension in dimensions if dimension not in inner])
 
     def extents(self, kind: str) -> list[int | None]:
-        """Of the ``group`` or ``local`` grid along each axis, where that is known before the launch."""
+        """Returns the extents of the ``group`` or ``local`` grid by axis; None along an axis that the launch decides
+        on."""
         return [_constant(extent) for extent in (self.group_counts if kind == "group" else self.local_sizes)]
 
     def both_ways(self, met: Region, then: Region, otherwise: Region) -> tuple[bool, QuasiPolynomial | None]:
-        """Whether any sub-groups go both ways at a branch, and how often; None where sub-groups are not counted.
+        """Returns whether any sub-groups diverge at a branch, and how often; None where sub-groups are not counted.
 
         Args:
             met: where the branch is met. then, otherwise: its parts.
@@ -229,13 +234,14 @@ class Domains:
         return not divergent.is_zero(), self.finished(divergent)
 
     def _group_size(self) -> int | None:
-        """Work-items of a work-group, if that is known before the launch."""
+        """Returns the work-items of a work-group, if that number is known before the launch."""
         sizes = self.extents("local")
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None
 
     def _active_subgroups(self, region: Region, width: int) -> Iterator[Any]:
-        """At which points of its loops and groups a region has work-items of each sub-group, one index after the other.
+        """Yields, for each sub-group of a work-group, the points of loops and groups at which it has an active
+        work-item.
 
         The work-items of one sub-group lie in a few rows of the group, each of them a box; to let isl find them from a
         linear index costs it minutes for some shapes of groups.
@@ -255,7 +261,7 @@ class Domains:
             yield projected_on(points & lanes.coalesce(), kept)
 
     def _with_all_lanes(self, region: Region) -> tuple[Any, list[str], list[int]]:
-        """A region's points with a dimension for every local axis; the names of these, and the extents."""
+        """Returns a region's points with a dimension for every local axis; the names of these, and the extents."""
         points, names, sizes = region.points, list[str](), [extent or 1 for extent in self.extents("local")]
         for axis, size in enumerate(sizes):
             name = next((i for i, at in self.along("local", region.inames).items() if at == axis), None)
@@ -268,7 +274,8 @@ class Domains:
         return points, names, sizes
 
     def met(self, region: Region) -> tuple[Any, Any, Any]:
-        """How often work-items, sub-groups and work-groups meet a barrier at a region's points, as isl polynomials.
+        """Returns how often work-items, sub-groups and work-groups meet a barrier at a region's points, as isl
+        polynomials.
 
         The region is of loops and groups: all work-items of a group meet the barrier, or none.
         """
@@ -278,20 +285,23 @@ class Domains:
         return by_group * self.product(self.local_sizes), subgroups, by_group
 
     def along(self, kind: str, inames: Iterable[str]) -> dict[str, int]:
-        """Those of the loop variables that are coordinates of the ``group`` or ``local`` grid, with their axes."""
+        """Returns those of the loop variables that are coordinates of the ``group`` or ``local`` grid, with their
+        axes."""
         return {i: self.axes[i][1] for i in sorted(inames) if self.axes.get(i, ("",))[0] == kind}
 
     # --- counting points
 
     def cardinality(self, points: Any) -> Any:
-        """The number of points of a set, as an isl polynomial of the sizes; a bound from above without barvinok."""
+        """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
+        barvinok."""
         key = str(points)
         if key not in self._cardinalities:
             self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
         return self._cardinalities[key]
 
     def distinct(self, elements: Any) -> Any:
-        """The number of elements, as `cardinality`; None where irregular strides need more than `MOST_OPERATIONS`.
+        """Returns the number of elements, as `cardinality`; None where irregular strides need more than
+        `MOST_OPERATIONS`.
 
         Operations are counted, not time, so that the same kernel always has the same counts.
         """
@@ -315,7 +325,7 @@ class Domains:
         return self.cardinality(parts)
 
     def _boxes(self, points: Any) -> Any:
-        """Points of the boxes around the set's disjoint parts: exact where a part is a box."""
+        """Returns the number of points of the boxes around the set's disjoint parts: exact where a part is a box."""
         total = self.zero()
         for part in points.make_disjoint().get_basic_sets():
             part = isl.Set.from_basic_set(part)
@@ -329,7 +339,7 @@ class Domains:
         return total
 
     def unused(self, kind: str, inames: Iterable[str]) -> list[Any]:
-        """Extents of the grid along the axes that these loop variables leave out."""
+        """Returns the extents of the grid along the axes that these loop variables leave out."""
         used = set(self.along(kind, inames).values())
         extents = self.group_counts if kind == "group" else self.local_sizes
         return [extent for axis, extent in enumerate(extents) if axis not in used]
@@ -345,7 +355,7 @@ class Domains:
         return self.gist(result)
 
     def gist(self, count: Any) -> Any:
-        """The count as short as what is assumed allows; as it is, where that takes more than `MOST_SIMPLIFYING`."""
+        """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
         context = isl.DEFAULT_CONTEXT
         context.reset_operations()
         context.set_max_operations(MOST_SIMPLIFYING)
@@ -372,12 +382,12 @@ class Domains:
 
 
 def has_barvinok() -> bool:
-    """Whether the installed islpy is the one that counts integer points."""
+    """Returns True if the installed islpy is the one that counts integer points."""
     return hasattr(isl.Set, "card")
 
 
 def _chunk(sizes: Sequence[int], width: int) -> tuple[int, int] | None:
-    """The axis along which sub-groups are chunks of whole rows, and how long these are; None where rows are torn."""
+    """Returns the axis along which sub-groups are chunks of whole rows, and their length; None where rows are torn."""
     for axis, size in enumerate(sizes):
         inner = math.prod(sizes[:axis])
         if inner * size >= width or axis == len(sizes) - 1:
@@ -388,7 +398,7 @@ def _chunk(sizes: Sequence[int], width: int) -> tuple[int, int] | None:
 
 
 def _rows(first: int, end: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """The parts of the rows along axis 0 that hold the work-items first to end - 1: place, and range along axis 0."""
+    """Yields the parts of rows along axis 0 that hold work-items `first` to `end` - 1: the row, and its range."""
     length = sizes[0]
     for row in range(first // length, -(-end // length)):
         place, rest = [], row
@@ -406,7 +416,7 @@ def _common(sets: Iterable[Any]) -> Any:
 
 
 def _floors(points: Any) -> int:
-    """How many quotients of coordinates the parts of a set need, in all."""
+    """Returns how many quotients of coordinates the parts of a set need, in all."""
     return sum(int(part.dim(isl.dim_type.div)) for part in points.get_basic_sets())
 
 
@@ -415,7 +425,7 @@ def projected_on(points: Any, names: Iterable[str]) -> Any:
 
 
 def _lifted(points: Any, to: Any) -> Any:
-    """A set of some of the loop variables as one of all those of another set, in their order."""
+    """Returns a set over some of the loop variables as one over all those of another set, in their order."""
     names = [to.get_dim_name(isl.dim_type.set, axis) for axis in range(to.dim(isl.dim_type.set))]
     own = {points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))}
     for axis, name in enumerate(names):
@@ -435,13 +445,13 @@ def _inequality(points: Any, coefficients: Mapping[Any, int]) -> Any:
 
 
 def _between(space: Any, axis: int, low: Any, high: Any) -> Any:
-    """The points of a space whose coordinate lies between two functions of the sizes."""
+    """Returns the points of a space whose coordinate lies between two functions of the sizes."""
     coordinate = isl.PwAff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.set, axis)
     return coordinate.ge_set(low.insert_domain(space)) & coordinate.le_set(high.insert_domain(space))
 
 
 def _constant(extent: Any) -> int | None:
-    """A work-group's extent as a number, if it is one."""
+    """Returns a work-group's extent as a number; None if it is not one."""
     if isinstance(extent, int):
         return extent
     pieces = extent.get_pieces()
@@ -457,7 +467,7 @@ def _scaled(count: Any, region: Region) -> Any:
 
 
 def statistic(value: float, name: str) -> Fraction:
-    """What the user says of data, as a number that counts can be multiplied by.
+    """Returns what the user says of data as a number that counts can be multiplied by.
 
     Raises:
         CountingError: if it is no number, or negative.

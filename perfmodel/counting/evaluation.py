@@ -1,4 +1,4 @@
-"""Functions of sizes over whole arrays of sizes: block by block, each part that several counts share only once.
+"""Evaluates functions over whole arrays of sizes block by block; parts that several counts share are computed once.
 
 A block's arrays stay in the processor's cache from one operation to the next, which whole arrays of a million sizes
 would not.
@@ -33,14 +33,14 @@ class Block(dict[str, NDArray[np.int64]]):
         self._powers: dict[tuple[str, int, type[Any]], NDArray[Any]] = {}
 
     def power(self, name: str, exponent: int, dtype: type[Any]) -> NDArray[Any]:
-        """A size to a positive power."""
+        """Returns a size to a positive power."""
         key = name, exponent, dtype
         if key not in self._powers:
             self._powers[key] = power(self[name].astype(dtype), exponent)
         return self._powers[key]
 
     def where(self, chosen: NDArray[np.bool_]) -> Block:
-        """The sizes at the chosen places of their common shape, in one dimension."""
+        """Returns the sizes chosen by a mask of their common shape, in one dimension."""
         return Block({name: np.broadcast_to(size, self.shape)[chosen] for name, size in self.items()})
 
 
@@ -62,14 +62,14 @@ def once_per_block(method: _Method) -> _Method:
 
 
 def power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
-    """base**exponent for a positive exponent, by multiplication: numpy's power is many times slower."""
+    """Returns base**exponent for a positive exponent, by multiplication: numpy's power is many times slower."""
     return np.asarray(functools.reduce(np.multiply, [base] * exponent), dtype=base.dtype)
 
 
 def blockwise(
     functions: Sequence[Callable[[Block], ArrayLike]], sizes: Mapping[str, ArrayLike]
 ) -> list[NDArray[np.float64]]:
-    """The functions' values at the sizes, each an array of the sizes' common shape.
+    """Returns the functions' values at the sizes, each an array of the sizes' common shape.
 
     What is the same for all of many sizes is one number under that shape, and can't be written to.
 

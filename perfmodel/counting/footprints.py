@@ -1,4 +1,4 @@
-"""What the accesses of a kernel touch together (Stevens & Klöckner 2016, Algorithm 2)."""
+"""Computes footprints: what the accesses of a kernel touch together (Stevens & Klöckner 2016, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ByGroup:
 
 @dataclass(frozen=True)
 class Touched:
-    """What one access touches of a global array; None where it can't be derived."""
+    """Holds what one access touches of a global array; None where it can't be derived."""
 
     direction: str
     elements: Any
@@ -72,11 +72,11 @@ class Footprints:
     def add(
         self, name: str, dtype: str, size: QuasiPolynomial | None, extents: Sequence[Any], touched: Touched
     ) -> None:
-        """One access to an array of so many elements, with so many along each axis of its `Line`s."""
+        """Adds one access to an array of so many elements, with so many along each axis of its `Line`s."""
         self.arrays.setdefault(name, _Array(dtype, size, extents)).touched.append(touched)
 
     def footprints(self) -> tuple[Footprint, ...]:
-        """By array and direction."""
+        """Returns the footprints by array and direction."""
         return tuple(
             self._footprint(name, array, direction)
             for name, array in self.arrays.items()
@@ -99,11 +99,11 @@ class Footprints:
         )
 
     def number(self, elements: Any) -> QuasiPolynomial | None:
-        """How many elements an isl set has; None where there is none."""
+        """Returns the number of an isl set's elements; None where there is no set."""
         return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
 
     def _summed_over_groups(self, parts: list[ByGroup | None]) -> QuasiPolynomial | None:
-        """Distinct elements of each work-group, summed.
+        """Returns the number of distinct elements of each work-group, summed.
 
         What accesses share, counts twice where they use different group axes, or where isl would be busy for long.
         """
@@ -127,7 +127,7 @@ class Footprints:
         return self.domains.finished(total)
 
     def _filled(self, lines: list[Line | None], extents: Sequence[Any]) -> QuasiPolynomial | None:
-        """The elements with all gaps along their lines filled.
+        """Returns the number of elements with all gaps along their lines filled.
 
         Each element brings the gap behind it, so that every second element of a line fills exactly half of it; an
         array of which all accesses touch one element of every row brings the row.
@@ -144,14 +144,14 @@ class Footprints:
 
 
 def addresses(elements: Any, strides: list[int]) -> Any:
-    """Elements by their distance from the array's first one."""
+    """Returns elements as distances from the array's first one."""
     axes = [f"_from{axis}" for axis in range(len(strides))]
     address = " + ".join(f"{stride} * {axis}" for stride, axis in zip(strides, axes, strict=True))
     return elements.apply(isl.Map(f"{{ [{', '.join(axes)}] -> [{address}] }}").align_params(elements.space))
 
 
 def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
-    """Points whose place along an axis compares with that of an element, moved by a reach."""
+    """Returns the points whose coordinate along an axis compares so with that of an element, moved by a reach."""
     dimensions = range(elements.dim(isl.dim_type.set))
     before, after = [f"_from{d}" for d in dimensions], [f"_to{d}" for d in dimensions]
     conditions = [f"{b} = {a}" for d, (b, a) in enumerate(zip(before, after, strict=True)) if d != axis]
@@ -162,7 +162,7 @@ def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
 
 
 def _union(parts: Iterable[Any]) -> Any:
-    """The union of isl sets of one dimension, or None if one is missing."""
+    """Returns the union of isl sets of one dimension, or None if one is missing."""
     union = None
     for part in parts:
         if part is None or (union is not None and part.dim(isl.dim_type.set) != union.dim(isl.dim_type.set)):

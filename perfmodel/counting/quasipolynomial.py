@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.evaluation import Block, blockwise, once_per_block, power
-from perfmodel.errors import CountingError
 
 _WRAP = 1 << 64
 
@@ -40,7 +40,7 @@ class Affine:
         return total
 
     def __str__(self) -> str:
-        """The numerator, as Python."""
+        """Returns the numerator as Python text."""
         parts = [f"{c} * {name}" for name, c in self.sizes]
         parts += [f"{c} * (({inner}) // {inner.denominator})" for inner, c in self.floors]
         return " + ".join([*parts, str(self.constant)])
@@ -51,7 +51,7 @@ class Affine:
 
     @once_per_block
     def power(self, block: Block, exponent: int, dtype: type[Any]) -> NDArray[Any]:
-        """The floor to a positive power."""
+        """Returns the floor to a positive power."""
         return power(self.floor(block).astype(dtype), exponent)
 
 
@@ -80,7 +80,7 @@ class Term:
     floors: tuple[tuple[Affine, int], ...]
 
     def value(self, block: Block, dtype: type[Any]) -> NDArray[Any]:
-        """The term in float64, exactly with the dtype `object`, or modulo 2**64 with int64."""
+        """Returns the term in float64, exactly with the dtype `object`, or modulo 2**64 with int64."""
         coefficient = self.coefficient
         if dtype is np.int64:
             coefficient = (coefficient + _WRAP // 2) % _WRAP - _WRAP // 2
@@ -94,7 +94,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Piece:
-    """A polynomial and where it holds: any of several conjunctions of constraints."""
+    """A polynomial and its domain: any of several conjunctions of constraints."""
 
     domain: tuple[tuple[Constraint, ...], ...]
     terms: tuple[Term, ...]
@@ -104,7 +104,7 @@ class Piece:
         return _holds(self.domain, block)
 
     def value(self, block: Block, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The polynomial at the sizes, right only where they are inside its domain."""
+        """Returns the polynomial at the sizes, right only where they are inside its domain."""
         with np.errstate(over="ignore", invalid="ignore"):
             terms = [term.value(block, np.float64) for term in self.terms]
             total = np.asarray(sum(terms), dtype=np.float64)
@@ -126,7 +126,7 @@ class Piece:
         return value
 
     def exact(self, block: Block, total: NDArray[np.float64], magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The polynomial in whole numbers, rounded only at the end.
+        """Returns the polynomial in whole numbers, rounded only at the end.
 
         Args:
             total, magnitude: the sums of the terms and of their absolute values, as float64 gives them.
@@ -149,7 +149,8 @@ class Piece:
         return np.asarray(numerator / self.denominator, dtype=np.float64)
 
     def _modular(self, block: Block, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The quotient, from the sum modulo 2**64, which is right however large the terms are, and its estimate."""
+        """Returns the quotient, from the sum modulo 2**64, which is right however large the terms are, and its
+        estimate."""
         wrapped = np.asarray(sum(term.value(block, np.int64) for term in self.terms))
         laps = np.rint((total - wrapped) / 2.0**64)
         # Statistics give counts that are no whole numbers.
@@ -171,7 +172,8 @@ class QuasiPolynomial:
     text: str
 
     def __call__(self, sizes: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
-        """The count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a `Block`."""
+        """Returns the count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a
+        `Block`."""
         return self.value(sizes) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
 
     @once_per_block
@@ -195,7 +197,7 @@ _constraint = lru_cache(maxsize=4096)(Constraint)
 
 
 def from_isl(count: Any) -> QuasiPolynomial:
-    """An islpy PwQPolynomial over parameters only.
+    """Makes a count of an islpy PwQPolynomial over parameters only.
 
     Raises:
         CountingError: if the count is infinite (an unbounded loop).
@@ -205,7 +207,7 @@ def from_isl(count: Any) -> QuasiPolynomial:
 
 
 def constraints(domain: Any) -> tuple[tuple[Constraint, ...], ...]:
-    """An islpy Set over parameters only, as a disjunction of conjunctions."""
+    """Returns an islpy Set over parameters only as a disjunction of conjunctions."""
     return tuple(
         tuple(_constraint(affine(c.get_aff()), c.is_equality()) for c in basic.get_constraints())
         for basic in domain.compute_divs().get_basic_sets()
@@ -213,7 +215,7 @@ def constraints(domain: Any) -> tuple[tuple[Constraint, ...], ...]:
 
 
 def holds(domain: tuple[tuple[Constraint, ...], ...], sizes: Mapping[str, ArrayLike]) -> NDArray[np.bool_]:
-    """Where the sizes lie in the domain: an array that broadcasts to the sizes' common shape."""
+    """Returns a mask of the sizes in the domain: an array that broadcasts to the sizes' common shape."""
     return _holds(domain, Block(sizes))
 
 
@@ -228,7 +230,7 @@ def _holds(domain: tuple[tuple[Constraint, ...], ...], block: Block) -> NDArray[
 
 
 def _readable(text: str) -> str:
-    """isl's ``[n] -> { n^2 : n > 0 }`` without the braces and the list of sizes."""
+    """Returns isl's ``[n] -> { n^2 : n > 0 }`` without the braces and the list of sizes."""
     return text[text.index("{") + 1 : text.rindex("}")].strip()
 
 
@@ -259,7 +261,7 @@ def _exponents(term: Any, kind: Any, space: Any) -> tuple[tuple[str, int], ...]:
 
 
 def affine(aff: Any) -> Affine:
-    """An islpy Aff over parameters (and floors of such)."""
+    """Makes an `Affine` of an islpy Aff over parameters (and floors of such)."""
     import islpy as isl
 
     param, div = isl.dim_type.param, isl.dim_type.div

@@ -35,7 +35,7 @@ _Read = Callable[[Any, _Tables], Any]
 
 
 def to_data(counts: KernelCounts) -> dict[str, list[Any]]:
-    """Lists, strings, numbers and None only; every class's rows by its name."""
+    """Returns every class's rows by its name, of lists, strings, numbers and None only."""
     rows: dict[type, dict[Any, int]] = {kind: {} for kind in CLASSES}
 
     def plain(value: Any) -> Any:
@@ -57,7 +57,7 @@ def to_data(counts: KernelCounts) -> dict[str, list[Any]]:
 
 
 def from_data(data: Any) -> KernelCounts:
-    """What `to_data` was given; objects that were equal are now identical.
+    """Returns the counts that `to_data` was given; objects that were equal are now identical.
 
     Args:
         data: as `to_data` gives it; tuples may have become lists.
@@ -79,7 +79,7 @@ def from_data(data: Any) -> KernelCounts:
 
 
 def _reader(hint: Any) -> _Read:
-    """What turns plain data into a value of the type, or raises ValueError."""
+    """Returns a function that turns plain data into a value of the type, or raises ValueError."""
     if hint in CLASSES:
         return lambda value, tables: _referred(value, tables[hint])
     if hint is int:

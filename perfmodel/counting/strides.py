@@ -15,14 +15,14 @@ from perfmodel.counting.symbolic import ONE, Bounds, Polynomial, name, number, q
 
 
 def polynomial(expression: Any) -> QuasiPolynomial | None:
-    """A pymbolic expression in the sizes, or None where it is no polynomial of them and their quotients."""
+    """Returns a pymbolic expression as a polynomial of sizes and their quotients; None where it is none."""
     found = symbolic(expression, {})
     counted = None if found is None else found.quasipolynomial()
     return None if counted is None else replace(counted, text=str(expression))
 
 
 def symbolic(expression: Any, bounds: Bounds) -> Polynomial | None:
-    """A pymbolic expression of whole numbers; None where it is no polynomial of its names and their quotients.
+    """Returns a pymbolic expression as a polynomial; None where it is none of its names and their quotients.
 
     Args:
         bounds: of the names, by which quotients and remainders become simpler; divisors are taken as positive.

@@ -82,7 +82,7 @@ class Polynomial:
 
     @property
     def constant(self) -> int | None:
-        """The value, of a polynomial without atoms."""
+        """The value of a polynomial without atoms; None for others."""
         if not self.terms:
             return 0
         return self.terms.get((), None) if len(self.terms) == 1 else None
@@ -98,7 +98,7 @@ class Polynomial:
         return frozenset(found)
 
     def coefficient(self, name: str) -> Polynomial | None:
-        """Of a name, in which the polynomial is linear; None where it is not."""
+        """Returns the coefficient of a name in which the polynomial is linear; None where it is not."""
         terms: dict[Monomial, int] = {}
         for monomial, c in self.terms.items():
             powers = dict(monomial)
@@ -111,7 +111,7 @@ class Polynomial:
         return Polynomial(terms)
 
     def at(self, values: Mapping[str, int]) -> int | None:
-        """The value at whole numbers; None if a name has none, or a quotient is by zero."""
+        """Returns the value at whole numbers; None if a name has none, or a quotient is by zero."""
         total = 0
         for monomial, c in self.terms.items():
             for atom, power in monomial:
@@ -127,7 +127,7 @@ class Polynomial:
         return total
 
     def replaced(self, values: Mapping[str, Polynomial]) -> Polynomial:
-        """With polynomials for names."""
+        """Returns the polynomial with polynomials in place of names."""
         total = ZERO
         for monomial, c in self.terms.items():
             product = number(c)
@@ -142,7 +142,7 @@ class Polynomial:
         return total
 
     def bounds(self, known: Bounds) -> tuple[int | None, int | None]:
-        """Numbers between which the value lies, by interval arithmetic."""
+        """Returns numbers between which the value lies, by interval arithmetic; None where there is no bound."""
         low: int | None = 0
         high: int | None = 0
         for monomial, c in self.terms.items():
@@ -154,7 +154,7 @@ class Polynomial:
         return low, high
 
     def isl(self) -> str | None:
-        """In isl's notation; None if it is not affine."""
+        """Returns the polynomial in isl's notation; None if it is not affine."""
         parts = []
         for monomial, c in sorted(self.terms.items(), key=lambda item: str(item[0])):
             if not monomial:
@@ -173,7 +173,7 @@ class Polynomial:
         return " + ".join(parts) or "0"
 
     def quasipolynomial(self) -> QuasiPolynomial | None:
-        """As a function of sizes; None with quotients by sizes."""
+        """Returns the polynomial as a function of sizes; None with quotients by sizes."""
         terms = []
         for monomial, c in self.terms.items():
             sizes = tuple((atom, power) for atom, power in monomial if isinstance(atom, str))
@@ -200,7 +200,8 @@ class Polynomial:
 
 
 def coordinate(text: str) -> str:
-    """The name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has it."""
+    """Returns the name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has
+    it."""
     return f"__{text}"
 
 
@@ -220,7 +221,7 @@ ZERO, ONE = number(0), number(1)
 
 
 def quotient(value: Polynomial, divisor: Polynomial, known: Bounds) -> Polynomial:
-    """floor(value / divisor), simplified; the divisor is positive."""
+    """Returns floor(value / divisor), simplified; the divisor is positive."""
     by = divisor.constant
     if by is None:
         return _symbolic_quotient(value, divisor, known)
@@ -266,7 +267,7 @@ def _symbolic_quotient(value: Polynomial, divisor: Polynomial, known: Bounds) ->
 
 
 def quotient_of(monomial: Monomial, by: Monomial) -> Monomial | None:
-    """A product without the factors of another; None if it has not got them."""
+    """Returns a product without the factors of another; None if it has not got them."""
     powers = dict(monomial)
     for atom, power in by:
         if powers.get(atom, 0) < power:
@@ -375,7 +376,7 @@ def either(left: str, right: str) -> str:
 
 
 def merged(pieces: Iterable[tuple[str, Polynomial]]) -> Pieces:
-    """Pieces of one value joined."""
+    """Joins the pieces of one value: those of the same polynomial become one."""
     by_value: dict[Polynomial, str] = {}
     for condition, value in pieces:
         by_value[value] = either(by_value[value], condition) if value in by_value else condition
@@ -387,7 +388,7 @@ def merged(pieces: Iterable[tuple[str, Polynomial]]) -> Pieces:
 def combined(
     left: Pieces, right: Pieces, function: Callable[[Polynomial, Polynomial], Polynomial | None]
 ) -> Pieces | None:
-    """A function of two values; None where it has none, or too many pieces."""
+    """Applies a function to two values; returns None where it has no result, or too many pieces."""
     found = []
     for condition, a in left.pieces:
         for other, b in right.pieces:
@@ -399,7 +400,7 @@ def combined(
 
 
 def chosen(condition: str, then: Pieces, otherwise: Pieces) -> Pieces | None:
-    """`then` where the condition holds."""
+    """Returns a value that is `then` where the condition holds, and `otherwise` elsewhere."""
     if then == otherwise:
         return then
     found = [(both(condition, c), v) for c, v in then.pieces]
@@ -408,7 +409,7 @@ def chosen(condition: str, then: Pieces, otherwise: Pieces) -> Pieces | None:
 
 
 def compared(operator: str, left: Pieces, right: Pieces) -> str | None:
-    """The condition that two values compare so; None where isl cannot decide it."""
+    """Returns the condition under which two values compare so; None where isl cannot decide it."""
     sign = {"==": "=", "!=": "!="}.get(operator, operator)
     found = []
     for condition, a in left.pieces:

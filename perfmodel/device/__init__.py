@@ -1,4 +1,4 @@
-"""The OpenCL devices of this machine: finding them, naming them, and what goes wrong with their drivers."""
+"""Finds and names the OpenCL devices of this machine, and tells what goes wrong with their drivers."""
 
 from perfmodel.device.device import Device, devices, find_device, named
 from perfmodel.device.drivers import DriverFault, driver_faults

@@ -24,7 +24,8 @@ class BufferPool:
 
     @contextmanager
     def lent(self, sizes: Sequence[int]) -> Iterator[list[Any]]:
-        """Buffers of these sizes (bytes), their content undefined; what a failed use leaves behind is not kept."""
+        """Lends buffers of these sizes (bytes), their content undefined; what a failed use leaves behind is not
+        kept."""
         cl = opencl()
         if sum(sizes) > self._limit:  # drivers that allocate late would run short only once a buffer is touched
             self._release_spare()
@@ -41,7 +42,7 @@ class BufferPool:
             self._keep(size, buffer)
 
     def fill(self, buffer: Any, size: int, dtype: str) -> None:
-        """Write the same moderate random numbers into every page of a buffer of `size` bytes.
+        """Writes the same moderate random numbers into every page of a buffer of `size` bytes.
 
         Numbers near one keep floating-point kernels away from overflow and denormal numbers, whose speed differs.
         One block is copied from the host and doubled on the device, which is fast and touches all memory.
@@ -87,14 +88,14 @@ class BufferPool:
 
 
 def _block(dtype: str, size: int) -> Any:
-    """At most `size` bytes of random values."""
+    """Returns random values of at most `size` bytes."""
     import numpy as np
 
     return random_values(np.random.default_rng(SEED), dtype, min(size, BLOCK_BYTES) // np.dtype(dtype).itemsize)
 
 
 def random_values(random: Any, dtype: str, count: int) -> Any:
-    """An array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
+    """Returns an array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
     import numpy as np
 
     kind = np.dtype(dtype)

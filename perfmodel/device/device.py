@@ -10,13 +10,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device.drivers import driver_faults, opencl, platforms
-from perfmodel.errors import DeviceError, nearest
-
-if TYPE_CHECKING:
-    from perfmodel.device.session import Session
+from perfmodel.device.session import Session
 
 DEVICE_VARIABLE = "PERFMODEL_DEVICE"
 KINDS = ("gpu", "cpu", "accelerator")
@@ -56,12 +54,12 @@ class Device:
     half_precision: bool
 
     def fingerprint(self) -> dict[str, Any]:
-        """Everything known of the device, as values that JSON can hold."""
+        """Returns everything known of the device, as values that JSON can hold."""
         return asdict(self) | {"max_work_item_sizes": list(self.max_work_item_sizes)}
 
     @classmethod
     def from_fingerprint(cls, fingerprint: Mapping[str, Any]) -> Device:
-        """The device that a stored measurement was taken on, wherever that is.
+        """Returns the device that a stored measurement was taken on, wherever that is.
 
         Raises:
             DeviceError: if the mapping lacks anything that `fingerprint` gives.
@@ -73,11 +71,11 @@ class Device:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is on this machine; one that is known from a store's measurements may be elsewhere."""
+        """True if the device is on this machine; one that is known from a store's measurements may be elsewhere."""
         return self.key in _sessions or _split(self.key)[0] in {device.key for device in _of_this_machine()}
 
     def with_units(self, units: int) -> Device:
-        """A part of it with so many compute units, as a device of its own.
+        """Returns a part of the device with so many compute units, as a device of its own.
 
         Raises:
             DeviceError: it has not got so many.
@@ -91,7 +89,7 @@ class Device:
         return replace(self, key=f"{_split(self.key)[0]}/{units}", compute_units=units)
 
     def context(self) -> Any:
-        """This process's pyopencl context on the device.
+        """Returns this process's pyopencl context on the device.
 
         Raises:
             DeviceError: the device is not on this machine, or its driver refuses.
@@ -99,13 +97,11 @@ class Device:
         return self.session().context
 
     def queue(self) -> Any:
-        """This process's pyopencl command queue on the device, with profiling; errors as in `context`."""
+        """Returns this process's pyopencl command queue on the device, with profiling; errors as in `context`."""
         return self.session().queue
 
     def session(self) -> Session:
-        """All that this process holds on the device; errors as in `context`."""
-        from perfmodel.device.session import Session
-
+        """Returns all that this process holds on the device; errors as in `context`."""
         if self.key not in _sessions:
             found = {device.key: raw for device, raw in _listed()}
             whole, units = _split(self.key)
@@ -116,11 +112,11 @@ class Device:
 
     @property
     def has_session(self) -> bool:
-        """Whether this process holds anything on the device."""
+        """True if this process holds anything on the device."""
         return self.key in _sessions
 
     def end_session(self) -> None:
-        """Forget all that this process holds on the device, as after a kernel that spoilt its context."""
+        """Forgets all that this process holds on the device, as after a kernel that spoilt its context."""
         _sessions.pop(self.key, None)
 
 
@@ -128,13 +124,13 @@ _sessions: dict[str, Session] = {}
 
 
 def _split(selector: str) -> tuple[str, int | None]:
-    """A selector without the number of compute units behind it, and that number."""
+    """Returns a selector without the number of compute units behind it, and that number."""
     whole, mark, units = selector.rpartition("/")
     return (whole, int(units)) if mark and units.isdecimal() else (selector, None)
 
 
 def _part(key: str, raw: Any, units: int) -> Any:
-    """The pyopencl object of some of a device's compute units.
+    """Returns the pyopencl object of some of a device's compute units.
 
     Raises:
         DeviceError: the driver can't part the device so.
@@ -147,7 +143,7 @@ def _part(key: str, raw: Any, units: int) -> Any:
 
 
 def devices() -> list[Device]:
-    """Every OpenCL device of this machine, sorted by key; empty where there is none.
+    """Returns every OpenCL device of this machine, sorted by key; empty where there is none.
 
     Raises:
         DeviceError: pyopencl is not installed or does not load.
@@ -156,7 +152,7 @@ def devices() -> list[Device]:
 
 
 def find_device(selector: str | Device | None = None, stored: Iterable[Device] = ()) -> Device:
-    """The one device that `selector` names.
+    """Returns the one device that `selector` names.
 
     Args:
         selector: a key, the beginning of a key, a part of the device's or platform's name in any case, or ``gpu``,
@@ -184,7 +180,7 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
 
 
 def named(selector: str | Device, *groups: Sequence[Device]) -> Device:
-    """The one device that `selector` names, of the first group in which it names any; see `find_device`.
+    """Returns the one device that `selector` names, of the first group in which it names any; see `find_device`.
 
     Raises:
         DeviceError: it names none, or several.
@@ -212,7 +208,7 @@ def _matching(selector: str, found: list[Device]) -> list[Device]:
 
 
 def _of_this_machine() -> list[Device]:
-    """As `devices`, empty where pyopencl is missing too."""
+    """Returns `devices()`, or none where pyopencl is missing."""
     try:
         return devices()
     except DeviceError:
@@ -243,7 +239,7 @@ def _remedy() -> str:
 
 
 def _listed() -> list[tuple[Device, Any]]:
-    """Every device with its pyopencl object, sorted by key."""
+    """Returns every device with its pyopencl object, sorted by key."""
     described = [(_described(platform, raw), raw) for platform, raw in _raw_devices()]
     # The order in which drivers list devices changes between runs: identical ones are ordered by where they sit.
     described.sort(key=lambda pair: (pair[0].key, _pci_address(pair[1]), pair[0].driver))
@@ -256,7 +252,7 @@ def _listed() -> list[tuple[Device, Any]]:
 
 
 def _raw_devices() -> Iterator[tuple[Any, Any]]:
-    """Every platform and device of pyopencl that can run kernels."""
+    """Yields every platform and device of pyopencl that can run kernels."""
     cl = opencl()
     for platform in platforms(cl):
         try:
@@ -306,7 +302,7 @@ def _pci_address(raw: Any) -> tuple[int, ...]:
 
 
 def _asked(raw: Any, attribute: str) -> Any:
-    """A vendor's own attribute, None where the driver does not know it."""
+    """Returns a vendor's own attribute; None where the driver does not know it."""
     cl = opencl()
     try:
         return getattr(raw, attribute)

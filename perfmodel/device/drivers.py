@@ -1,4 +1,4 @@
-"""Making the OpenCL drivers of this machine visible, and telling why one gives no device.
+"""Makes the OpenCL drivers of this machine visible, and tells why one gives no device.
 
 An OpenCL loader reads ``.icd`` files, one line each that names a driver's library, from one system folder. Drivers
 that come as Python packages are not listed there, and a container often has NVIDIA's library without its file. The
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
 
 LOADER_VARIABLES = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 SYSTEM_FOLDER = Path("/etc/OpenCL/vendors")
@@ -39,7 +39,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class DriverFault:
-    """Why a driver that should be visible gives no device."""
+    """The reason why a driver that should be visible gives no device."""
 
     library: str
     source: str
@@ -50,7 +50,7 @@ class DriverFault:
 
 
 def opencl() -> Any:
-    """The pyopencl module, with every driver of this machine visible to its loader.
+    """Returns the pyopencl module, with every driver of this machine visible to its loader.
 
     Raises:
         DeviceError: pyopencl is not installed or does not load.
@@ -69,7 +69,7 @@ def opencl() -> Any:
 
 @functools.cache
 def drivers() -> tuple[Driver, ...]:
-    """The drivers that the loader is told of; the first call tells it, unless the user has set its variable."""
+    """Returns the drivers that the loader is told of; the first call tells it, unless the user has set its variable."""
     for variable in LOADER_VARIABLES:
         if value := os.environ.get(variable):
             return tuple(_drivers_of_variable(variable, value))
@@ -81,7 +81,7 @@ def drivers() -> tuple[Driver, ...]:
 
 
 def driver_faults() -> list[DriverFault]:
-    """Why each driver that should be visible, but gives no device, does not.
+    """Returns the reason why each driver that should be visible, but gives no device, does not.
 
     Loads every driver's library, so it is asked only when somebody wants to know.
 
@@ -95,7 +95,7 @@ def driver_faults() -> list[DriverFault]:
 
 
 def platforms(cl: Any) -> list[Any]:
-    """The platforms that pyopencl lists, none where its loader finds no driver."""
+    """Returns the platforms that pyopencl lists, none where its loader finds no driver."""
     try:
         return list(cl.get_platforms())
     except cl.Error:  # the loader reports "no platform" as an error
@@ -156,7 +156,7 @@ def _loads(library: str) -> bool:
 
 
 def _folder_naming(listed: tuple[Driver, ...]) -> Path:
-    """A folder with one ``.icd`` file a driver: in the user's cache under its content's hash, or a private one.
+    """Returns a folder with one ``.icd`` file a driver: in the user's cache under its content's hash, or a private one.
 
     Several processes may make it at once: it is filled under another name and renamed, so it is complete or absent.
     """
@@ -199,7 +199,8 @@ def _holds(folder: Path, texts: dict[str, str]) -> bool:
 
 
 def _reason(library: str, without_devices: set[int]) -> str | None:
-    """What is wrong with a driver's library; `without_devices` are the platforms (addresses) that list no device."""
+    """Returns what is wrong with a driver's library; `without_devices` are the platforms (addresses) that list no
+    device."""
     if not library:
         return "the file names no library or cannot be read"
     try:

@@ -6,29 +6,43 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from uuid import uuid4
 
+from perfmodel.basics.errors import DeviceError, KernelError
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.drivers import opencl
-from perfmodel.errors import DeviceError, KernelError
-
-if TYPE_CHECKING:
-    from perfmodel.device.device import Device
 
 LOG_LINES = 8
 SPARE_BYTES = 2**28
-"""Of memory kept for the next launch: filling larger arrays takes far longer than to allocate them. On a processor, it
-is the machine's, which each process with a session would keep an eighth of."""
+"""Memory kept for the next launch, as a part of the device's: filling larger arrays takes far longer than to allocate
+them. A processor's is the machine's, of which each process with a session would keep an eighth."""
 PROGRAMS = 64
-"""How many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
+"""So many compiled programs are kept: a campaign asks for each of its thousands a few times in a row."""
 NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
-"""An extension of NVIDIA's, and the option of it with which its compiler says what kernels take."""
+"""An extension of NVIDIA's, and the option of it that makes its compiler tell what resources kernels need."""
+
+
+class Described(Protocol):
+    """Tells a session what it has to know of its device; `perfmodel.device.Device` does."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def global_memory(self) -> int: ...
+
+    @property
+    def local_memory(self) -> int: ...
+
+    def end_session(self) -> None:
+        """Forgets all that this process holds on the device."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a driver says of a compiled kernel: the compiler's log, and bytes of a work-group and of a work-item."""
+    """Holds what a driver says of a compiled kernel: the compiler's log, and bytes of a work-group and of a
+    work-item."""
 
     log: str
     local_bytes: int
@@ -38,7 +52,7 @@ class Usage:
 class Session:
     """Context, profiling queue, programs and buffers on one device; made on first use, kept by the process."""
 
-    def __init__(self, device: Device, raw: Any) -> None:
+    def __init__(self, device: Described, raw: Any) -> None:
         cl = opencl()
         self.device = device
         self.raw = raw
@@ -54,7 +68,7 @@ class Session:
         self._programs: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def kernel(self, source: str, name: str, options: tuple[str, ...]) -> Any:
-        """A new pyopencl kernel object; its program is compiled once.
+        """Returns a new pyopencl kernel object; its program is compiled once.
 
         Raises:
             KernelError: the source does not compile (with the compiler's first lines) or has no kernel of that name.
@@ -72,7 +86,7 @@ class Session:
             raise KernelError(f"the source has no kernel {name!r}; it has {names or 'none'}") from error
 
     def usage(self, source: str, name: str, options: tuple[str, ...]) -> Usage:
-        """What a kernel takes of the device; errors as in `kernel`."""
+        """Returns the resources that a kernel needs on the device; errors as in `kernel`."""
         cl = opencl()
         if NVIDIA_OPTIONS in self.raw.extensions.split():
             # The driver keeps what it compiled, and then writes no log; a new kernel beside it has all compiled anew.
@@ -94,8 +108,8 @@ class Session:
 
 
 @contextmanager
-def failures_of(kernel: str, device: Device) -> Iterator[None]:
-    """Turn what pyopencl raises within into a KernelError of one sentence, and end the device's session.
+def failures_of(kernel: str, device: Described) -> Iterator[None]:
+    """Turns what pyopencl raises within into a KernelError of one sentence, and ends the device's session.
 
     A kernel that fails while it runs leaves its context unusable on several drivers; the next launch gets a new one.
     """
@@ -108,14 +122,14 @@ def failures_of(kernel: str, device: Device) -> Iterator[None]:
 
 
 def status(error: Exception) -> str:
-    """The name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
+    """Returns the name of the OpenCL status that a pyopencl error carries, such as ``OUT_OF_RESOURCES``."""
     cl = opencl()
     code = getattr(error, "code", None)
     # Drivers have codes of their own, such as NVIDIA's -9999 for an access to memory that is not there.
     return str(cl.status_code.to_string(code, "status %d")) if isinstance(code, int) else type(error).__name__
 
 
-def _sentence(kernel: str, device: Device, code: str) -> str:
+def _sentence(kernel: str, device: Described, code: str) -> str:
     if "MEM" in code or code in ("OUT_OF_RESOURCES", "MemoryError"):
         return f"kernel {kernel!r} ran out of memory or resources on {device.key} ({code}): use smaller sizes"
     if code.startswith(("INVALID_WORK", "INVALID_GLOBAL")):
@@ -124,7 +138,7 @@ def _sentence(kernel: str, device: Device, code: str) -> str:
 
 
 def _log(error: Exception) -> str:
-    """The first lines of the compiler's log in the text of pyopencl's build error."""
+    """Returns the first lines of the compiler's log in the text of pyopencl's build error."""
     lines = [line.rstrip() for line in str(error).split("\n") if line.strip()]
     start = next((index + 1 for index, line in enumerate(lines) if line.startswith("Build on")), 0)
     log = [f"    {line}" for line in lines[start:] if not line.startswith(("(options:", "Compilation "))]

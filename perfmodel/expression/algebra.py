@@ -1,4 +1,4 @@
-"""Building nodes with zeros and ones folded away, so that derivatives stay as short as a person writes them."""
+"""Builds nodes with zeros and ones folded away, so that derivatives stay as short as a person writes them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def call(function: str, *arguments: Node) -> Node:
 
 
 def chain(function: str, arguments: tuple[Node, ...]) -> Node:
-    """A function of two arguments applied to any number of them, from left to right."""
+    """Applies a function of two arguments to any number of them, from left to right."""
     result = arguments[0]
     for argument in arguments[1:]:
         result = call(function, result, argument)
@@ -84,5 +84,5 @@ def _is(node: Node, value: float) -> bool:
 
 
 def _folded(operator: str, left: Node, right: Node, value: float) -> Node:
-    """The value, unless it overflowed: an infinite number has no text."""
+    """Returns the value as a node, unless it overflowed: an infinite number has no text."""
     return Number(value) if math.isfinite(value) else Binary(operator, left, right)

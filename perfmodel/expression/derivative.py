@@ -1,4 +1,4 @@
-"""Lowering functions into primitives, and derivatives in reverse mode.
+"""Lowers functions into primitives, and derives in reverse mode.
 
 Reverse mode gives the derivatives with respect to all parameters at once, in a number of nodes proportional to the
 expression's own, however many parameters there are and however often terms are shared.
@@ -16,7 +16,8 @@ _MINUS_ONE = Number(-1.0)
 
 
 def lowered(roots: Sequence[Node], differentiable: bool = False) -> list[Node]:
-    """The same expressions in primitives; functions that know their partial derivatives stay if `differentiable`."""
+    """Returns the same expressions in primitives; functions that know their partial derivatives stay if
+    `differentiable`."""
     replaced: dict[Node, Node] = {}
     for node in walk(*roots):
         replaced[node] = _lowered(node, tuple(replaced[child] for child in node.children), differentiable)
@@ -39,7 +40,7 @@ def _lowered(node: Node, children: tuple[Node, ...], differentiable: bool) -> No
 
 
 def gradient(root: Node) -> dict[str, Node]:
-    """The derivatives with respect to every parameter below the root, as one shared graph."""
+    """Returns the derivatives with respect to every parameter below the root, as one shared graph."""
     (root,) = lowered([root], differentiable=True)
     order = list(walk(root))
     dependent = _dependent(order)
@@ -64,7 +65,7 @@ def gradient(root: Node) -> dict[str, Node]:
 
 
 def is_affine(root: Node) -> bool:
-    """Whether the expression is a sum of products of at most one parameter and anything without parameters."""
+    """Returns True if the expression is a sum of products of at most one parameter and anything without parameters."""
     degrees: dict[Node, int] = {}
     (root,) = lowered([root])
     for node in walk(root):
@@ -73,7 +74,7 @@ def is_affine(root: Node) -> bool:
 
 
 def _degree(node: Node, children: list[int]) -> int:
-    """0 without parameters, 1 if affine in them, else 2 or more."""
+    """Returns a node's degree in the parameters: 0 without any, 1 if affine in them, else 2 or more."""
     if isinstance(node, Parameter):
         return 1
     if isinstance(node, Binary) and node.operator == "*":
@@ -90,7 +91,7 @@ def _degree(node: Node, children: list[int]) -> int:
 
 
 def _dependent(order: list[Node]) -> set[Node]:
-    """The nodes that contain a parameter."""
+    """Returns the nodes that contain a parameter."""
     dependent: set[Node] = set()
     for node in order:
         if isinstance(node, Parameter) or any(child in dependent for child in node.children):
@@ -123,7 +124,8 @@ def _operator_partials(node: Binary) -> tuple[Node, Node]:
 
 
 def _rough(node: Node) -> bool:
-    """Whether a partial derivative can be infinite, or zero where the node no longer changes (see `Function.rough`)."""
+    """Returns True if a partial derivative can be infinite, or zero where the node no longer changes (see
+    `Function.rough`)."""
     if isinstance(node, Call):
         return FUNCTIONS[node.function].rough
     if isinstance(node, Binary) and node.operator == "**":
@@ -132,7 +134,8 @@ def _rough(node: Node) -> bool:
 
 
 def _guarded_product(left: Node, right: Node) -> Node:
-    """A product that is 0 where one factor is 0, even if the other is infinite: sqrt(p*0) does not depend on p."""
+    """Returns a product that is 0 where one factor is 0, even if the other is infinite: sqrt(p*0) does not depend on
+    p."""
     if isinstance(left, Number) or isinstance(right, Number):
         return multiply(left, right)
     return call("product", left, right)

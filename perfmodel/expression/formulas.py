@@ -1,4 +1,4 @@
-"""How functions evaluate, what they are lowered into and what their partial derivatives are, as nodes."""
+"""Formulas of functions: how they evaluate, what they are lowered into, and their partial derivatives, as nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALF = Number(0.5)
 
 
 def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a plain numpy expression the `out` argument of a ufunc; it is written only when the result is complete."""
+    """Gives a plain numpy expression the `out` argument of a ufunc; it is written only when the result is complete."""
 
     def apply(*arguments: Any, out: Any = None) -> Any:
         result = function(*arguments)
@@ -45,20 +45,20 @@ def power_log(x: Any, y: Any) -> Any:
 
 @elementwise
 def soft_step(x: Any) -> Any:
-    """As exact where it is nearly 0 as elsewhere, which 1 + tanh is not."""
+    """Returns (1 + tanh(x)) / 2 with full relative precision, also where it is nearly 0."""
     return 1 / (1 + np.exp(-2 * x))
 
 
 @elementwise
 def sech_squared(x: Any) -> Any:
-    """Exact to its last digits, which 1 - tanh**2 loses."""
+    """Returns sech(x)**2, exact to its last digits, which 1 - tanh**2 loses."""
     decay = np.exp(-2 * np.abs(x))
     return 4 * decay / (1 + decay) ** 2
 
 
 @elementwise
 def smooth_max(a: Any, b: Any, p: Any) -> Any:
-    """a*s(a-b) + b*s(b-a), as the larger of them less what the smaller adds: so nothing cancels.
+    """Returns a*s(a-b) + b*s(b-a), as the larger of them less what the smaller adds: so nothing cancels.
 
     With p below 0 it is a smooth minimum.
     """
@@ -79,7 +79,7 @@ def select(x: Any, y: Any, then: Any, otherwise: Any) -> Any:
 
 
 def flat_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
-    """Of a function that is constant almost everywhere."""
+    """Returns the partial derivatives of a function that is constant almost everywhere: zeros."""
     return (ZERO,) * len(arguments)
 
 
@@ -104,7 +104,7 @@ def lower_smooth_step(arguments: Arguments) -> Node:
 
 
 def smooth_max_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
-    """With x = p*(a - b): s(x) + x/2*sech(x)**2, the same of -x, and (a - b)**2/2*sech(x)**2."""
+    """Returns, for x = p*(a - b): s(x) + x/2*sech(x)**2, the same of -x, and (a - b)**2/2*sech(x)**2."""
     a, b, p = arguments
     difference = subtract(a, b)
     x = multiply(p, difference)
@@ -120,7 +120,8 @@ def lower_saturating(arguments: Arguments) -> Node:
 
 
 def lower_group_utilization(arguments: Arguments) -> Node:
-    """The published sum is x/ceil(x) with x = n_groups/n_units, as floor(x) plus the rest is x; no groups utilize 0."""
+    """Returns the published sum as x/ceil(x) with x = n_groups/n_units, as floor(x) plus the rest is x; no groups
+    utilize 0."""
     x = divide(*arguments)
     return divide(x, call("maximum", call("ceil", x), ONE))
 
@@ -131,7 +132,7 @@ def lower_overlap(arguments: Arguments) -> Node:
 
 
 def overlap_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
-    """Relative to the largest resource, so that nothing overflows however large p is.
+    """Returns the partial derivatives, relative to the largest resource, so that nothing overflows however large p is.
 
     The p-norm has no gradient where all resources are 0; there each counts as equal to the largest.
     """
@@ -144,7 +145,7 @@ def overlap_partials(arguments: Arguments, node: Node) -> tuple[Node, ...]:
 
 
 def _overlap_parts(arguments: Arguments) -> tuple[Node, list[Node], Node, Node]:
-    """The maximum, each resource relative to it, the sum of their p-th powers (at least 1), and p."""
+    """Returns the maximum, each resource relative to it, the sum of their p-th powers (at least 1), and p."""
     *resources, p = arguments
     largest = chain("maximum", tuple(resources))
     ratios = [call("ratio", resource, largest) for resource in resources]

@@ -13,7 +13,8 @@ _ESCAPES.update(str.maketrans({";": "{;}", ",": "{,}", "*": "{*}", "/": "{/}", "
 
 
 def to_latex(value: Node, terms: Mapping[str, Node]) -> str:
-    """The value, below one aligned line for each term; terms are written as their names wherever they are used."""
+    """Returns the value, below one aligned line for each term; terms are written as their names wherever they are
+    used."""
     names: dict[Node, str] = {}
     lines = []
     for name, node in terms.items():
@@ -63,7 +64,7 @@ def _upright(name: str) -> str:
 
 
 def _operand(piece: Piece) -> str:
-    """What follows an operator: in brackets if it is a sum, or if two signs would meet."""
+    """Returns what follows an operator: in brackets if it is a sum, or if two signs would meet."""
     return _inside(piece, ATOM if piece.text.startswith("-") else PRODUCT)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression.functions import LANGUAGE
 from perfmodel.expression.tape import compile_nodes
 from perfmodel.expression.text import to_text
@@ -24,7 +24,7 @@ MAX_EXPONENT = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node's children tell about it; `size` counts the nodes with shared terms written out."""
+    """Holds what a node's children tell about it; `size` counts the nodes with shared terms written out."""
 
     position: int
     size: int
@@ -44,7 +44,7 @@ class Ledger:
         self.facts: dict[Node, Facts] = {}
 
     def enter(self, node: Node, position: int) -> Node:
-        """Take up a new node.
+        """Enters a new node with what its children tell of it.
 
         Raises:
             ModelStringError: the model string has become too large.
@@ -61,13 +61,13 @@ class Ledger:
                 f"the model has more than {MAX_NODES} operations, numbers and names: shorten it", self.source, position
             )
         if facts.size > MAX_EXPANDED:
-            message = f"written out, with terms in place of their names, the model has more than {MAX_EXPANDED} parts"
+            message = f"written out, with terms instead of their names, the model has more than {MAX_EXPANDED} parts"
             raise ModelStringError(f"{message}: use terms fewer times", self.source, position)
         self.facts[node] = facts
         return node
 
     def check(self, names: Mapping[Node, str]) -> None:
-        """Check that constants are finite real numbers and exponents are small; `names` are the terms for messages.
+        """Checks that constants are finite real numbers and exponents are small; `names` are the terms for messages.
 
         Raises:
             ModelStringError: a constant overflows, divides by zero or is not real; an exponent is too large or contains
@@ -96,7 +96,7 @@ class Ledger:
 
 
 def _exponents(node: Node) -> list[tuple[Node, float]]:
-    """The exponents of a node with the smallest value allowed for each."""
+    """Returns the exponents of a node with the smallest value allowed for each."""
     if isinstance(node, Binary) and node.operator == "**":
         return [(node.right, -MAX_EXPONENT)]
     if isinstance(node, Call):

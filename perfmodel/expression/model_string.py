@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from perfmodel.errors import ModelStringError, nearest
+from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.algebra import ZERO
 from perfmodel.expression.derivative import gradient, is_affine
 from perfmodel.expression.latex import to_latex
@@ -44,7 +44,8 @@ class ModelString:
         return (parse, (self.source,))
 
     def derivative(self, parameter: str) -> Node:
-        """The exact derivative with respect to a parameter; of floor, ceil and step it is 0, at kinks one-sided.
+        """Returns the exact derivative with respect to a parameter; of floor, ceil and step it is 0, at kinks
+        one-sided.
 
         Raises:
             ModelStringError: the model has no such parameter.
@@ -56,11 +57,11 @@ class ModelString:
 
     @functools.cached_property
     def is_linear(self) -> bool:
-        """Whether the model is affine in all its parameters together, as written (nothing is expanded)."""
+        """True if the model is affine in all its parameters together, as written (nothing is expanded)."""
         return is_affine(self.value)
 
     def addends(self) -> dict[str, Node]:
-        """The summands of the value, in order; a term goes by its name, anything else by its text."""
+        """Returns the summands of the value, in order; a term goes by its name, anything else by its text."""
         found: dict[str, Node] = {}
         pending = [(self.value, False)]
         while pending:
@@ -77,15 +78,16 @@ class ModelString:
         return found
 
     def latex(self) -> str:
-        """LaTeX mathematics: an aligned line for each term, then the value; terms are not expanded."""
+        """Returns the model as LaTeX mathematics: an aligned line for each term, then the value; terms are not
+        expanded."""
         return to_latex(self.value, self.terms)
 
     def to_sympy(self) -> Any:
-        """The value as a sympy expression; for models of a size that sympy can handle."""
+        """Returns the value as a sympy expression; for models of a size that sympy can handle."""
         return to_sympy(self.value)
 
     def compile(self) -> Compiled:
-        """Fast evaluation; compiled once."""
+        """Returns the model compiled for fast evaluation; compiled once."""
         return self._compiled
 
     @functools.cached_property
@@ -121,20 +123,21 @@ class Compiled:
         ]
 
     def __call__(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:
-        """The model's value."""
+        """Returns the model's value."""
         (value,) = self._value(parameters, features)
         return value
 
     def jacobian(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:
-        """Derivatives of the value, shape (number of parameters, *broadcast shape), in the model's parameter order."""
+        """Returns derivatives of the value, shape (number of parameters, *broadcast shape), in the model's parameter
+        order."""
         return self._jacobian.evaluate(parameters, features)
 
     def terms(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """Every named term."""
+        """Returns the value of every named term."""
         return dict(zip(self._model.terms, self._terms(parameters, features), strict=True))
 
     def addends(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """The summands of the value (see `ModelString.addends`)."""
+        """Returns the values of the summands (see `ModelString.addends`)."""
         names, tape = self._addends
         return dict(zip(names, tape(parameters, features), strict=True))
 
@@ -157,7 +160,7 @@ class Compiled:
 
 
 def parse(source: str) -> ModelString:
-    """Parse a model string of one or more lines.
+    """Parses a model string of one or more lines.
 
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits; nothing else is ever raised.

@@ -1,4 +1,4 @@
-"""From tokens to shared nodes: recursive descent over lines and operands, precedence climbing over operators."""
+"""Parses tokens into shared nodes: recursive descent over lines and operands, precedence climbing over operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError, nearest
+from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.functions import LANGUAGE
 from perfmodel.expression.limits import MAX_NESTING, Ledger
 from perfmodel.expression.tokens import Kind, Token, tokenize
@@ -29,7 +29,7 @@ class ParsedModel:
 
 
 def parse_model(source: str) -> ParsedModel:
-    """Parse and check a model string.
+    """Parses and checks a model string.
 
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits.
@@ -126,7 +126,7 @@ class _Parser:
         return left
 
     def deeper(self, opening: Token, binding: int = 0) -> Node:
-        """An expression that is one level further in; bounded, as each level takes Python's stack too."""
+        """Parses an expression that is one level further in; levels are bounded, as each takes Python's stack too."""
         if self.nesting == MAX_NESTING:
             raise self.fail(f"nested more than {MAX_NESTING} levels deep: define terms for the inner parts", opening)
         self.nesting += 1
@@ -205,5 +205,5 @@ class _Parser:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    """The nearest known names, looked for only where that is quick."""
+    """Returns the nearest known names, looked for only where that is quick."""
     return nearest(name, [other for other in known if len(other) <= 60][:200]) if len(name) <= 60 else ""

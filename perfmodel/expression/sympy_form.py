@@ -12,7 +12,7 @@ from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node,
 
 
 def to_sympy(root: Node) -> Any:
-    """A sympy expression of real symbols that have the names of parameters and features."""
+    """Returns a sympy expression of real symbols that have the names of parameters and features."""
     import sympy
 
     functions = _functions()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.errors import FeatureError, FitError, PerfmodelError, nearest
+from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError, nearest
 from perfmodel.expression.derivative import lowered
 from perfmodel.expression.functions import FUNCTIONS
 from perfmodel.expression.tree import Binary, Call, FeatureName, Node, Number, Parameter, walk
@@ -75,7 +75,7 @@ class Tape:
         return tuple(self.evaluate(parameters, features))
 
     def evaluate(self, parameters: Values, features: Values) -> Floats:
-        """Evaluate every expression; inputs broadcast against each other.
+        """Evaluates every expression; inputs broadcast against each other.
 
         Returns:
             An array of shape (number of expressions, *broadcast shape of the inputs).
@@ -120,7 +120,7 @@ class Tape:
         return rows
 
     def _record(self, roots: Sequence[Node]) -> dict[Node, int]:
-        """Give each distinct computation a slot; children come first."""
+        """Gives each distinct computation a slot; children come first."""
         numbers: dict[tuple[object, ...], int] = {}
         slots: dict[Node, int] = {}
         for node in walk(*roots):
@@ -162,12 +162,12 @@ class Tape:
 
 
 def compile_nodes(nodes: Sequence[Node]) -> Callable[[Values, Values], tuple[Floats, ...]]:
-    """A function of parameters and features that gives the values of all the nodes, as `Tape.evaluate` does."""
+    """Returns a function of parameters and features that gives the values of all the nodes, as `Tape.evaluate` does."""
     return Tape(nodes)
 
 
 def _allocate(steps: list[Instruction], results: Mapping[int, int], slots: int) -> tuple[list[Instruction], int]:
-    """Replace the slots of intermediate arrays by buffers, each of which is free again after its last use."""
+    """Replaces the slots of intermediate arrays by buffers, each of which is free again after its last use."""
     last_use = {source: index for index, step in enumerate(steps) for source in step.sources}
     buffer_of: dict[int, int] = {}
     free: list[int] = []
@@ -216,7 +216,7 @@ def _load(slots: Mapping[str, int], values: Values, kind: str, error: type[Perfm
 
 
 def _detail(node: Node) -> str:
-    """What tells a node from others of its type with the same children."""
+    """Returns what tells a node from others of its type with the same children."""
     match node:
         case Number(value):
             return repr(value)  # unlike ==, it tells 0.0 from -0.0

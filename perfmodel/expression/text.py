@@ -1,4 +1,4 @@
-"""Writing expressions: what model strings and LaTeX have in common, and model strings."""
+"""Writes expressions: what model strings and LaTeX have in common, and model strings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Piece:
 
 
 class Notation(Protocol):
-    """How a notation writes a node whose children are written already."""
+    """A notation writes a node whose children are written already."""
 
     def number(self, value: float) -> Piece: ...
 
@@ -40,7 +40,7 @@ class Notation(Protocol):
 
 
 def write(root: Node, notation: Notation, names: Mapping[Node, str]) -> str:
-    """One expression, in which a node that has a name is written as its name."""
+    """Writes one expression, in which a node that has a name is written as its name."""
     pieces: dict[Node, Piece] = {}
     for node in walk(root, leaves=names):
         if node in names:
@@ -86,7 +86,7 @@ class _ModelNotation:
 
 
 def to_text(node: Node, names: Mapping[Node, str] | None = None) -> str:
-    """The model string of an expression.
+    """Returns the model string of an expression.
 
     With `names` (of terms), one line that uses them. Without, lines that `parse` reads back: parts that are used
     more than once, or are very deep or long, become terms ``t1``, ``t2``, … . The text of a derivative may contain
@@ -107,7 +107,7 @@ def to_text(node: Node, names: Mapping[Node, str] | None = None) -> str:
 
 
 def _own_lines(root: Node) -> list[Node]:
-    """The parts that are written on lines of their own, in an order in which each uses earlier ones only."""
+    """Returns the parts that are written on lines of their own, in an order in which each uses earlier ones only."""
     uses = Counter(child for node in walk(root) for child in node.children)
     depth: dict[Node, int] = {}
     size: dict[Node, int] = {}
@@ -126,7 +126,7 @@ def _own_lines(root: Node) -> list[Node]:
 
 
 def _depth(node: Node, depth: Mapping[Node, int]) -> int:
-    """How deeply the written node nests; a chain such as a + b + c does not."""
+    """Returns how deeply the written node nests; a chain such as a + b + c does not."""
     if isinstance(node, Binary):
         flat = isinstance(node.left, Binary) and BINDING[node.left.operator] >= BINDING[node.operator] < POWER
         return max(depth[node.left] + (not flat), depth[node.right] + 1)

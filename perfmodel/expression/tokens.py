@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 
 MAX_LENGTH = 20_000
 MAX_NAME = 500
@@ -51,7 +51,7 @@ _EXPECTING = _JOINING | {"=", ","}
 
 
 def tokenize(source: str) -> list[Token]:
-    """The tokens of a model string, ended by an END token.
+    """Returns the tokens of a model string, ended by an END token.
 
     A NEWLINE token stands only where a line really ends a statement: not inside parentheses, and not next to an
     operator, so that a sum may be continued on the next line with or without parentheses.
@@ -124,7 +124,8 @@ def _name(source: str, match: re.Match[str]) -> Token:
 
 
 def _conditions(source: str, name: str, position: int) -> tuple[str, int]:
-    """A feature's canonical name and its end: ``:condition`` or ``:{…}``, each of which may be followed by ``_…``."""
+    """Returns a feature's canonical name and its end: ``:condition`` or ``:{…}``, each of which may be followed by
+    ``_…``."""
     while source.startswith(":", position):
         if source.startswith("{", position + 1):
             text, position = _braces(source, position + 1)
@@ -166,7 +167,7 @@ def _braces(source: str, start: int) -> tuple[str, int]:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """The tokens without the ends of lines that do not end a statement."""
+    """Returns the tokens without the ends of lines that do not end a statement."""
     joined: list[Token] = []
     depth = 0
     for index, token in enumerate(tokens):

@@ -7,7 +7,7 @@ number of distinct nodes, however often a term is used.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -19,9 +19,8 @@ class Node:
         return ()
 
     def __repr__(self) -> str:
-        from perfmodel.expression.text import to_text
-
-        return f"<{type(self).__name__} {to_text(self)}>"
+        own = [value for each in fields(self) if isinstance(value := getattr(self, each.name), str | float)]
+        return f"<{' '.join(map(str, [type(self).__name__, *own]))}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -78,7 +77,7 @@ class Call(Node):
 
 
 def walk(*roots: Node, leaves: Container[Node] = ()) -> Iterator[Node]:
-    """Every distinct node below the roots once, children before parents; nothing below one of the `leaves`."""
+    """Yields every distinct node below the roots once, children before parents; nothing below one of the `leaves`."""
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
     while stack:

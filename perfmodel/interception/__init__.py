@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from perfmodel.interception.arguments import InterceptionWarning, LaunchArgument
 from perfmodel.interception.log import LaunchLog
-from perfmodel.interception.record import InterceptionWarning, LaunchArgument, LaunchRecord
+from perfmodel.interception.record import LaunchRecord
 
 __all__ = ["InterceptionWarning", "LaunchArgument", "LaunchLog", "LaunchRecord", "intercept"]
 

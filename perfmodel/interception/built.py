@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 
 if TYPE_CHECKING:
     from perfmodel.opencl_c.syntax import Function
@@ -25,7 +25,7 @@ _CACHE_SUFFIX = re.compile(r"\n\n__constant int pyopencl_defeat_cache_\w+ = 0;$"
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel as it was built.
+    """Holds a kernel as it was built.
 
     Attributes:
         source: None where the driver has none, for the reason in `problem`.
@@ -42,7 +42,8 @@ class Built:
 
     @classmethod
     def of(cls, kernel: Any, parameters: int, source: str | bytes | None = None) -> Built:
-        """What pyopencl tells of a kernel. Some drivers forget its program as soon as the Python object is gone."""
+        """Reads what pyopencl tells of a kernel. Some drivers forget its program as soon as the Python object is
+        gone."""
         import pyopencl as cl
 
         with suppress(
@@ -63,7 +64,7 @@ class Built:
 
     @property
     def function(self) -> Function:
-        """The kernel as its source declares it.
+        """Returns the kernel as its source declares it.
 
         Raises:
             SourceError: the source is not supported, or says other than the driver.
@@ -81,7 +82,7 @@ class Built:
 
 @lru_cache(maxsize=256)
 def _functions(source: str, build_options: tuple[str, ...]) -> Mapping[str, Function] | PerfmodelError:
-    """What a source declares, or why it cannot be read."""
+    """Returns the functions that a source declares, or the error that says why it cannot be read."""
     from perfmodel.opencl_c.reading import read
 
     try:
@@ -91,7 +92,7 @@ def _functions(source: str, build_options: tuple[str, ...]) -> Mapping[str, Func
 
 
 def _options(program: Any) -> str:
-    """As the driver got them, for the first device that the program is built for."""
+    """Returns the options that the driver got, for the first device that the program is built for."""
     import pyopencl as cl
 
     for device in program.get_info(cl.program_info.DEVICES):
@@ -103,7 +104,8 @@ def _options(program: Any) -> str:
 
 
 def _words(options: str, source: str) -> tuple[str, ...]:
-    """Build options one by one, without the folder of headers that pyopencl always adds if nothing is included."""
+    """Returns build options one by one, without the folder of headers that pyopencl always adds if nothing is
+    included."""
     import pyopencl
 
     try:

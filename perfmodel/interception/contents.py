@@ -1,4 +1,4 @@
-"""Copies of arrays as they are before a launch, made on the launch's own queue."""
+"""Copies arrays as they are before a launch, on the launch's own queue."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Contents:
 
 
 def is_read(buffer: GivenBuffer) -> bool:
-    """Whether a kernel may read it."""
+    """Returns True if a kernel may read the buffer."""
     import pyopencl as cl
 
     return not buffer.flags & cl.mem_flags.WRITE_ONLY
 
 
 def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] | None) -> dict[int, Contents | str]:
-    """Begins a copy of each buffer; by address, the contents or why there are none.
+    """Begins a copy of each buffer; returns by address the contents, or why there are none.
 
     Nothing waits here: on a queue that keeps its order the launch comes after the copies, on others it is told to.
     """
@@ -61,5 +61,5 @@ def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] |
 
 
 def events(made: dict[int, Contents | str]) -> list[Any]:
-    """Those that a launch must wait for, where a queue does not keep the order."""
+    """Returns the events that a launch must wait for, where a queue does not keep the order."""
     return [contents._event for contents in made.values() if isinstance(contents, Contents)]

@@ -1,4 +1,4 @@
-"""What a kernel's arguments are set to, noted without keeping anything alive that the program lets go."""
+"""Notes what a kernel's arguments are set to, without keeping anything alive that the program lets go."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Life:
 
 
 def given(argument: Any) -> Given:
-    """What pyopencl's ``Kernel.set_arg`` was given."""
+    """Notes what pyopencl's ``Kernel.set_arg`` was given."""
     import pyopencl as cl
 
     if argument is None:
@@ -128,4 +128,4 @@ SETTERS: Mapping[str, Callable[..., Pairs]] = {
     "_set_arg_buf_multi": _buf_multi,
     "_set_arg_buf_pack_multi": _buf_pack_multi,
 }
-"""``Kernel.set_args`` and ``Kernel.__call__`` are generated code that comes down to these."""
+"""Methods to which the generated code of ``Kernel.set_args`` and ``Kernel.__call__`` comes down."""

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from perfmodel.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError
+from perfmodel.interception.launches import Launches, predicted
+from perfmodel.interception.patches import PATCHES
+from perfmodel.interception.record import LaunchRecord
+from perfmodel.interception.report import as_text
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import pandas as pd
 
-    from perfmodel.calibration import Calibration
-    from perfmodel.interception.record import LaunchRecord
+    from perfmodel.modelling.calibration import Calibration
 
 
-@dataclass
-class Launches:
-    """Launches of the same kernel on the same device with the same sizes and values."""
-
-    records: list[LaunchRecord]
-
-    @property
-    def first(self) -> LaunchRecord:
-        return self.records[0]
-
-    @property
-    def seconds(self) -> float | None:
-        """The median of the times that are known."""
-        times = [record.seconds for record in self.records]
-        known = [time for time in times if time is not None]
-        return statistics.median(known) if known else None
-
-    @property
-    def sizes(self) -> dict[str, Any]:
-        """The scalar arguments by name."""
-        return {each.name: _plain(each.value) for each in self.first.arguments if each.kind == "scalar"}
-
-
-class LaunchLog(Sequence["LaunchRecord"]):
-    """The launches made within its ``with`` blocks; see `perfmodel.intercept`."""
+class LaunchLog(Sequence[LaunchRecord]):
+    """Records the launches made within ``with`` blocks of it; see `perfmodel.intercept`."""
 
     def __init__(self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20) -> None:
         if contents not in (True, False, "first"):
@@ -57,21 +35,17 @@ class LaunchLog(Sequence["LaunchRecord"]):
         self._kept: set[tuple[object, ...]] = set()
 
     def __enter__(self) -> LaunchLog:
-        from perfmodel.interception.patches import PATCHES
-
         PATCHES.open(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        from perfmodel.interception.patches import PATCHES
-
         PATCHES.close(self)
         self._let_go()
 
     def wants_contents(self, record: LaunchRecord) -> bool:
-        """Whether contents are to be kept of a launch that is about to happen."""
+        """Returns True if contents are to be kept of a launch that is about to happen."""
         if self.contents == "first":
             if record.key in self._kept:
                 return False
@@ -103,14 +77,15 @@ class LaunchLog(Sequence["LaunchRecord"]):
         return iter(list(self._records))
 
     def groups(self) -> list[Launches]:
-        """Launches of the same kernel at the same sizes together, in the order of the first of each."""
+        """Returns launches of the same kernel at the same sizes together, in the order of the first of each."""
         groups: dict[object, Launches] = {}
         for record in self:
             groups.setdefault(record.key, Launches([])).records.append(record)
         return list(groups.values())
 
     def table(self) -> pd.DataFrame:
-        """A row for each launch, in their order; waits for those that still run, if their time is measured."""
+        """Returns a DataFrame with a row for each launch, in order; waits for those that still run, if their time is
+        measured."""
         import pandas as pd
 
         columns = (
@@ -127,7 +102,8 @@ class LaunchLog(Sequence["LaunchRecord"]):
     def predict(
         self, calibration: Calibration, statistics: Mapping[str, Mapping[str, float]] | None = None
     ) -> pd.DataFrame:
-        """A row for each kernel and its sizes, with the predicted seconds of one launch and, if known, the measured.
+        """Returns a DataFrame with a row for each kernel and its sizes: the predicted seconds of one launch and, if
+        known, the measured.
 
         What cannot be predicted has the reason in ``problem``.
 
@@ -150,20 +126,4 @@ class LaunchLog(Sequence["LaunchRecord"]):
         return frame.astype({"predicted_s": "float64", "measured_s": "float64"})
 
     def __repr__(self) -> str:
-        from perfmodel.interception.report import as_text
-
         return as_text(self.groups())
-
-
-def predicted(
-    group: Launches, calibration: Calibration, statistics: Mapping[str, float] | None = None
-) -> tuple[float | None, str]:
-    """The seconds of one launch, or None and why."""
-    try:
-        return group.first.predict(calibration, statistics), ""
-    except PerfmodelError as error:
-        return None, str(error).split("\n")[0]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value

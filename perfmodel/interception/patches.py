@@ -1,4 +1,4 @@
-"""Where pyopencl is met: its functions that set arguments and launch, replaced while a log is open.
+"""Replaces pyopencl's functions that set arguments and launch, while a log is open.
 
 `Kernel.__call__`, pyopencl's arrays, its element-wise, reduction and scan kernels, and Loopy's generated code all come
 down to ``enqueue_nd_range_kernel`` of pyopencl or of its compiled part, and to the `SETTERS`.
@@ -14,16 +14,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from perfmodel.errors import DeviceError
+from perfmodel.basics.errors import DeviceError
+from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
 from perfmodel.interception.given import SETTERS, UNSET, Given, GivenBuffer
-from perfmodel.interception.record import InterceptionWarning, LaunchRecord
-
-if TYPE_CHECKING:
-    from perfmodel.interception.log import LaunchLog
+from perfmodel.interception.record import LaunchRecord
 
 LAUNCH = "enqueue_nd_range_kernel"
 _PARAMETERS = (
@@ -33,9 +31,20 @@ _PARAMETERS = (
 _ARGUMENTS, _BUILT = "_perfmodel_arguments", "_perfmodel_built"
 
 
+class Log(Protocol):
+    """Receives what is told of each launch, while it is open."""
+
+    limit_bytes: int
+
+    def wants_contents(self, record: LaunchRecord) -> bool:
+        """Says whether contents are to be kept of a launch that is about to happen."""
+
+    def add(self, record: LaunchRecord) -> None: ...
+
+
 @dataclass
 class _Arguments:
-    """What a kernel's arguments are, by position, as far as they were set since pyopencl was patched."""
+    """Holds a kernel's arguments by position, as far as they were set since pyopencl was patched."""
 
     generation: int
     values: dict[int, Given]
@@ -46,20 +55,20 @@ class Patches:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._logs: tuple[LaunchLog, ...] = ()
+        self._logs: tuple[Log, ...] = ()
         self._generation = 0
         self._patched: list[tuple[Any, str, Any, Any]] = []
         self._launch: tuple[Any, Any] = (None, None)
         self._num_args: Any = None
         self._device_names: dict[int, str] = {}
 
-    def open(self, log: LaunchLog) -> None:
+    def open(self, log: Log) -> None:
         with self._lock:
             if not self._logs:
                 self._install()
             self._logs = (*self._logs, log)
 
-    def close(self, log: LaunchLog) -> None:
+    def close(self, log: Log) -> None:
         """Ends the latest block of this log."""
         with self._lock:
             last = len(self._logs) - 1 - self._logs[::-1].index(log)
@@ -133,7 +142,8 @@ class Patches:
         return clone
 
     def _counting(self, original: property) -> property:
-        """pyopencl asks each kernel that it takes from a program for its number of arguments, to see if it is there."""
+        """Wraps a property that pyopencl asks of each kernel which it takes from a program, so that the kernel is
+        noticed."""
 
         def count(kernel: Any) -> int:
             number: int = original.__get__(kernel)
@@ -157,14 +167,14 @@ class Patches:
         return all_kernels
 
     def _built(self, kernel: Any, source: str | bytes | None = None) -> Built:
-        """What is known of a kernel, asked once; `source` if it is known already."""
+        """Returns what is known of a kernel, asked once; `source` if it is known already."""
         built: Built | None = kernel.__dict__.get(_BUILT)
         if built is None:
             built = kernel.__dict__[_BUILT] = Built.of(kernel, self._num_args.__get__(kernel), source)
         return built
 
     def _values(self, kernel: Any) -> dict[int, Given]:
-        """The arguments noted so far; of former interceptions nothing, as they may have been set anew since."""
+        """Returns the arguments noted so far; none of former interceptions, as they may have been set anew since."""
         noted = kernel.__dict__.get(_ARGUMENTS)
         if noted is None or noted.generation != self._generation:
             noted = kernel.__dict__[_ARGUMENTS] = _Arguments(self._generation, {})
@@ -206,7 +216,7 @@ class Patches:
         return launch
 
     def _record(self, call: dict[str, Any]) -> LaunchRecord | None:
-        """What is launched; None for what pyopencl refuses or does not launch at all."""
+        """Returns a record of what is launched; None for what pyopencl refuses or does not launch at all."""
         cl = _pyopencl()
         queue, kernel, groups = call.get("queue"), call.get("kernel"), call.get("local_work_size")
         if not isinstance(queue, cl.CommandQueue) or not isinstance(kernel, cl.Kernel):
@@ -235,7 +245,7 @@ class Patches:
             name = self._device_names[device.int_ptr] = device.name.strip()
         return name
 
-    def _keep_contents(self, record: LaunchRecord, call: dict[str, Any], logs: Sequence[LaunchLog]) -> list[Any] | None:
+    def _keep_contents(self, record: LaunchRecord, call: dict[str, Any], logs: Sequence[Log]) -> list[Any] | None:
         """Begins copies of arrays, if a log wants them; returns what the launch must wait for, if that is changed."""
         cl = _pyopencl()
         limits = [log.limit_bytes for log in logs if log.wants_contents(record)]
@@ -280,7 +290,7 @@ def _replace(old: Any, new: Any) -> None:
 def _with(
     args: tuple[Any, ...], kwargs: dict[str, Any], name: str, value: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments with one of them replaced."""
+    """Returns a call's arguments with one of them replaced."""
     place = _PARAMETERS.index(name)
     if place < len(args):
         return (*args[:place], value, *args[place + 1 :]), kwargs
@@ -288,7 +298,7 @@ def _with(
 
 
 def _warn(kernel: Any, error: Exception) -> None:
-    """A launch goes on whatever happens here; but that it is not recorded should be known."""
+    """Warns that a launch is not recorded; it goes on whatever happens here."""
     name = getattr(kernel, "function_name", "of an unknown name")
     warnings.warn(
         f"a launch of kernel {name!r} is not recorded rightly ({type(error).__name__}: {error})",

@@ -1,26 +1,45 @@
-"""From a recorded launch to a kernel that can be counted, emulated and predicted."""
+"""Makes of a recorded launch a kernel that can be counted, emulated and predicted."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from perfmodel.errors import KernelError
-from perfmodel.interception.record import WRITTEN, InterceptionWarning, LaunchArgument, LaunchRecord
+from perfmodel.basics.errors import KernelError
+from perfmodel.interception.arguments import WRITTEN, InterceptionWarning, LaunchArgument
+from perfmodel.interception.built import Built
+from perfmodel.interception.given import Given
 from perfmodel.opencl_c.types import Pointer, Type, Void
 
 if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 
-def kernel_of(record: LaunchRecord, statistics: Mapping[str, float]) -> Kernel:
-    """See `LaunchRecord.kernel_with`."""
-    from perfmodel.kernel import Kernel
+class Recorded(Protocol):
+    """Tells what has to be known of a launch; `perfmodel.interception.LaunchRecord` does."""
+
+    name: str
+    built: Built
+    given: tuple[Given, ...]
+    build_options: tuple[str, ...]
+    global_size: tuple[int, ...]
+    global_offset: tuple[int, ...]
+
+    @property
+    def group_size(self) -> tuple[int, ...]: ...
+
+    @property
+    def arguments(self) -> tuple[LaunchArgument, ...]: ...
+
+
+def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
+    """Makes the kernel of a launch; see `LaunchRecord.kernel_with`."""
+    from perfmodel.kernels.kernel import Kernel
 
     extents: dict[str, int | str] = {}
     scalars: dict[str, float] = {}
@@ -42,8 +61,8 @@ def kernel_of(record: LaunchRecord, statistics: Mapping[str, float]) -> Kernel:
     return Kernel(kernel.program, {}, None, **scalars)
 
 
-def emulation_of(record: LaunchRecord, options: Mapping[str, Any]) -> Emulation:
-    """See `LaunchRecord.emulate`."""
+def emulation_of(record: Recorded, options: Mapping[str, Any]) -> Emulation:
+    """Emulates a recorded launch; see `LaunchRecord.emulate`."""
     from perfmodel.opencl_c import lowered_kernel
     from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate
 
@@ -83,7 +102,7 @@ def emulation_of(record: LaunchRecord, options: Mapping[str, Any]) -> Emulation:
 
 
 def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, Calibration]]:
-    """Calibrations by the names of their devices, or by the names that they are given by."""
+    """Returns calibrations by the names of their devices, or by the names that they are given by."""
     if isinstance(calibrations, Mapping):
         return list(calibrations.items())
     listed = list(calibrations)
@@ -95,8 +114,8 @@ def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> li
     return list(zip(names, listed, strict=True))
 
 
-def _declared(record: LaunchRecord) -> list[tuple[LaunchArgument, Type]]:
-    """The arguments with their types.
+def _declared(record: Recorded) -> list[tuple[LaunchArgument, Type]]:
+    """Returns the arguments with their types.
 
     Raises:
         SourceError, KernelError: the source, or one of them, is not known.
@@ -116,7 +135,7 @@ def _declared(record: LaunchRecord) -> list[tuple[LaunchArgument, Type]]:
     return found
 
 
-def _n_bytes(record: LaunchRecord, argument: LaunchArgument) -> int:
+def _n_bytes(record: Recorded, argument: LaunchArgument) -> int:
     if argument.n_bytes is None:
         raise KernelError(
             f"argument {argument.name!r} of kernel {record.name!r} is shared virtual memory of a size that is not "

@@ -3,68 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from perfmodel.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.interception.arguments import LaunchArgument, argument_of
 from perfmodel.interception.built import Built
-from perfmodel.interception.contents import Contents, is_read
-from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenLocal, GivenNull, GivenOther, GivenSvm
-from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+from perfmodel.interception.contents import Contents
+from perfmodel.interception.given import Given, GivenBuffer
+from perfmodel.interception.projection import emulation_of, kernel_of, named
+from perfmodel.opencl_c.types import Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from perfmodel.calibration import Calibration
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 GROUP = 256
-WRITTEN = "the kernel only writes it"
-
-
-class InterceptionWarning(UserWarning):
-    """A launch of which less is known than was asked for."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LaunchArgument:
-    """An argument as it was given to a launch.
-
-    Attributes:
-        name, type: as the source declares it; ``#0``, ``#1`` … and empty where there is no source.
-        kind: ``array``, ``scalar`` (also vectors and structs), ``local``, ``svm``, ``null`` or ``unknown``.
-        dtype: of an array's elements or of the scalar, numpy's name of it; None for what has none or is not known.
-        n_bytes: of the array, the value or the local memory; None where it is not known.
-        value: of a scalar, an array of a vector's numbers, or bytes.
-        problem: why there are no contents of an array, or what is not known of another argument.
-    """
-
-    name: str
-    kind: str
-    type: str = ""
-    dtype: str | None = None
-    n_bytes: int | None = None
-    value: Any = None
-    problem: str = ""
-    _contents: Contents | None = None
-
-    @property
-    def contents(self) -> NDArray[Any] | None:
-        """A copy of the array from before the launch; None if there is none, see `problem`."""
-        if self._contents is None:
-            return None
-        return _as(self._contents.data, self.dtype)
-
-    def __repr__(self) -> str:
-        shown = {"array": f"{self.n_bytes} bytes", "svm": "shared virtual memory", "local": f"{self.n_bytes} bytes"}
-        return f"{self.type} {self.name} = {shown.get(self.kind, self.problem or self.value)}".strip()
 
 
 class LaunchRecord:
@@ -97,7 +55,7 @@ class LaunchRecord:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Equal for launches of the same kernel on the same device with the same sizes and values."""
+        """A value that is equal for launches of the same kernel on the same device with the same sizes and values."""
         values = tuple(each.n_bytes if isinstance(each, GivenBuffer) else each for each in self.given)
         what = (self.source, self.build_options) if self.source is not None else id(self.built)
         return (self.name, what, self.global_size, self.local_size, self.global_offset, values, self.device)
@@ -112,16 +70,16 @@ class LaunchRecord:
 
     @cached_property
     def arguments(self) -> tuple[LaunchArgument, ...]:
-        """In the kernel's order."""
+        """The arguments in the kernel's order."""
         declared: list[tuple[str, Type | None]] = [(f"#{position}", None) for position in range(len(self.given))]
         if not self.problem:
             declared = [(parameter.name, parameter.type) for parameter in self.built.function.parameters]
         pairs = zip(declared, self.given, strict=True)
-        return tuple(_argument(name, type_, given, self.contents) for (name, type_), given in pairs)
+        return tuple(argument_of(name, type_, given, self.contents) for (name, type_), given in pairs)
 
     @property
     def n_bytes(self) -> int:
-        """Of all arrays that it was given, each once."""
+        """The bytes of all arrays that the launch was given, each once."""
         return sum({each.address: each.n_bytes for each in self.given if isinstance(each, GivenBuffer)}.values())
 
     @cached_property
@@ -136,7 +94,7 @@ class LaunchRecord:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What counting, emulation and prediction assume of this launch, as sentences."""
+        """The assumptions of counting, emulation and prediction about this launch, as sentences."""
         notes = [self.built.note] if self.built.note else []
         if self.local_size is None:
             notes.append(f"the driver chose the local size; {self.group_size} is taken")
@@ -155,7 +113,7 @@ class LaunchRecord:
             self._event = event
 
     def has_ended(self) -> bool:
-        """Whether nothing is to be waited for; if so, the time is taken and the event let go."""
+        """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
         import pyopencl as cl
 
         if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
@@ -164,7 +122,7 @@ class LaunchRecord:
 
     @property
     def seconds(self) -> float | None:
-        """How long the device took, after waiting for it; None if the queue was made without profiling."""
+        """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
         if self._event is not None:
             import pyopencl as cl
 
@@ -181,7 +139,7 @@ class LaunchRecord:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel at this launch's sizes, to be counted, measured and predicted.
+        """Returns the kernel at this launch's sizes, to be counted, measured and predicted.
 
         Raises:
             SourceError, KernelError: for a source or arguments that perfmodel does not support.
@@ -189,13 +147,12 @@ class LaunchRecord:
         return self.kernel_with({})
 
     def kernel_with(self, statistics: Mapping[str, float]) -> Kernel:
-        """The kernel, with what its data decide: turns of loops and probabilities of branches, as `Kernel` takes them.
+        """Returns the kernel with what its data decide: iterations of loops and probabilities of branches, as `Kernel`
+        takes them.
 
         Raises:
             SourceError, KernelError: as for `kernel`.
         """
-        from perfmodel.interception.projection import kernel_of
-
         return kernel_of(self, statistics)
 
     def emulate(self, **options: Any) -> Emulation:
@@ -207,67 +164,24 @@ class LaunchRecord:
         Raises:
             SourceError, KernelError, EmulationError: for what cannot be emulated.
         """
-        from perfmodel.interception.projection import emulation_of
-
         return emulation_of(self, options)
 
     def predict(self, calibration: Calibration, statistics: Mapping[str, float] | None = None) -> float:
-        """Predicted seconds; `statistics` as for `kernel_with`, errors as for it and for `Calibration.predict`."""
+        """Returns predicted seconds; `statistics` as for `kernel_with`, errors as for it and for
+        `Calibration.predict`."""
         return float(calibration.predict(self.kernel_with(statistics) if statistics else self.kernel))
 
     def choose(self, calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, float]]:
-        """Where this launch is predicted to take how many seconds, the fastest first.
+        """Predicts the seconds of this launch on each of several devices, the fastest first.
 
         Args:
             calibrations: of the devices to choose from; named by their devices if not by a mapping.
         """
-        from perfmodel.interception.projection import named
-
         return sorted(((name, self.predict(each)) for name, each in named(calibrations)), key=lambda pair: pair[1])
 
     def __repr__(self) -> str:
         return f"LaunchRecord({self.name} {self.global_size} in groups of {self.local_size or 'any size'})"
 
 
-def _argument(name: str, type_: Type | None, given: Given, contents: Mapping[int, Contents | str]) -> LaunchArgument:
-    shown = "" if type_ is None else str(type_)
-    target = type_.target if isinstance(type_, Pointer) else type_
-    dtype = element_of(target).dtype if isinstance(target, Scalar | Vector) else None
-    match given:
-        case GivenBuffer():
-            kept = contents.get(given.address, "contents were not asked for")
-            if not is_read(given):
-                kept = WRITTEN
-            problem = kept if isinstance(kept, str) else ""
-            found = kept if isinstance(kept, Contents) else None
-            return LaunchArgument(name, "array", shown, dtype, given.n_bytes, None, problem, found)
-        case GivenBytes():
-            return LaunchArgument(name, "scalar", shown, dtype, len(given.data), _value(given.data, type_))
-        case GivenLocal():
-            return LaunchArgument(name, "local", shown, dtype, given.n_bytes)
-        case GivenSvm():
-            reason = "it is shared virtual memory"
-            return LaunchArgument(name, "svm", shown, dtype, given.n_bytes, given.address, reason)
-        case GivenNull():
-            return LaunchArgument(name, "null", shown, dtype, 0)
-        case GivenOther():
-            return LaunchArgument(name, "unknown", shown, dtype, problem=given.what)
-
-
-def _value(data: bytes, type_: Type | None) -> Any:
-    if isinstance(type_, Scalar | Vector) and len(data) == type_.size:
-        numbers = np.frombuffer(data, element_of(type_).numpy)
-        return numbers[0] if isinstance(type_, Scalar) else numbers[: type_.width]
-    return data
-
-
 def _is_missing(argument: LaunchArgument) -> bool:
     return argument.kind in ("array", "svm") and argument.contents is None
-
-
-def _as(data: NDArray[np.uint8], dtype: str | None) -> NDArray[Any]:
-    """The bytes as numbers, without what is left over at the end."""
-    if dtype is None:
-        return data
-    size = np.dtype(dtype).itemsize
-    return data[: len(data) // size * size].view(dtype)

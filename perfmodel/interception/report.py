@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.interception.log import Launches, predicted
-from perfmodel.report.tables import grid, seconds
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.interception.launches import Launches, predicted
 
 if TYPE_CHECKING:
-    from perfmodel.calibration import Calibration
+    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 COUNTS = ("global_loads", "global_stores", "transactions", "local_accesses", "bank_conflicts", "barriers")
 
 
 def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """A table, and below it what could not be done."""
+    """Returns a table of launches as text, and below it what could not be done."""
     if not groups:
         return "no launches"
     lines, problems = [], []
@@ -46,13 +46,15 @@ def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, 
     return "\n".join([grid(header, lines), *(["", *notes] if notes else [])])
 
 
-def as_json(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """One line of JSON."""
-    return json.dumps({"launches": [described(group, calibration, emulates) for group in groups]}, default=_jsonable)
+def as_json(
+    groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False
+) -> dict[str, Any]:
+    """Returns all launches, as values that JSON can hold."""
+    return {"launches": [plain(described(group, calibration, emulates)) for group in groups]}
 
 
 def described(group: Launches, calibration: Calibration | None = None, emulates: bool = False) -> dict[str, Any]:
-    """All that is known of launches of one kernel at its sizes."""
+    """Returns all that is known of launches of one kernel at its sizes."""
     first = group.first
     entry: dict[str, Any] = {
         "kernel": first.name,
@@ -91,7 +93,7 @@ def _emulated(group: Launches, problems: list[str]) -> dict[str, int] | None:
 
 
 def counts(emulation: Emulation) -> dict[str, int]:
-    """What work-items of the emulated groups did: loads and stores, blocks of memory moved, barriers."""
+    """Sums what work-items of the emulated groups did: loads and stores, transactions, barriers."""
     totals = dict.fromkeys(COUNTS, 0)
     for number, access in enumerate(emulation.kernel.accesses):
         of_groups = emulation.accesses[:, number]
@@ -111,7 +113,3 @@ def counts(emulation: Emulation) -> dict[str, int]:
 
 def _sizes(sizes: Sequence[int]) -> str:
     return "x".join(map(str, sizes))
-
-
-def _jsonable(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value.tolist()

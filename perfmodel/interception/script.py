@@ -1,4 +1,4 @@
-"""Running somebody's script as Python would, its launches recorded."""
+"""Runs somebody's script as Python would, its launches recorded."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.files import check_file
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.files import check_file
 from perfmodel.interception.log import LaunchLog
 
 FLAGS, VALUED = ("--json", "--emulate"), ("--predict",)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What ``perfmodel run`` is told, the script's path among it, and what the script is told.
+    """Splits the command line into the arguments of ``perfmodel run``, the script's path among them, and the script's
+    own.
 
     Options of both may follow the path: those known here are taken, up to ``--``, after which all are the script's.
     """
@@ -46,7 +47,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_script(path: str) -> None:
-    """Refuses what Python cannot run.
+    """Refuses a script that Python cannot run.
 
     Raises:
         PerfmodelError: the file is not there, cannot be read or is no Python.
@@ -97,7 +98,7 @@ def run_script(path: str, arguments: Sequence[str], log: LaunchLog) -> int:
 
 
 def make_drivers_visible() -> None:
-    """Where no driver is installed for all programs, a script is given those that came with Python packages."""
+    """Gives a script the drivers that came with Python packages, where no driver is installed for all programs."""
     from perfmodel.device.drivers import LOADER_VARIABLES, SYSTEM_FOLDER, drivers
 
     if not any(map(os.environ.get, LOADER_VARIABLES)) and not any(SYSTEM_FOLDER.glob("*.icd")):
@@ -105,7 +106,7 @@ def make_drivers_visible() -> None:
 
 
 def _show(error: BaseException, path: str) -> None:
-    """The traceback from the script on."""
+    """Prints the traceback from the script on."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != path:
         frames = frames.tb_next

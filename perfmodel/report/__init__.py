@@ -1,4 +1,4 @@
-"""Outcomes on paper: text tables, plots, results.json and a self-contained HTML page."""
+"""Writes outcomes: text tables, plots, results.json and a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import perfmodel
-from perfmodel.errors import PerfmodelError
-from perfmodel.outcome import Outcome
+from perfmodel.basics import files
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.version import VERSION
+from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.page import page
 from perfmodel.report.plots import measured_against_predicted, ratios
 from perfmodel.report.tables import comparison, text, verdict, weights
@@ -44,7 +45,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
             ("report.html", page(outcome).encode()),
         ):
             written.append(target / name)
-            written[-1].write_bytes(content)
+            files.write(written[-1], content)
     except OSError as error:
         raise PerfmodelError(
             f"results cannot be written to {target} ({error.strerror}); give another folder"
@@ -53,7 +54,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def prepared(folder: str | os.PathLike[str]) -> Path:
-    """The folder, made where it is not there. Raises PerfmodelError where it can't be."""
+    """Returns the folder, made where it is not there. Raises PerfmodelError where it can't be."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,10 +63,11 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
 
 
 def results(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as the one format of results files (docs/architecture.md); every summary figure follows from rows."""
+    """Returns the outcome as the one format of results files (docs/architecture.md); every summary figure follows from
+    rows."""
     return {
         "recipe": outcome.recipe.name,
-        "perfmodel": perfmodel.__version__,
+        "perfmodel": VERSION,
         "command": outcome.command,
         "device": outcome.device,
         "protocol": outcome.protocol,

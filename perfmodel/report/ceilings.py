@@ -1,4 +1,4 @@
-"""The roofs of a roofline that a calibration's own parameters are: bytes and operations a second."""
+"""Finds the ceilings of a roofline among a calibration's own parameters: bytes and operations a second."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfmodel.calibration import Calibration
 from perfmodel.expression.tree import Binary, FeatureName, Node, Parameter, walk
+from perfmodel.modelling.calibration import Calibration
 
 MOST = 3
-"""Ceilings of one kind that are drawn, the highest ones."""
+"""So many ceilings of one kind are drawn, the highest ones."""
 
 _WIDTH = re.compile(r"_(?:float|u?int|bits:)(\d+)(?=_|$)")
 
@@ -24,7 +24,7 @@ class Ceiling:
 
 
 def ceilings(calibration: Calibration) -> tuple[list[Ceiling], list[Ceiling]]:
-    """Bandwidths of global memory and rates of operations, highest first; empty where no parameter is one.
+    """Returns bandwidths of global memory and rates of operations, highest first; empty where no parameter is one.
 
     A cost of accesses gives a bandwidth where all that it prices are accesses of one width.
     """
@@ -44,7 +44,7 @@ def ceilings(calibration: Calibration) -> tuple[list[Ceiling], list[Ceiling]]:
 
 
 def _priced(root: Node) -> dict[str, set[str]]:
-    """The features that each parameter is a factor of."""
+    """Returns the features that each parameter is a factor of."""
     found: dict[str, set[str]] = {}
     for node in walk(root):
         match node:
@@ -54,7 +54,7 @@ def _priced(root: Node) -> dict[str, set[str]]:
 
 
 def _width(features: Iterable[str]) -> float | None:
-    """Bytes of one access, where all features are of the same."""
+    """Returns the bytes of one access, where all features are of the same; else None."""
     widths = {int(match[1]) if (match := _WIDTH.search(name)) else None for name in features}
     (only,) = widths if len(widths) == 1 else (None,)
     return only / 8 if only else None

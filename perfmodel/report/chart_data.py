@@ -1,4 +1,4 @@
-"""What the charts of a report page are drawn from, as plain values that JSON can hold; times in seconds."""
+"""Prepares what the charts of a report page are drawn from, as plain values that JSON can hold; times in seconds."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.baselines import Work
-from perfmodel.calibration import Calibration
-from perfmodel.errors import PerfmodelError
-from perfmodel.kernel import Kernel
-from perfmodel.outcome import CALIBRATION, Row
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.baselines import Work
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report.ceilings import Ceiling, ceilings
 from perfmodel.report.reported import ReportedModel
 from perfmodel.report.sample import Sample
-from perfmodel.vocabulary import feature
+from perfmodel.vocabulary.named_features import feature
 
 DIGITS = 5
 MOST_TERMS = 8
-"""Of a breakdown; smaller ones are drawn as one."""
+"""So many terms of a breakdown are drawn; smaller ones are drawn as one."""
 SEEN = 0.005
-"""Share over all bars below which a term would not be seen in any."""
+"""A term with a smaller share than this over all bars would not be seen in any."""
 MOST_CORRELATED = 40
 POINTS_OF_A_CURVE = 33
 OTHERS = "others"
@@ -60,7 +60,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Operations a byte and operations a second of rows, below the roofs that parameters are."""
+    """The rows' operations a byte and operations a second, below the ceilings that parameters are."""
 
     points: tuple[tuple[Row, float, float], ...]
     bandwidths: Sequence[Ceiling]
@@ -95,12 +95,13 @@ class Charts:
 
 
 def complete(rows: Iterable[Row]) -> list[Row]:
-    """Those with both times."""
+    """Returns the rows with both times, measured and predicted."""
     return [row for row in rows if row.measured_s and row.predicted_s and row.predicted_s > 0]
 
 
 def lines(model: ReportedModel, sample: Sample) -> list[Line]:
-    """A line for each variant and size that vary, of the longest first; other sizes stay as they are along a line."""
+    """Returns a line for each variant and size that vary, of the longest first; other sizes stay as they are along a
+    line."""
     by_variant: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
     for row in complete(model.rows):
         if min(row.sizes.values(), default=0) > 0:  # axes are logarithmic
@@ -138,7 +139,7 @@ def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) 
 def _curve(
     calibration: Calibration | None, kernel: Kernel, rows: Sequence[Row], along: str
 ) -> tuple[tuple[int, float, float | None], ...]:
-    """Predictions at multiples of what all measured sizes are multiples of: those the kernel is made for."""
+    """Returns predictions at multiples of what all measured sizes are multiples of: those the kernel is made for."""
     if calibration is None:
         return ()
     step = math.gcd(*(row.sizes[along] for row in rows))
@@ -156,7 +157,7 @@ def _curve(
 
 
 def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
-    """One for each variant that could be generated again, where it took longest; the longest time first."""
+    """Returns a breakdown for each variant that could be generated again, at its longest time; the longest first."""
     if model.calibration is None:
         return []
     longest: dict[tuple[str, str], Row] = {}
@@ -180,7 +181,8 @@ def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
 
 
 def correlations(calibration: Calibration) -> tuple[list[str], list[list[float]]]:
-    """Names and correlation coefficients of the parameters whose variance is known; not more than MOST_CORRELATED."""
+    """Returns names and correlation coefficients of the parameters whose variance is known; not more than
+    MOST_CORRELATED."""
     deviations = np.sqrt(np.diag(calibration.covariance))
     known = [i for i, deviation in enumerate(deviations) if math.isfinite(deviation) and deviation > 0]
     known = known[:MOST_CORRELATED]
@@ -191,7 +193,8 @@ def correlations(calibration: Calibration) -> tuple[list[str], list[list[float]]
 
 
 def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
-    """None where the calibration has no bandwidth of global memory or no rate of operations among its parameters."""
+    """Returns a roofline; None where the calibration has no bandwidth of global memory or no rate of operations among
+    its parameters."""
     if model.calibration is None:
         return None
     bandwidths, rates = ceilings(model.calibration)
@@ -206,7 +209,7 @@ def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
 
 
 def _intensity(kernel: Kernel, row: Row) -> tuple[float, float] | None:
-    """Floating-point operations a byte of global accesses, and a second; None where there are none."""
+    """Returns floating-point operations a byte of global accesses, and a second; None where there are none."""
     try:
         kernel = kernel.at(**row.sizes)
         work, n_bytes = Work.of(kernel), feature("f_mem_bytes_global").eval(kernel)
@@ -219,7 +222,7 @@ def _intensity(kernel: Kernel, row: Row) -> tuple[float, float] | None:
 
 
 def as_json(charts: Charts) -> dict[str, Any]:
-    """What the page's script reads."""
+    """Returns what the page's script reads."""
     model, roofs = charts.model, charts.roofline
     families = list(dict.fromkeys(row.kernel for row in model.rows))
     variants: dict[str, int] = {}
@@ -263,7 +266,7 @@ def as_json(charts: Charts) -> dict[str, Any]:
 
 
 def terms(found: Sequence[Breakdown]) -> list[str]:
-    """The terms that are drawn: those with the largest share over all, the last of them for all others."""
+    """Returns the terms that are drawn: those with the largest share over all, the last of them for all others."""
     total: dict[str, float] = {}
     for breakdown in found:
         for name, _, share in breakdown.parts:
@@ -309,5 +312,5 @@ def _sizes(sizes: Mapping[str, int]) -> str:
 
 
 def _short(value: float | None) -> float | None:
-    """What a chart can show of a number; the tables have the rest."""
+    """Returns a number with the digits that a chart can show; the tables have the rest."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")

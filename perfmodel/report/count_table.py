@@ -1,15 +1,17 @@
-"""A program's counts as a table: symbolic, and at sizes; as text for people, as JSON for programs."""
+"""Makes tables of a program's counts: symbolic, and at sizes; as text for people, as JSON for programs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import perfmodel
+from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import grid
+from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import (
     SUBGROUP_SIZE,
     AccessCount,
@@ -20,17 +22,16 @@ from perfmodel.counting.counts import (
     Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
-from perfmodel.errors import CountingError, KernelError
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.report.tables import grid
-from perfmodel.resources import estimate
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.resources import estimate
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel, Program
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.kernels.program import Program
 
 Weighted = tuple[int, QuasiPolynomial]
 DIVERGENCES = ("none", "by work-item", "by data")
-"""From the best to the worst."""
+"""Divergence of a branch, from the best to the worst."""
 GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
 
 
@@ -43,12 +44,12 @@ class Quantity:
 
 
 Strides = Mapping[Any, Quantity | None]
-"""By axis, or by the name of a loop; None where the index is not affine."""
+"""Strides by axis, or by the name of a loop; None where the index is not affine."""
 
 
 @dataclass(frozen=True)
 class Granular:
-    """See `perfmodel.counting.counts.Executions`."""
+    """A count of executions in four ways; see `perfmodel.counting.counts.Executions`."""
 
     workitem: Quantity
     subgroup: Quantity | None
@@ -66,7 +67,7 @@ class OperationRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """Operations of one kind and type that one instruction does, turn by turn, to its own result."""
+    """Operations of one kind and type that one instruction does, iteration by iteration, to its own result."""
 
     kind: str
     dtype: str
@@ -108,7 +109,7 @@ class BranchRow:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """What an OpenCL C kernel is estimated to need, as `perfmodel.resources` does; None for sizes that are open."""
+    """Holds what an OpenCL C kernel is estimated to need, see `perfmodel.kernels.resources`; None for open sizes."""
 
     registers: int
     private_bytes: int
@@ -152,7 +153,7 @@ class CountTable:
 def count_tables(
     kernels: Sequence[Kernel], at: Sequence[Mapping[str, int]] = (), subgroup_size: int = SUBGROUP_SIZE
 ) -> list[CountTable]:
-    """A table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
+    """Returns a table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
 
     Raises:
         KernelError: for sizes that a kernel doesn't have, lacks or doesn't allow, and for what cannot be counted.
@@ -181,9 +182,9 @@ def count_tables(
     return tables
 
 
-def as_json(tables: Sequence[CountTable]) -> str:
-    """One JSON document: perfmodel's version and the tables."""
-    return json.dumps({"perfmodel": perfmodel.__version__, "kernels": [asdict(table) for table in tables]}, indent=1)
+def as_json(tables: Sequence[CountTable]) -> dict[str, Any]:
+    """Returns perfmodel's version and the tables, as values that JSON can hold."""
+    return {"perfmodel": VERSION, "kernels": [plain(asdict(table)) for table in tables]}
 
 
 class _Tabulator:
@@ -256,7 +257,7 @@ class _Tabulator:
         return FootprintRow(footprint.space, footprint.variable, footprint.dtype, footprint.direction, touched, filled)
 
     def branches(self, counts: KernelCounts) -> tuple[BranchRow, ...]:
-        """One row for each branch, also for those that were counted turn by turn."""
+        """Returns one row for each branch, also for those that were counted iteration by iteration."""
         grouped: dict[tuple[str, str], list[BranchCount]] = {}
         for branch in counts.branches:
             grouped.setdefault((branch.kind, branch.text), []).append(branch)
@@ -316,18 +317,19 @@ def _plain(value: float) -> float:
 
 
 def _ratio(count: float, footprint: float) -> float:
-    """The access-to-footprint ratio, 0 where nothing is accessed."""
+    """Returns the access-to-footprint ratio, 0 where nothing is accessed."""
     return _plain(count / footprint) if footprint else 0
 
 
 # --- text
 
 LONGEST = 40
-"""Characters of a symbolic count beyond which it moves below the table."""
+"""A symbolic count of more characters than these moves below the table."""
 
 
 def as_text(table: CountTable) -> str:
-    """The table for people: a block of lines for each kind of count, and one with the longest symbolic counts."""
+    """Returns the table for people: a block of lines for each kind of count, and one with the longest symbolic
+    counts."""
     return _Text(table).text()
 
 
@@ -422,12 +424,12 @@ class _Text:
         return [self.short(quantity), *values]
 
     def strides(self, strides: Strides) -> str:
-        """As in the names of features: ``{0:1;1:n}``."""
+        """Returns strides as names of features write them: ``{0:1;1:n}``."""
         parts = [f"{axis}:{self.short(stride)}" for axis, stride in strides.items()]
         return f"{{{';'.join(parts)}}}" if parts else "-"
 
     def short(self, quantity: Quantity | None) -> str:
-        """The symbolic count, or the number of the note that has it."""
+        """Returns the symbolic count, or the number of the note that has it."""
         if quantity is None:
             return "?"
         if len(quantity.symbolic) <= LONGEST:

@@ -1,4 +1,4 @@
-"""Calibrations of one model side by side: parameters with their ratios, and the times of kernels that all have."""
+"""Compares calibrations of one model: parameters with their ratios, and the times of kernels that all have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Times = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models with one model string.
+    """Calibrations of one model string, to be compared.
 
     Attributes:
         kernels: of every kernel that was measured for all of them its name, variant and sizes, and its measured
@@ -24,7 +24,7 @@ class Comparison:
 
 
 def comparisons(models: Sequence[ReportedModel]) -> list[Comparison]:
-    """One for each model string that more than one calibration has."""
+    """Returns a comparison for each model string that more than one calibration has."""
     groups: list[list[ReportedModel]] = []
     for model in models:
         if model.calibration is None:

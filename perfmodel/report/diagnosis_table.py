@@ -1,16 +1,16 @@
-"""A diagnosis as text: a line a check, what to do, the verdict."""
+"""Writes a diagnosis as text: a line a check, what to do, the verdict."""
 
 from __future__ import annotations
 
 from textwrap import fill
 
-from perfmodel.doctor import Diagnosis, Severity
+from perfmodel.measuring.doctor import Diagnosis, Severity
 
 WIDTH = 100
 
 
 def as_text(diagnosis: Diagnosis) -> str:
-    """The findings aligned, advice below, the verdict last; no line longer than WIDTH."""
+    """Returns the findings aligned, advice below, the verdict last; no line longer than WIDTH."""
     device = diagnosis.device
     names = max(len(finding.name) for finding in diagnosis.findings)
     severities = max(map(len, Severity))

@@ -1,9 +1,9 @@
-"""An evaluation as text: a line a kernel, a line a family, and what one must know."""
+"""Writes an evaluation as text: a line a kernel, a line a family, and what one must know."""
 
 from __future__ import annotations
 
-from perfmodel.evaluation import FITTED, Errors, EvaluatedKernel, Evaluation
-from perfmodel.report.tables import grid, percent, seconds, sizes_text
+from perfmodel.basics.tables import grid, percent, seconds, sizes_text
+from perfmodel.modelling.evaluation import FITTED, Errors, EvaluatedKernel, Evaluation
 
 
 def as_text(evaluation: Evaluation) -> str:

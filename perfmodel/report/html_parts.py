@@ -1,4 +1,4 @@
-"""Pieces of a report page as HTML; every text from outside is escaped here."""
+"""Writes pieces of a report page as HTML; every text from outside is escaped here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers", texts: Container[int] = (0,)
 ) -> str:
-    """A table that scrolls by itself where it is wider than the page; the columns `texts` are no numbers."""
+    """Returns a table that scrolls by itself where it is wider than the page; the columns `texts` are no numbers."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
         return "".join(
@@ -22,13 +22,13 @@ def table(
 
 
 def described(facts: Sequence[tuple[str, str]]) -> str:
-    """Facts by name."""
+    """Returns facts as an HTML table, each beside its name."""
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
     return f'<table class="conditions"><tbody>{rows}</tbody></table>'
 
 
 def chart(kind: str, caption: str, *, model: int | None = None, comparison: int | None = None) -> str:
-    """Where the script draws one; without it, only the caption is there."""
+    """Returns a figure in which the script draws a chart; without the script, only the caption is there."""
     of = f'data-model="{model}"' if model is not None else f'data-comparison="{comparison}"'
     return (
         f'<figure data-chart="{kind}" {of}><div class="plot"></div><ul class="legend"></ul>'
@@ -49,7 +49,7 @@ def paragraph(text: str, kind: str = "") -> str:
 
 
 def figures(named: Sequence[tuple[str, str, str]]) -> str:
-    """A few figures, large: what each is, its value, a note."""
+    """Returns a few figures, large: what each is, its value, a note."""
     cells = (
         f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd class="note">{escape(note)}</dd></div>'
         for name, value, note in named

@@ -1,21 +1,21 @@
-"""Families of kernels with their tags, and the kernels that a filter selects: as text, JSON and Markdown."""
+"""Lists families of kernels with their tags, and the kernels that a filter selects: as text, JSON and Markdown."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
+from perfmodel.basics.json_values import plain
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
 
 if TYPE_CHECKING:
-    from perfmodel.kernel import Kernel
+    from perfmodel.kernels.kernel import Kernel
 
 
-def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:
-    """All that can be listed, as plain lists and dictionaries.
+def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:
+    """Returns all that can be listed, as values that JSON can hold.
 
     Args:
         kernels: those that a filter selected; None leaves them out.
@@ -26,13 +26,13 @@ def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | N
             "summary": g.summary,
             "source": g.source,
             "limits": g.limits,
-            "tags": [asdict(tag) for tag in g.tags],
+            "tags": [plain(asdict(tag)) for tag in g.tags],
         }
         for g in generators
     ]
     data: dict[str, Any] = {
         "generators": listed,
-        "common_tags": [asdict(tag) for tag in COMMON],
+        "common_tags": [plain(asdict(tag)) for tag in COMMON],
         "work_group_sets": {name: ["x".join(map(str, g)) for g in groups] for name, groups in WORK_GROUP_SETS.items()},
     }
     if kernels is not None:
@@ -42,10 +42,6 @@ def as_data(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | N
 
 def _variant(kernel: Kernel) -> dict[str, str]:
     return {tag: value for tag, value in kernel.tags.items() if tag != "generator"}
-
-
-def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> str:
-    return json.dumps(as_data(generators, kernels), indent=1)
 
 
 def as_text(generators: Iterable[KernelGenerator]) -> str:
@@ -69,7 +65,7 @@ def _described(tag: Tag) -> str:
 
 
 def as_markdown(generators: Iterable[KernelGenerator], checked: Mapping[str, int]) -> str:
-    """A table row a family.
+    """Returns a Markdown table with a row for each family.
 
     Args:
         checked: how many kernels of each family were compared with its reference.

@@ -1,4 +1,4 @@
-"""One model on a report page: its charts, each with the table behind it, in the order in which they are read."""
+"""Writes one model's part of a report page: its charts, each with the table behind it, in the order of reading."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from html import escape
 
 import numpy as np
 
-from perfmodel.calibration import Calibration
-from perfmodel.outcome import CALIBRATION, Row
+from perfmodel.basics.statistics import BAND, geometric_mean
+from perfmodel.basics.tables import seconds as in_ascii
+from perfmodel.basics.tables import sizes_text
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
 from perfmodel.report.chart_data import Charts
 from perfmodel.report.html_parts import chart, described, details, figures, paragraph, section, table
 from perfmodel.report.reported import ReportedModel
-from perfmodel.report.tables import MOST_LINES, sizes_text
-from perfmodel.report.tables import seconds as in_ascii
-from perfmodel.summary import BAND, geometric_mean
+from perfmodel.report.tables import MOST_LINES
 
 NOTABLE_CORRELATION = 0.5
 NO_ROWS = (
@@ -27,7 +28,7 @@ NO_CALIBRATION = "Only the times of this model are known here, not its parameter
 
 
 def seconds(value: float | None) -> str:
-    """Seconds as the charts write them."""
+    """Returns seconds as the charts write them."""
     return "–" if value is None else in_ascii(value).replace("us", "µs")
 
 
@@ -36,7 +37,7 @@ def percent(part: float) -> str:
 
 
 def model_article(index: int, charts: Charts) -> str:
-    """All of one model; `index` is its place in the page's data."""
+    """Returns all of one model as HTML; `index` is its number in the page's data."""
     model = charts.model
     return "".join(
         [
@@ -78,7 +79,7 @@ def _figures(model: ReportedModel) -> str:
 
 
 def judged_rows(model: ReportedModel) -> list[Row]:
-    """The rows that say how good a model is: those that no fit has seen, if there are any."""
+    """Returns the rows that say how good a model is: those that no fit has seen, if there are any."""
     rows = chart_data.complete(model.rows)
     return [row for row in rows if row.role != CALIBRATION] or rows
 
@@ -277,15 +278,15 @@ def _roofline(index: int, charts: Charts) -> str:
     roofs = [[c.parameter, f"{c.rate:.4g} B/s"] for c in found.bandwidths]
     roofs += [[c.parameter, f"{c.rate:.4g} operations/s"] for c in found.rates]
     caption = (
-        "Floating-point operations, a multiply-add being one, by bytes that global accesses ask for. The roofs are "
+        "Floating-point operations, a multiply-add being one, by bytes that global accesses ask for. The ceilings are "
         f"reciprocals of this model's parameters; caches may lift a kernel above one. {charts.sample.sentence}"
     )
     return section(
         title,
         chart("roofline", caption.strip(), model=index),
         details(
-            _counted("Table of intensities and roofs", len(lines)),
-            table(["roof", "rate"], roofs) + table(header, lines[:MOST_LINES], texts=range(3)),
+            _counted("Table of intensities and ceilings", len(lines)),
+            table(["ceiling", "rate"], roofs) + table(header, lines[:MOST_LINES], texts=range(3)),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Curves of occupancy over block size, registers and shared memory (Karan Kumar, Figures 3 to 5)."""
+"""Draws occupancy over block size, registers and shared memory (Karan Kumar, Figures 3 to 5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfmodel.residency import GROUPS, LOCAL, REGISTERS, WARPS, Limits, Occupancy, blocks_at
+from perfmodel.device.occupancy import GROUPS, LOCAL, REGISTERS, WARPS, Limits, Occupancy, blocks_at
 
 POINTS = 512
-"""Of a curve over bytes, at most."""
+"""So many points, at most, has a curve over bytes."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Curve:
 
 
 def curves(found: Occupancy) -> list[Curve]:
-    """Over block size in whole warps, registers of a thread, and shared memory of a block up to what one may have."""
+    """Returns curves over block size in whole warps, registers of a thread, and shared memory of a block up to its
+    limit."""
     limits = found.device
     word, wave = limits.word, limits.wave_sizes[0]
     step = -(-limits.local_bytes_per_group // POINTS // limits.local_unit) * limits.local_unit or limits.local_unit
@@ -59,7 +60,7 @@ def _warps(found: Occupancy, name: str, value: int) -> int:
 
 
 def plotted(curve: Curve, found: Occupancy) -> bytes:
-    """One curve with the launch marked.
+    """Draws one curve with the launch marked.
 
     Returns:
         A PNG file.
@@ -89,7 +90,7 @@ def plotted(curve: Curve, found: Occupancy) -> bytes:
 
 
 def _annotate(axis: Any, curve: Curve, found: Occupancy) -> None:
-    """Below the mark among points, above it on a line that falls to the right."""
+    """Annotates the mark, below it among points, above it on a line that falls to the right."""
     is_right = curve.here > curve.values[-1] * 0.6
     above = 8 if curve.name != "block" else -18
     axis.annotate(

@@ -1,4 +1,4 @@
-"""The report page: one HTML file with its data, style and script in it, and nothing loaded from anywhere."""
+"""Writes the report page: one HTML file with its data, style and script in it, and nothing loaded from anywhere."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-import perfmodel
-from perfmodel.outcome import Outcome
-from perfmodel.predictor import Predictor
+from perfmodel.basics.statistics import geometric_mean
+from perfmodel.basics.version import VERSION
+from perfmodel.modelling.predictor import Predictor
+from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
 from perfmodel.report.device_comparison import Comparison, comparisons
 from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
@@ -31,11 +32,10 @@ from perfmodel.report.tables import (
     ranking_table,
     verdict,
 )
-from perfmodel.summary import geometric_mean
 
 
 def report_page(models: Sequence[ReportedModel]) -> str:
-    """Models side by side, as a complete HTML document."""
+    """Returns models side by side, as a complete HTML document."""
     devices = list(dict.fromkeys(model.device_name for model in models))
     return _page(
         title=" and ".join(names) if len(names := [model.name for model in models]) < 4 else f"{len(names)} models",
@@ -45,7 +45,7 @@ def report_page(models: Sequence[ReportedModel]) -> str:
 
 
 def page(outcome: Outcome) -> str:
-    """A recipe's models and baselines likewise, with the recipe's own tables."""
+    """Returns a recipe's models and baselines as a complete HTML document, with the recipe's own tables."""
     return _page(
         title=f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}",
         lead=f"{outcome.recipe.summary}.",
@@ -64,7 +64,7 @@ def _page(title: str, lead: str, models: Sequence[ReportedModel], notes: str = "
     return template.substitute(
         title=escape(title),
         lead=escape(lead),
-        version=escape(perfmodel.__version__),
+        version=escape(VERSION),
         style=parts["css"],
         style_hash=_hash(parts["css"]),
         script=parts["js"],
@@ -78,12 +78,12 @@ def _page(title: str, lead: str, models: Sequence[ReportedModel], notes: str = "
 
 
 def _hash(content: str) -> str:
-    """By which the page's policy knows its own style and script."""
+    """Returns the hash by which the page's policy knows its own style and script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 
 def _data(charts: Sequence[Charts], compared: Sequence[Comparison]) -> str:
-    """JSON that cannot end the element that it is in, whatever kernels are called."""
+    """Returns JSON that cannot end the element that it is in, whatever kernels are called."""
     content: Mapping[str, Any] = {
         "chosen": _best([each.model for each in charts]),
         "models": [as_json(each) for each in charts],
@@ -94,7 +94,7 @@ def _data(charts: Sequence[Charts], compared: Sequence[Comparison]) -> str:
 
 
 def _best(models: Sequence[ReportedModel]) -> int:
-    """The place of the model that is shown first: of those with parameters, that with the smallest error."""
+    """Returns the index of the model that is shown first: of those with parameters, that with the smallest error."""
 
     def rank(index: int) -> tuple[bool, float]:
         errors = [row.error for row in judged_rows(models[index])]
@@ -152,7 +152,7 @@ def _comparison(index: int, compared: Comparison) -> list[str]:
 
 
 def _tables(outcome: Outcome) -> str:
-    """What a recipe asks beyond its models: their errors by label, and their choices among variants."""
+    """Returns a recipe's tables beyond its models: their errors by label, and their choices among variants."""
     parts = []
     if is_compared(outcome):
         note = paragraph(PUBLISHED_NOTE, "foot") if outcome.recipe.published else ""

@@ -1,4 +1,4 @@
-"""Plots of an outcome, drawn by matplotlib without a display."""
+"""Plots an outcome by matplotlib, without a display."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.outcome import CALIBRATION, Outcome, Row
-from perfmodel.report.tables import short_labels
+from perfmodel.basics.tables import short_labels
+from perfmodel.modelling.rows import CALIBRATION, Row
+from perfmodel.recipes.outcome import Outcome
 
 BANDS = (0.1, 0.3)
 PANELS_A_LINE, PANEL_INCHES = 3, 4.6
 LETTERS_AN_INCH = 13
-"""Of the legend."""
+"""An inch of the legend has room for so many letters."""
 COLOURS, MARKS = 10, "sDv^o"
 FEWEST = 100
-"""Kernels of a label, for a histogram."""
+"""A histogram needs so many kernels of a label."""
 
 
 def measured_against_predicted(outcome: Outcome) -> bytes:
-    """One panel a model, log-log: hollow marks took part in the fit, filled ones did not; bands at 10 and 30 %.
+    """Plots one panel a model, log-log: hollow marks took part in the fit, filled ones did not; bands at 10 and 30 %.
 
     Returns:
         A PNG file.
@@ -57,7 +58,7 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
 
 
 def ratios(outcome: Outcome) -> bytes | None:
-    """Histograms of predicted by measured time, a panel a label and model, with the band of 30 %.
+    """Plots histograms of predicted by measured time, a panel a label and model, with the band of 30 %.
 
     Returns:
         A PNG file; None where a label has too few kernels for one.
@@ -98,7 +99,7 @@ def ratios(outcome: Outcome) -> bytes | None:
 
 
 def _limits(rows: Sequence[Row]) -> tuple[float, float]:
-    """The same for all panels and both axes."""
+    """Returns the limits that all panels share on both axes."""
     times = [t for row in rows if row.measured_s for t in (row.measured_s, row.predicted_s) if t]
     return (min(times) / 1.5, max(times) * 1.5) if times else (1e-6, 1.0)
 

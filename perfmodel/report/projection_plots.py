@@ -1,4 +1,4 @@
-"""Plots of what emulation costs (Panwar et al., Figures 6 and 7)."""
+"""Plots what emulation costs (Panwar et al., Figures 6 and 7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Costs = Sequence[tuple[int, float, float]]
 
 
 def emulation_over_size(costs: Mapping[str, Costs]) -> bytes:
-    """Seconds of emulating one work-group and all of them over the size, a panel for each application, as a PNG."""
+    """Plots seconds of emulating one work-group and all of them over the size, a panel for each application, as a
+    PNG."""
     figure, axes = _panels(len(costs))
     for axis, (name, points) in zip(axes, costs.items(), strict=True):
         sizes = [size for size, _, _ in points]
@@ -23,7 +24,8 @@ def emulation_over_size(costs: Mapping[str, Costs]) -> bytes:
 
 
 def emulation_over_device(name: str, costs: Costs, devices: Mapping[str, Sequence[tuple[int, float]]]) -> bytes:
-    """Seconds of emulating one work-group beside those that devices take for the kernel, over the size, as a PNG."""
+    """Plots seconds of emulating one work-group beside those that devices take for the kernel, over the size, as a
+    PNG."""
     figure, (axis,) = _panels(1)
     axis.plot([size for size, _, _ in costs], [one for _, one, _ in costs], "o-", label="emulating one work-group")
     for (device, points), mark in zip(devices.items(), "s^vDP*X" * len(devices), strict=False):

@@ -1,4 +1,4 @@
-"""What a projection study found, as tables and files."""
+"""Writes what a projection study found as tables and files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import perfmodel
-from perfmodel.projection_study import FIGURE_6, FIGURE_7, Case, Findings, crossover
-from perfmodel.report.tables import ERRORS, error_cells, grid, seconds
+from perfmodel.basics import files
+from perfmodel.basics.tables import grid, seconds
+from perfmodel.basics.version import VERSION
+from perfmodel.projection.case import Case, crossover
+from perfmodel.projection.study import FIGURE_6, FIGURE_7, Findings
+from perfmodel.report.tables import ERRORS, error_cells
 
 
 def text(findings: Findings, published: Mapping[str, Any]) -> str:
-    """The tables: choices with and without transfers, a summary beside the published one, Table III, crossovers."""
+    """Returns the tables: choices with and without transfers, a summary beside the published one, Table III,
+    crossovers."""
     parts = [_profile_lines(findings)]
     for transfers in (False, True):
         if cases := findings.of(transfers):
@@ -90,7 +94,7 @@ def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
 
 
 def _time_errors(findings: Findings) -> str:
-    """The errors of the projected times themselves, a line a device and set of cases."""
+    """Returns the errors of the projected times themselves, a line a device and set of cases."""
     rows = [
         [f"{name}: {device}", *error_cells(errors), str(int(errors["count"]) if errors else 0)]
         for name, found in findings.summary().items()
@@ -127,7 +131,7 @@ def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:
 
 
 def _crossovers(findings: Findings) -> str:
-    """Sizes from which on each GPU is faster than the largest processor."""
+    """Returns the sizes from which on each GPU is faster than the largest processor."""
     kinds = {name: each["kind"] for name, each in findings.devices.items()}
     gpus = [name for name, kind in kinds.items() if kind == "gpu"]
     cpus = [name for name, kind in kinds.items() if kind == "cpu"]
@@ -178,7 +182,7 @@ def write(
     ]
     results = {
         "recipe": "projection",
-        "perfmodel": perfmodel.__version__,
+        "perfmodel": VERSION,
         "command": command,
         "devices": findings.devices,
         "profiles": findings.profiles,
@@ -208,5 +212,5 @@ def write(
         contents["figure-7.png"] = emulation_over_device(FIGURE_7, findings.costs[FIGURE_7], on_devices)
     for name, content in contents.items():
         written.append(target / name)
-        written[-1].write_bytes(content)
+        files.write(written[-1], content)
     return written

@@ -1,4 +1,4 @@
-"""What a report page is of: models with the rows that they are judged by, from files, folders and outcomes."""
+"""Loads what a report page is of: models with the rows that they are judged by, from files, folders and outcomes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perfmodel import json_values
-from perfmodel.calibration import Calibration, CalibrationRow, calibration_called
-from perfmodel.errors import PerfmodelError
-from perfmodel.outcome import CALIBRATION, Outcome, Row
+from perfmodel.basics import json_values
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.modelling.calibration import Calibration, CalibrationRow, calibration_called
+from perfmodel.modelling.rows import CALIBRATION, Row
+from perfmodel.recipes.outcome import Outcome
 
 RESULTS = "results.json"
 
@@ -40,7 +41,8 @@ class ReportedModel:
         return str(self.device.get("name", "unknown device"))
 
     def std(self, row: Row) -> float | None:
-        """The standard deviation of a row's prediction in seconds; what the fit leaves unexplained, if nothing more.
+        """Returns the standard deviation of a row's prediction in seconds; what the fit leaves unexplained, if nothing
+        more.
 
         None where not even that is known.
         """
@@ -51,7 +53,8 @@ class ReportedModel:
 
 
 def reported(names: Iterable[str]) -> list[ReportedModel]:
-    """The models of files of calibrations, of MODEL@DEVICE names of shipped ones, and of folders of `reproduce`.
+    """Returns the models of files of calibrations, of MODEL@DEVICE names of shipped ones, and of folders of
+    `reproduce`.
 
     Raises:
         PerfmodelError: for what is none of these, or is damaged.
@@ -63,7 +66,7 @@ def reported(names: Iterable[str]) -> list[ReportedModel]:
 
 
 def of_outcome(outcome: Outcome) -> list[ReportedModel]:
-    """A recipe's models and its baselines."""
+    """Returns a recipe's models and its baselines."""
     return [
         ReportedModel(
             name,
@@ -89,7 +92,7 @@ def _of_calibration(name: str) -> ReportedModel:
 
 
 def _of_folder(folder: Path) -> list[ReportedModel]:
-    """The models of a results file in their order, each with its calibration, if that lies beside it."""
+    """Returns the models of a results file in their order, each with its calibration, if that lies beside it."""
     results = _read(folder)
     try:
         rows = [_row(row) for row in results["rows"]]
@@ -120,7 +123,7 @@ def _of_folder(folder: Path) -> list[ReportedModel]:
 
 
 def _as_fitted(rows: Iterable[Row], calibration: Calibration | None) -> tuple[Row, ...]:
-    """What took no part in the fit for its flags has no prediction, as in the calibration itself."""
+    """Returns rows without predictions for those that a fit left out for their flags, as in the calibration itself."""
     left_out = {_named(row) for row in calibration.left_out} if calibration else set()
     return tuple(
         replace(row, predicted_s=None) if row.role == CALIBRATION and _named(row) in left_out else row for row in rows
@@ -162,7 +165,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _told_apart(models: Sequence[ReportedModel]) -> list[ReportedModel]:
-    """With devices in their names where there are several, and numbers where that is not enough."""
+    """Returns models with devices in their names where there are several, and numbers where that is not enough."""
     several = len({model.device_name for model in models}) > 1
     named = [replace(m, name=f"{m.name} on {m.device_name}") if several else m for m in models]
     count: dict[str, int] = {}

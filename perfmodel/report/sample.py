@@ -1,4 +1,4 @@
-"""Kernels of a report's rows, generated again from their tags: what is needed to explain and predict them anew."""
+"""Generates kernels of a report's rows again from their tags: they are needed to explain and predict them anew."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfmodel.errors import PerfmodelError
-from perfmodel.kernel import Kernel
-from perfmodel.outcome import CALIBRATION, Row
-from perfmodel.work_removal import KEPT_TAG
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.work_removal import KEPT_TAG
+from perfmodel.modelling.rows import CALIBRATION, Row
 
 MOST, BUDGET_S = 20, 8.0
-"""Variants that are generated again, and seconds after which no further one is begun."""
+"""So many variants are generated again, and none is begun after so many seconds."""
 
 Variant = tuple[str, str]
 
@@ -33,7 +33,7 @@ class Sample:
 
     @property
     def sentence(self) -> str:
-        """How much of everything this is."""
+        """Returns a sentence on how many of all variants the sample has; empty for all of them."""
         if len(self.kernels) == self.variants:
             return ""
         reason = f"; {self.refused} could not be generated again from their tags" if self.refused else ""
@@ -59,8 +59,8 @@ def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S) ->
 
 
 def generated_again(row: Row) -> Kernel | None:
-    """The kernel of a row, counted; None where no installed generator makes it, or it cannot be counted."""
-    from perfmodel.collection import ALL_GENERATORS, KernelCollection
+    """Returns the kernel of a row, counted; None where no installed generator makes it, or it cannot be counted."""
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 
     text, _, kept = f" {row.variant}".partition(f" {KEPT_TAG}=")
     tags = dict(word.partition("=")[::2] for word in text.split())
@@ -83,7 +83,8 @@ def generated_again(row: Row) -> Kernel | None:
 
 
 def _in_turn(by_variant: Mapping[Variant, Sequence[Row]]) -> list[Variant]:
-    """The first variant of every family, then the second of every family, and so on; in each, longest series first."""
+    """Returns the first variant of every family, then the second of every family, and so on; in each, longest series
+    first."""
     families: dict[str, list[Variant]] = {}
 
     def order(variant: Variant) -> tuple[bool, int]:

@@ -1,4 +1,4 @@
-"""What a store holds, and one of its rows, as tables and as JSON."""
+"""Shows what a store holds, and one of its rows, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from perfmodel.measurement import Timing
-from perfmodel.report.tables import grid, percent, seconds
-from perfmodel.store import Failure, Group, Measurement, Store
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import grid, percent, seconds
+from perfmodel.measuring.protocol import Timing
+from perfmodel.measuring.store import Failure, Group, Measurement, Store
 
 TRIALS_A_LINE = 8
 
 
 def groups_of(store: Store, device: str = "", kernel: str = "") -> list[Group]:
-    """The store's groups whose device's key or name, and whose kernel's name, contain these texts in any case."""
+    """Returns the groups whose device's key or name, and whose kernel's name, contain these texts in any case."""
     return [
         group
         for group in store.groups()
@@ -26,7 +27,7 @@ def groups_of(store: Store, device: str = "", kernel: str = "") -> list[Group]:
 
 
 def contents_text(store: Store, groups: Sequence[Group]) -> str:
-    """How many rows there are of each device, protocol and kernel, and why there are failures."""
+    """Returns how many rows there are of each device, protocol and kernel, and the reasons of failures."""
     measured, failed = _totals(groups)
     parts = [
         f"{store.name}: {measured} measurements, {failed} failures, {n_bytes(store.n_bytes)}, schema {store.schema}"
@@ -44,22 +45,21 @@ def contents_text(store: Store, groups: Sequence[Group]) -> str:
     return "\n\n".join(parts)
 
 
-def contents_json(store: Store, groups: Sequence[Group]) -> str:
+def as_json(store: Store, groups: Sequence[Group]) -> dict[str, Any]:
+    """Returns what a store holds, as values that JSON can hold."""
     measured, failed = _totals(groups)
-    return json.dumps(
-        {
-            "store": str(store.path),
-            "bytes": store.n_bytes,
-            "schema": store.schema,
-            "measurements": measured,
-            "failures": failed,
-            "groups": [asdict(group) for group in groups],
-        }
-    )
+    return {
+        "store": str(store.path),
+        "bytes": store.n_bytes,
+        "schema": store.schema,
+        "measurements": measured,
+        "failures": failed,
+        "groups": [plain(asdict(group)) for group in groups],
+    }
 
 
 def row_text(row: Measurement | Failure) -> str:
-    """All that is known of one row."""
+    """Returns all that is known of one row, as text."""
     lines = {
         "key": row.key,
         "kernel": row.kernel,
@@ -88,13 +88,15 @@ def row_text(row: Measurement | Failure) -> str:
     return "\n".join(shown)
 
 
-def row_json(row: Measurement | Failure) -> str:
+def row_as_json(row: Measurement | Failure) -> dict[str, Any]:
+    """Returns all that is known of one row, as values that JSON can hold."""
     derived = {"seconds": row.seconds, "spread": _timing(row).spread} if isinstance(row, Measurement) else {}
-    return json.dumps(asdict(row) | derived)
+    found: dict[str, Any] = plain(asdict(row) | derived)
+    return found
 
 
 def n_bytes(number: int) -> str:
-    """With three digits and a unit: 12.3 kB."""
+    """Returns bytes with three digits and a unit, such as 12.3 kB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= scale:
             return f"{number / scale:.3g} {unit}"
@@ -138,5 +140,5 @@ def _pairs(values: dict[str, Any]) -> str:
 
 
 def _line(text: str) -> str:
-    """What a terminal shows as one line and takes for nothing else."""
+    """Returns a text that a terminal shows as one line and takes for nothing else."""
     return "".join(character if character.isprintable() else " " for character in text)

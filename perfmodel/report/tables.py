@@ -1,59 +1,25 @@
-"""An outcome as text tables, as wide as needed and no wider."""
+"""Writes an outcome as text tables, as wide as needed and no wider."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from perfmodel.outcome import Cost, Outcome, Row
-from perfmodel.report import terminal
-from perfmodel.summary import geometric_mean
+from perfmodel.basics.statistics import geometric_mean
+from perfmodel.basics.tables import Line, grid, percent, seconds, short_labels, sizes_text
+from perfmodel.modelling.rows import Row
+from perfmodel.recipes.outcome import Cost, Outcome
 
-Line = Sequence[str]
 MOST_LINES = 500
-"""Of a table of single kernels that people read."""
-
-
-def grid(header: Line, lines: Sequence[Line]) -> str:
-    """Columns aligned: the first to the left, the others to the right; see `perfmodel.report.terminal`."""
-    if terminal.is_fitted() and (shown_there := terminal.fitted(header, lines)) is not None:
-        return shown_there
-    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-
-    def shown(line: Line) -> str:
-        cells = [
-            line[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
-        ]
-        return "  ".join(cells).rstrip()
-
-    return "\n".join([shown(header), "  ".join("-" * width for width in widths), *map(shown, lines)])
-
-
-def seconds(value: float | None) -> str:
-    """Three to four significant digits with a unit that people read: 12.3 us, 1.234 ms."""
-    if value is None:
-        return "-"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value) >= scale:
-            return f"{value / scale:.4g} {unit}"
-    return f"{value / 1e-9:.4g} ns"
-
-
-def short_labels(labels: Iterable[str]) -> dict[str, str]:
-    """Labels that are a name and tags by what differs: the tags, and names where there are several; others as is."""
-    split = {label: label.split() for label in labels}
-    if not all("=" in word for words in split.values() for word in words[1:]):
-        return {label: label for label in split}
-    common = set.intersection(*map(set, split.values())) if split else set()
-    return {label: " ".join(w for w in words if w not in common) or words[0] for label, words in split.items()}
+"""People read a table of single kernels if it has no more lines than these."""
 
 
 Names = Mapping[tuple[str, str], str]
 
 
 def kernel_names(rows: Sequence[Row]) -> Names:
-    """Each kernel and variant by its label, and where a label has several, by the tags in which these differ."""
+    """Returns each kernel and variant by its label, and where a label has several, by the tags in which these
+    differ."""
     by_label: dict[str, dict[str, tuple[str, str]]] = {}
     for row in rows:
         by_label.setdefault(row.label, {})[f"{row.kernel} {row.variant}".strip()] = (row.kernel, row.variant)
@@ -66,7 +32,7 @@ def kernel_names(rows: Sequence[Row]) -> Names:
 
 
 def text(outcome: Outcome) -> str:
-    """All tables, the notes last."""
+    """Returns all tables, the notes last."""
     parts = [comparison(outcome), verdict(outcome)]
     if intervals := interval_table(outcome):
         parts.append(grid(*intervals))
@@ -82,7 +48,7 @@ def text(outcome: Outcome) -> str:
 
 
 def weights(outcome: Outcome) -> str:
-    """Each model with its fitted parameters, and what the baselines are made of."""
+    """Returns each model with its fitted parameters, and what the baselines are made of."""
     parts: dict[str, list[str]] = {}
     for name, calibration in outcome.calibrations.items():
         source = calibration.model.string.source.strip().splitlines()
@@ -95,12 +61,13 @@ def weights(outcome: Outcome) -> str:
 
 
 def is_compared(outcome: Outcome) -> bool:
-    """Whether there is something that the recipe's own models are compared with."""
+    """Returns True if there is something that the recipe's own models are compared with."""
     return bool(outcome.baselines or outcome.recipe.published)
 
 
 def comparison(outcome: Outcome) -> str:
-    """Measured and predicted times side by side, a line a kernel that no fit has seen, unless there are too many."""
+    """Returns measured and predicted times side by side, a line a kernel that no fit has seen, unless there are too
+    many."""
     by_model = {name: outcome.evaluation(name) for name in outcome.models}
     if (count := len(by_model[outcome.models[0]])) > MOST_LINES:
         return f"times of {count} kernels: see results.json"
@@ -119,7 +86,7 @@ def comparison(outcome: Outcome) -> str:
 
 
 def error_table(outcome: Outcome) -> str:
-    """The errors of each model on each line of the recipe's table."""
+    """Returns the errors of each model on each line of the recipe's table."""
     lines = []
     for model in outcome.models:
         names = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(model)))
@@ -129,18 +96,19 @@ def error_table(outcome: Outcome) -> str:
 
 
 ERRORS = ("geometric mean", "mean", "maximum", "within ±30 %")
-"""What stands in a table of errors: the geometric mean, as the papers have it, and what it hides."""
+"""The columns of a table of errors: the geometric mean, as the papers have it, and what it hides."""
 
 
 def error_cells(errors: Mapping[str, float] | None) -> list[str]:
-    """A cell for each of `ERRORS`, of what `perfmodel.summary.of_errors` gives."""
+    """Returns a cell for each of `ERRORS`, of what `perfmodel.basics.statistics.of_errors` gives."""
     if errors is None:
         return ["-"] * len(ERRORS)
     return [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]
 
 
 def interval_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
-    """How many times lie in their intervals: of kernels left out of the fit, and of those that it is judged by."""
+    """Returns how many times lie in their intervals, of kernels left out of the fit and of those that it is judged
+    by."""
     lines: list[Line] = []
     for model, calibration in outcome.calibrations.items():
         known, judged = calibration.held_out, outcome.summary[model]["covered"]
@@ -160,7 +128,7 @@ def interval_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
 
 
 def verdict(outcome: Outcome) -> str:
-    """The errors, and for each model how often it named the fastest variant."""
+    """Returns the errors, and for each model how often it named the fastest variant."""
     names = kernel_names(outcome.evaluation(outcome.models[0]))
     lines = [error_table(outcome), ""]
     for model in outcome.models:
@@ -184,7 +152,7 @@ PUBLISHED_NOTE = "in brackets: geometric means published for these devices"
 
 
 def label_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
-    """Geometric mean errors, a line a label: published ones, those of the models, those of the baselines."""
+    """Returns geometric mean errors, a line a label: published ones, those of the models, those of the baselines."""
     published = outcome.recipe.published
     measured = (row.label for row in outcome.evaluation(outcome.models[0]))
     labels = dict.fromkeys([*measured, *(label for column in published.values() for label in column)])
@@ -214,7 +182,7 @@ def label_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
 
 
 def contest_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
-    """At each size, the fastest variant measured, the one each model names, and what its choice costs."""
+    """Returns, a line a size, the fastest variant measured, the one each model names, and what its choice costs."""
     names = kernel_names(outcome.evaluation(outcome.models[0]))
     choices: dict[tuple[str, str], dict[str, Any]] = {}
     for model in outcome.models:
@@ -237,7 +205,7 @@ def contest_table(outcome: Outcome) -> tuple[Line, Sequence[Line]] | None:
 
 
 def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
-    """How well each model ranks variants at each size, and what that takes against measuring them."""
+    """Returns how well each model ranks variants at each size, and what that takes against measuring them."""
     lines: list[Line] = []
     for model in outcome.models:
         found = outcome.summary[model]["ranking"]
@@ -274,11 +242,3 @@ def _tally(names: Sequence[str]) -> str:
     if len(counts) == 1:
         return names[0]
     return ", ".join(f"{name} ({count} of {len(names)})" for name, count in counts.items())
-
-
-def sizes_text(sizes: Mapping[str, int]) -> str:
-    return " ".join(f"{name}={value}" for name, value in sizes.items())
-
-
-def percent(error: float) -> str:
-    return f"{error:.1%}" if error == error else "-"

@@ -22,7 +22,7 @@ from perfmodel.expression.functions import LANGUAGE
 DIGITS, STEP = 800, mpmath.mpf(10) ** -100
 LAST_DIGITS = 64 * np.finfo(np.float64).eps
 SMALLEST = 1e-290
-"""What underflows on the way is not compared."""
+"""The smallest magnitude that is compared: what underflows on the way is not."""
 
 Oracle = Callable[..., Any]
 
@@ -87,7 +87,7 @@ ARGUMENTS: dict[str, tuple[st.SearchStrategy[float], ...]] = {
 
 
 def moved(function: Oracle, at: Sequence[Any], place: int) -> tuple[Any, Any]:
-    """The function a little below and above one argument, and no more than that."""
+    """Returns the function a little below and above one argument, and no more than that."""
     step = STEP * (abs(at[place]) or 1)
     below, above = ([*at[:place], at[place] + sign * step, *at[place + 1 :]] for sign in (-1, 1))
     return function(*below), function(*above)
@@ -102,7 +102,7 @@ def slope(function: Oracle, place: int) -> Oracle:
 
 
 def tolerance(function: Oracle, at: Sequence[Any]) -> Any:
-    """How far off a function is where each argument is off in its last digits."""
+    """Returns how far off a function is where each argument is off in its last digits."""
     reach = sum(abs(at[place] * slope(function, place)(*at)) for place in range(len(at)))
     return LAST_DIGITS * (abs(function(*at)) + reach) + SMALLEST
 

@@ -16,7 +16,7 @@ from perfmodel.expression.functions import LANGUAGE
 
 
 def value(text: str, **inputs: float) -> float:
-    """The model's value for inputs by name; parameters and features alike."""
+    """Returns the model's value for inputs by name; parameters and features alike."""
     return float(parse(text).compile()(inputs, inputs))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse
 
 MODEL = """
@@ -17,7 +17,7 @@ overhead + smooth_max(work, (p_c**2 - 1e-3)*f_z, p_edge) + saturating(f_n, p_a, 
 
 
 def bomb(levels: int) -> str:
-    """A model of 2**levels uses of one feature in a few lines."""
+    """Returns a model of 2**levels uses of one feature in a few lines."""
     lines = ["t0 = p_x*f_y", *(f"t{level + 1} = t{level} + t{level}" for level in range(levels))]
     return "\n".join([*lines, f"t{levels}"])
 
@@ -26,7 +26,7 @@ REFUSED = {
     "length": ("p_x + " + "1" * 20_000, "longer than 20000 characters"),
     "name": ("p_x*f_" + "a" * 500, "longer than 500 characters"),
     "chain": ("p_x" + "+1" * 2_500, "more than 5000 operations, numbers and names"),
-    "sharing": (bomb(40), "written out, with terms in place of their names, the model has more than 100000 parts"),
+    "sharing": (bomb(40), "written out, with terms instead of their names, the model has more than 100000 parts"),
     "brackets": ("(" * 65 + "p_x" + ")" * 65, "nested more than 64 levels deep"),
     "open brackets": ("(" * 20_000, "nested more than 64 levels deep"),
     "signs": ("-" * 65 + "p_x", "nested more than 64 levels deep"),

@@ -1,4 +1,4 @@
-"""What a parsed model string tells of itself."""
+"""Tests what a parsed model string tells of itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import parse, to_text
 
 TEXT = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import parse
 
 # text, words of the message, line, column

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from perfmodel.errors import ModelStringError
+from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse, to_text
 
 PARAMETERS = {"p_a": 1.37, "p_b": 0.61, "p_c": 2.93}
@@ -52,7 +52,7 @@ REFERENCE: dict[str, Any] = {
 
 @st.composite
 def models(draw: st.DrawFn, functions: tuple[str, ...], depth: int = 3) -> str:
-    """Texts whose meaning depends on precedence, as operands are bracketed at random."""
+    """Draws texts whose meaning depends on precedence, as operands are bracketed at random."""
 
     def inner() -> str:
         return draw(models(functions, depth - 1))
@@ -84,7 +84,7 @@ def models(draw: st.DrawFn, functions: tuple[str, ...], depth: int = 3) -> str:
 
 
 def parsed(text: str) -> ModelString:
-    """The model, with every parameter and feature in it; examples with impossible constants are left out."""
+    """Returns the model, with every parameter and feature in it; examples with impossible constants are left out."""
     try:
         return parse(f"{text} + 0*(p_a + p_b + p_c + f_x + f_y)")
     except ModelStringError:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from perfmodel.errors import FeatureError, FitError
+from perfmodel.basics.errors import FeatureError, FitError
 from perfmodel.expression import compile_nodes, parse
 from perfmodel.expression.tape import BLOCK, Tape
 

@@ -1,4 +1,4 @@
-"""Built-in functions by a real device: many of them in few kernels, on edge cases and random numbers."""
+"""Runs built-in functions on a real device: many of them in few kernels, on edge cases and random numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfmodel.opencl_c.builtins.values import dtype_of
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of, width_of
 
 Value = NDArray[Any]
-"""As in the emulation: one per lane, with an axis of components in front if it is a vector."""
+"""A value as the emulation has it: one number per lane, with an axis of components in front if it is a vector."""
 
 LANES = 1200
 FLOAT_EDGES = (
@@ -41,7 +41,7 @@ class Case:
 
 
 def call(name: str, result: Type, *arguments: Type) -> Case:
-    """A call of a built-in; the number after a dot chooses what is returned or what is stored."""
+    """Returns a call of a built-in; the number after a dot chooses what is returned or what is stored."""
     letters = ", ".join("abc"[: len(arguments)])
     function, _, part = name.partition(".")
     if not part:
@@ -71,7 +71,7 @@ class Batch:
 def evaluated(
     device: Device, cases: Iterable[Case], values: Callable[[tuple[Type, ...]], tuple[Value, ...]]
 ) -> list[Batch]:
-    """All cases by the device, on the values that belong to their arguments' types."""
+    """Evaluates all cases on the device, on the values that belong to their arguments' types."""
     batches: dict[tuple[Type, ...], Batch] = {}
     for case in cases:
         batches.setdefault(case.arguments, Batch(case.arguments, [])).cases.append(case)
@@ -140,7 +140,7 @@ def _loaded(bytes_: Value, type_: Type) -> Value:
 
 
 def some_values(arguments: Sequence[Type]) -> tuple[Value, ...]:
-    """All combinations of edge cases, and random numbers of all magnitudes and of a moderate one."""
+    """Returns all combinations of edge cases, and random numbers of all magnitudes and of a moderate one."""
     random = np.random.default_rng(len(arguments))
     elements = [element_of(type_).numpy for type_ in arguments]
     edges = [_edges(dtype, few=len(arguments) > 1) for dtype in elements]

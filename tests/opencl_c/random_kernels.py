@@ -13,7 +13,7 @@ LENGTH = 4096
 """Elements of each array; indices are in there at sizes up to 9 and with up to 32 work-items along an axis."""
 MIDDLE = 2048
 DEPTH, LOOPS = 2, 2
-"""Of nests, and in a kernel: with more, isl is busy for minutes with some of them."""
+"""The most loops around each other, and in a kernel: with more, isl is busy for minutes with some of them."""
 
 HELPERS = """\
 int moved(int at, int by) { if (by > 2) return at + by; return at - by; }
@@ -27,7 +27,7 @@ void put(__global float *o, int at, float value) { if (at < 2050) return; o[at] 
 
 
 class Chooser(Protocol):
-    """Where choices come from: a random number generator, or hypothesis, which can make them smaller."""
+    """A source of choices: a random number generator, or hypothesis, which can make them smaller."""
 
     def one_of(self, options: Sequence[_T]) -> _T: ...
 
@@ -52,14 +52,14 @@ class RandomKernel:
     local_size: tuple[int, ...]
 
     def shape(self, n: int) -> tuple[int, ...]:
-        """The global size at a size `n`."""
+        """Returns the global size at a size `n`."""
         axes = zip(self.global_size, self.local_size, strict=True)
         return tuple(size if isinstance(size, int) else (n + 1) * items for size, items in axes)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """What can be used at a place.
+    """Holds what can be used at a point of the kernel.
 
     Attributes:
         names: of whole numbers; `positive` are those that are never negative, `uniform` the same in all work-items.
@@ -75,7 +75,7 @@ class _Scope:
     loop: bool = False
 
     def restricted(self) -> _Scope:
-        """With what is the same in all work-items only."""
+        """Returns the scope with only what is the same in all work-items."""
         return replace(self, names=self.uniform, positive=tuple(n for n in self.positive if n in self.uniform))
 
 
@@ -227,7 +227,7 @@ class _Writer:
 
 
 def random_kernel(choose: Chooser) -> RandomKernel:
-    """A kernel ``k(a, o, n, m)`` of one or two axes."""
+    """Returns a kernel ``k(a, o, n, m)`` of one or two axes."""
     rank = choose.number(1, 2)
     local = tuple(choose.one_of((1, 3, 4, 8) if axis == 0 else (1, 2, 3)) for axis in range(rank))
     shape: list[int | str] = []

@@ -1,4 +1,4 @@
-"""What a kernel does, in one form for all who count it: the static counts at some sizes, and an emulation."""
+"""Tallies what a kernel does, in one form for all who count it: the static counts at some sizes, and an emulation."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import perfmodel as pm
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
 from tests.opencl_c.kernel_files import Launch
 
 SUBGROUP = 8
 """Work-items of a sub-group: fewer than most groups here have, so that some are partly active."""
 
 Tally: TypeAlias = Counter[tuple[str, ...]]
-"""By ("operations", kind, type), ("work-items" | "sub-groups" | "bytes", space, direction), ("barriers",) and
+"""Numbers by ("operations", kind, type), ("work-items" | "sub-groups" | "bytes", space, direction), ("barriers",) and
 ("footprint", array, direction), the last in bytes of each group, summed over groups.
 """
 
@@ -32,7 +32,7 @@ def space_of(access: low.Access) -> str:
 
 
 def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
-    """The tally of all groups that ran."""
+    """Returns the tally of all groups that ran."""
     found: Tally = Counter()
     operations = KernelOperations(kernel)
     for block in operations.blocks:
@@ -55,7 +55,7 @@ def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
 
 
 def counted(kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
-    """The static counts at the kernel's own sizes."""
+    """Returns the static counts at the kernel's own sizes."""
     found: Tally = Counter()
     counts, sizes = kernel.counts_for(subgroup_size), kernel.bind({})
 
@@ -84,12 +84,12 @@ def counted(kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
 
 
 def only(found: Tally, *kinds: str) -> Tally:
-    """The parts of a tally of these kinds."""
+    """Returns the parts of a tally of these kinds."""
     return Counter({key: number for key, number in found.items() if key[0] in kinds})
 
 
 def without_unknown(found: Tally, kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
-    """An emulation's tally without the footprints that static counts don't know."""
+    """Returns an emulation's tally without the footprints that static counts don't know."""
     unknown = {
         ("footprint", footprint.variable, footprint.direction)
         for footprint in kernel.counts_for(subgroup_size).footprints
@@ -102,7 +102,8 @@ def without_unknown(found: Tally, kernel: pm.Kernel, subgroup_size: int = SUBGRO
 
 
 def argument(given: dict[str, Any], random: np.random.Generator) -> Argument:
-    """What a launch of a test kernel is given: random numbers in arrays, so that outputs are seen to be written."""
+    """Returns an argument for a launch of a test kernel: random numbers in arrays, so that outputs are seen to be
+    written."""
     if "local_bytes" in given:
         return LocalBytes(given["local_bytes"])
     if "struct" in given:
@@ -123,7 +124,7 @@ def arguments_of(launch: Launch) -> dict[str, Argument]:
 
 
 def kernel_of(launch: Launch, statistics: Mapping[str, float] | None = None) -> pm.Kernel:
-    """A launch of a test kernel as a kernel bound to its sizes."""
+    """Returns a launch of a test kernel as a kernel bound to its sizes."""
     declared: list[Array | Scalar | LocalArray] = []
     for given in launch.arguments:
         if "array" in given:
@@ -154,6 +155,6 @@ def everything(
     arguments: Mapping[str, Argument],
     subgroup_size: int = SUBGROUP,
 ) -> Emulation:
-    """A run of all groups."""
+    """Emulates all groups."""
     machine = Machine(subgroup_size=subgroup_size)
     return emulate(kernel, global_size, local_size, arguments, groups="all", machine=machine)

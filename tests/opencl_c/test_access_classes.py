@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.access_classes import CLASSES
-from perfmodel.errors import FeatureError
 from tests.counting_kernels import make
 
 
 def kernel_of(
     body: str, global_size: Sequence[int | str] = ("n",), local_size: Sequence[int] = (16,), n: int = 96
 ) -> pm.Kernel:
-    """A kernel with the work-item's places x, y (in the launch), lx, ly (in its group), gx, gy (of its group)."""
+    """Returns a kernel with the work-item's coordinates x, y (in the launch), lx, ly (in its group), gx, gy (of its
+    group)."""
     source = f"""
     __kernel void f(__global float *o, __global const float *a, __global const int *index, int n) {{
         __local float tile[256];
@@ -107,7 +108,7 @@ def test_the_row_lies_along_the_first_axis_with_several_work_items() -> None:
 
 
 def test_loops_stand_still() -> None:
-    """Whether an access moves on from turn to turn does not matter, nor what it does when the loop is unrolled."""
+    """The class of an access does not depend on how it moves on from iteration to iteration, nor on unrolling."""
     body = (
         "float s = 0; for (int k = 0; k < n; k++) s += a[k] + a[k * n + x] + a[x * n + k] + a[(x + k) % n]; o[x] = s;"
     )
@@ -191,7 +192,7 @@ def test_the_class_is_that_of_the_addresses(index: str, local_size: tuple[int, i
 
 
 def addresses(index: str, n: int, local_size: tuple[int, int]) -> Iterator[list[int]]:
-    """The elements of every row, group by group."""
+    """Yields the elements of every row, group by group."""
     python = re.sub(r"(.*) < n \? x : 0", r"x if \1 < n else 0", index).replace("/", "//")
     width, height = local_size
     for gy, gx in itertools.product(range(n // height), range(n // width)):
@@ -206,7 +207,7 @@ def addresses(index: str, n: int, local_size: tuple[int, int]) -> Iterator[list[
 
 
 def program() -> pm.Kernel:
-    """n x n work-items in groups of 8 x 4 along (j, i)."""
+    """Returns a kernel of n x n work-items in groups of 8 x 4 along (j, i)."""
     made = lp.make_kernel(
         "{[i, j, k]: 0 <= i, j < n and 0 <= k < 4}",
         """

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 import perfmodel as pm
-from perfmodel.errors import CountingError, SourceError
+from perfmodel.basics.errors import CountingError, SourceError
 from perfmodel.opencl_c.reading import read
 
 
@@ -16,7 +16,7 @@ def kernel(body: str, before: str = "") -> str:
 
 
 def doubling(macro: str, first: str, count: int) -> str:
-    """Macros that are each made of twice the one before."""
+    """Returns macros that are each made of twice the one before."""
     twice = [f"#define m{i} {macro.format(f'm{i - 1}')}\n" for i in range(1, count)]
     return (
         f"#define C(x, y) x##y\n#define D(x, y) C(x, y)\n#define S(x) #x\n#define T(x) S(x)\n#define m0 {first}\n"

@@ -74,7 +74,8 @@ WITH_INT = ("ldexp", "pown", "rootn")
 ROUGH_UNARY = ("cos", "exp", "exp2", "exp10", "log", "log2", "log10", "recip", "rsqrt", "sin", "sqrt", "tan")
 ROUGH_BINARY = ("divide", "powr")
 HALF_ULPS, NATIVE_ULPS = 8192, 16384
-"""What ``half_`` functions may be off by; ``native_`` ones have no limit, and this holds for moderate numbers."""
+"""Units in the last place by which ``half_`` functions may be off; ``native_`` ones have no limit, and this holds for
+moderate numbers."""
 TESTED = ("isfinite", "isinf", "isnan", "isnormal", "signbit")
 COMPARED = (
     *("isequal", "isnotequal", "isgreater", "isgreaterequal", "isless", "islessequal", "islessgreater"),
@@ -84,7 +85,8 @@ WHOLE_UNARY = ("clz", "ctz", "popcount")
 WHOLE_BINARY = ("add_sat", "sub_sat", "hadd", "rhadd", "max", "min", "mul_hi", "rotate")
 WHOLE_TERNARY = ("clamp", "mad_hi", "mad_sat", "bitselect")
 SUM_ULPS = 8
-"""Sums of products, of the sum of their magnitudes: the order of operations is the device's choice."""
+"""The tolerance of sums of products, as a part of the sum of their magnitudes: the order of operations is the device's
+choice."""
 
 
 def of_width(element: Scalar, width: int) -> Scalar | Vector:
@@ -105,7 +107,7 @@ def emulated(case: Case, values: tuple[Value, ...]) -> Value:
 
 
 def assert_same(ours: Value, theirs: Value, case: object, values: tuple[Value, ...], where: Any = None) -> None:
-    """Bit for bit, but for what is no number."""
+    """Asserts that values are equal bit for bit, but for what is no number."""
     is_wrong = ours.view(unsigned(ours.dtype)) != theirs.view(unsigned(theirs.dtype))
     if ours.dtype.kind == "f":
         is_wrong &= ~(np.isnan(ours) & np.isnan(theirs))
@@ -115,7 +117,7 @@ def assert_same(ours: Value, theirs: Value, case: object, values: tuple[Value, .
 def assert_near(
     ours: Value, theirs: Value, ulps: float, case: object, values: tuple[Value, ...], where: Any = None
 ) -> None:
-    """Within some units in the last place of what the device has."""
+    """Asserts that values are within some units in the last place of what the device has."""
     with np.errstate(all="ignore"):
         limit = np.finfo(ours.dtype).max
         mine, other = (np.clip(side, -limit, limit) for side in (ours, theirs))
@@ -156,7 +158,7 @@ def math_cases() -> Iterator[Case]:
 
 
 def defined(case: Case, values: tuple[Value, ...]) -> Any:
-    """Where the specification leaves no choice, None for everywhere."""
+    """Returns a mask of the values for which the specification leaves no choice, None for all."""
     x, y = values[0], values[-1]
     if case.name == "lgamma_r.1":
         return (x > 0) | (np.floor(x) != x)  # at a pole there is no sign
@@ -170,7 +172,7 @@ def defined(case: Case, values: tuple[Value, ...]) -> Any:
 
 
 def low_bits(quotient: Value) -> Any:
-    """What ``remquo`` promises of the quotient."""
+    """Returns what ``remquo`` promises of the quotient."""
     return (np.sign(quotient) * (np.abs(quotient.astype(np.int64)) & 127)).astype(np.int32)
 
 
@@ -203,7 +205,7 @@ def rough_cases() -> Iterator[Case]:
 
 
 def moderate_values(arguments: tuple[Type, ...]) -> tuple[Value, ...]:
-    """Numbers of which squares and quotients are of moderate size too, as are their logarithms."""
+    """Returns numbers of which squares and quotients are of moderate size too, as are their logarithms."""
     random = np.random.default_rng(1)
     shapes = [shape_of(type_, 1500) for type_ in arguments]
     return tuple(
@@ -213,7 +215,7 @@ def moderate_values(arguments: tuple[Type, ...]) -> tuple[Value, ...]:
 
 
 def test_rough_math(cpu: Device) -> None:
-    """With units in the last place of one, or of larger results."""
+    """Results of rough functions may be off by units in the last place of one, or of larger results."""
     for batch in evaluated(cpu, rough_cases(), moderate_values):
         for case in batch.cases:
             ours, theirs = emulated(case, batch.values), batch.results[case]
@@ -255,7 +257,7 @@ def arithmetic_cases() -> Iterator[Case]:
 
 
 def magnitude(name: str, values: tuple[Value, ...]) -> Value:
-    """How large the terms of a result are, of which rounding errors are parts."""
+    """Returns the magnitude of the terms of a result, of which rounding errors are parts."""
     x, *others = (np.abs(value.astype(np.float64)) for value in values)
     match name, others:
         case "dot", [y]:
@@ -451,7 +453,8 @@ def conversion_cases() -> Iterator[tuple[Case, str, bool]]:
 
 
 def test_conversions(cpu: Device) -> None:
-    """What is out of range is undefined for floats, unless it saturates; then no number should be 0, and isn't here."""
+    """Conversions of what is out of range are undefined for floats, unless they saturate; no number may be 0 then, and
+    none is here."""
     modes = {case: (rounding, saturate) for case, rounding, saturate in conversion_cases()}
     for batch in evaluated(cpu, modes, some_values):
         for case in batch.cases:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, operations, reinterpret, unary
 from perfmodel.opencl_c.builtins.values import dtype_of
 from perfmodel.opencl_c.types import (
@@ -117,7 +117,7 @@ OPERATORS: Mapping[str, Whole] = {
 
 @st.composite
 def whole_numbers(draw: st.DrawFn, type_: Scalar) -> int:
-    """Near powers of two, which is where things go wrong, or anywhere."""
+    """Draws numbers near powers of two, which is where things go wrong, or anywhere."""
     near = st.builds(
         lambda sign, power, step: sign * 2**power + step,
         st.sampled_from([-1, 1]),
@@ -150,14 +150,14 @@ def test_whole_numbers(type_: Scalar, data: st.DataObject) -> None:
 
 
 def exactly(number: Any) -> Fraction:
-    """A float as a fraction; infinity as the number from which on there is nothing else."""
+    """Returns a float as a fraction; infinity as the number from which on there is nothing else."""
     if np.isinf(number):
         return Fraction(2) ** int(np.finfo(number.dtype).maxexp) * int(np.sign(number))
     return Fraction(float(number))
 
 
 def rounded(exact: Fraction, dtype: np.dtype[Any], rounding: str) -> Any:
-    """The float that a fraction is rounded to; of a zero without its sign."""
+    """Returns the float that a fraction is rounded to; of a zero without its sign."""
     limit = Fraction(float(np.finfo(np.float64).max))
     with np.errstate(all="ignore"):
         guess = dtype.type(float(min(max(exact, -limit), limit)))
@@ -176,7 +176,7 @@ def same(ours: Any, theirs: Any) -> bool:
 
 @st.composite
 def some_floats(draw: st.DrawFn, dtype: np.dtype[Any]) -> Any:
-    """Few digits at some place, of which sums and products are ties, or any digits."""
+    """Draws floats of few digits, of which sums and products are ties, or of any digits."""
     info = np.finfo(dtype)
     few = st.builds(
         lambda digits, power: math.ldexp(digits, power),
@@ -293,7 +293,7 @@ def test_bools_splats_and_nans() -> None:
     ids=str,
 )
 def test_reinterpretation_keeps_the_bytes(source: Type, target: Type) -> None:
-    """Against the bytes of each lane in memory."""
+    """The bytes of each lane in memory stay the same."""
     random = np.random.default_rng(3)
 
     def shape(type_: Type, lanes: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What the emulation counts, against going through work-items one by one."""
+"""Compares what the emulation counts with going through work-items one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of loops that are left out: their counts are what a full run counts."""
+"""Iterations of loops that are left out: their counts are what a full run counts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.emulation import Emulation, Machine, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 
 
 def both(source: str, size: Any, local: Any, groups: Any = (0,), **arguments: Any) -> tuple[Emulation, Emulation]:
-    """A full run and an extrapolated one, with the same counts."""
+    """Returns a full run and an extrapolated one, with the same counts."""
     program = lower(read(source), "k")
     full = emulate(program, size, local, arguments, groups=groups)
     short = emulate(program, size, local, arguments, groups=groups, extrapolate=True)

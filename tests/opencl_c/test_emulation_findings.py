@@ -1,4 +1,4 @@
-"""Mistakes of kernels: which are found, and what is said about them."""
+"""Mistakes of kernels are found, and described."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfmodel.errors import EmulationError, KernelError
+from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read

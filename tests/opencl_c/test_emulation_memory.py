@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
 from perfmodel.opencl_c.emulation import Emulation, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read

@@ -51,7 +51,7 @@ def test_matrix_multiplication() -> None:
     np.testing.assert_allclose(found.array("c"), a @ b, rtol=1e-5)
     assert not c.any()
     assert not found.findings
-    # Of 16 groups each, 4 tiles: two loads and stores of local memory to fill a tile, 8 turns to use it.
+    # Of 16 groups each, 4 tiles: two loads and stores of local memory to fill a tile, 8 iterations to use it.
     assert (found.barriers == 8 // 2).all()
     executions = found.accesses["executions"].sum(axis=1)
     assert (executions == 64 * (4 * 4 + 32 * 2 + 1)).all()

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import TagError
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.verification import TOLERANCES
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.errors import TagError
-from perfmodel.kernel_generator import KernelGenerator
-from perfmodel.measurement import LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import LocalArgument, ScalarArgument
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.verification import TOLERANCES
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
@@ -52,11 +52,13 @@ FEATURES = (
 SAME_KIND = {"fmax": "max", "fmin": "min"}
 """Loopy's special functions that OpenCL C has a cheaper kind for."""
 OVERLAPPING = {"access_pattern": {"race"}, "local_access": {"race"}}
-"""Families whose patterns let several work-items store the same value in one place."""
+"""Families whose patterns let several work-items store the same value in one element."""
 FOLDED = frozenset({"throughput"})
-"""Whose products by 0 and 1 Loopy's code generator leaves out: there, a multiply that feeds an add is an add too."""
+"""Families whose products by 0 and 1 Loopy's code generator leaves out: there, a multiply that feeds an add is an add
+too."""
 WIDENED = frozenset({"float16"})
-"""What Loopy takes to be computed in a wider type, as of a half and a number; the code that it generates has halves."""
+"""Operations that Loopy takes to be of a wider type, as of a half and a number; the code that it generates has
+halves."""
 OTHERWISE = {
     # Loops that Loopy unrolls are none in the source: what waits in them for itself is one straight line there.
     "overlap": ("_carried",),
@@ -64,7 +66,7 @@ OTHERWISE = {
     # What neighbours have in common by a quotient, as in a[i / 2], is seen in the source only.
     "resample": ("_carried", "transactions"),
     "local_access": ("_carried",),
-    # Loopy takes a variable that is set anew in each turn for one that is carried over.
+    # Loopy takes a variable that is set anew in each iteration for one that is carried over.
     "matvec": ("_carried",),
     # Loopy fills the gaps between three coordinates beyond the array's end.
     "nbody": ("workgroup_block:32",),
@@ -77,7 +79,7 @@ DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 
 
 def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> list[pm.Kernel]:
-    """A small kernel for every value of every choice of a family, the other choices at their defaults."""
+    """Returns a small kernel for every value of every choice of a family, the other choices at their defaults."""
     found: dict[tuple[tuple[str, str], ...], pm.Kernel] = {}
     for number, check in enumerate(generator.checks[:2]):
         given = {tag.partition(":")[0] for tag in check}
@@ -98,7 +100,8 @@ def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> lis
 
 
 def _some(kernels: list[pm.Kernel], choice: str) -> list[str]:
-    """The values of a choice; of many numbers the first ones and the last, which differ in nothing but the number."""
+    """Returns the values of a choice; of many numbers the first ones and the last, which differ in nothing but the
+    number."""
     values = list(dict.fromkeys(kernel.tags.get(choice, "") for kernel in kernels))
     return [*values[:2], values[-1]] if len(values) > 3 and all(value.isdecimal() for value in values) else values
 
@@ -120,7 +123,7 @@ def in_opencl(kernel: pm.Kernel) -> pm.Kernel:
 
 
 def operations(counts: KernelCounts, sizes: Mapping[str, Any], family: str) -> Counter[tuple[str, ...]]:
-    """By kind, type and granularity, the zeros left out."""
+    """Returns operations by kind, type and granularity, the zeros left out."""
     found: Counter[tuple[str, ...]] = Counter()
     for operation in counts.operations:
         kind = SAME_KIND.get(operation.kind, operation.kind)
@@ -140,7 +143,7 @@ def operations(counts: KernelCounts, sizes: Mapping[str, Any], family: str) -> C
 
 
 def accesses(counts: KernelCounts, sizes: Mapping[str, Any]) -> Counter[tuple[str, ...]]:
-    """Executions and bytes by space, array, direction, type and granularity.
+    """Returns executions and bytes by space, array, direction, type and granularity.
 
     Without private memory: Loopy's private arrays and temporaries are registers of the source, of which those that
     values are computed with count, at every use.
@@ -163,7 +166,7 @@ def _number(quantity: Any, sizes: Mapping[str, Any]) -> float:
 
 @pytest.fixture(scope="module")
 def kernels(collection: pm.KernelCollection) -> dict[str, list[pm.Kernel]]:
-    """The variants of each family."""
+    """Returns the variants of each family."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: variants(collection, collection.generator(name)) for name in FAMILIES}
@@ -227,7 +230,7 @@ def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
 
 
 def assert_close(found: Any, expected: Any, what: str) -> None:
-    """Whole numbers are equal; floats within the rounding that verification on devices allows."""
+    """Asserts that whole numbers are equal, and floats within the rounding that verification on devices allows."""
     assert found.shape == expected.shape, what
     if found.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, err_msg=what)

@@ -9,8 +9,8 @@ import pytest
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, files, kernels, kernels_of
+from perfmodel.collection.verification import verify
 from perfmodel.device import Device
-from perfmodel.verification import verify
 
 KERNELS = kernels()
 MOVED_AND_LAUNCHED = (
@@ -27,7 +27,7 @@ IN_SOURCE = {
     "straight_operations",
     "work_group_size",
 }
-"""Families that are OpenCL C themselves, and to be as it stands there."""
+"""Families that are OpenCL C themselves, and have to be as they are there."""
 
 
 def test_every_family_is_written_by_hand(collection: pm.KernelCollection) -> None:
@@ -70,6 +70,6 @@ def test_it_counts_the_same_but_where_its_file_says(kernel: Handwritten) -> None
 
 
 def _compared(*forms: pm.Kernel) -> list[str]:
-    """Features of all operations that one of the kernels has, and of what it moves and launches."""
+    """Returns features of all operations that one of the kernels has, and of what it moves and launches."""
     operations = {f"f_op_{each.dtype}_{each.kind}" for form in forms for each in form.counts.operations}
     return [*sorted(operations), *MOVED_AND_LAUNCHED]

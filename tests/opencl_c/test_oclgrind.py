@@ -1,4 +1,4 @@
-"""What the emulation counts of OpenCL C, against oclgrind, which counts the instructions of each work-item."""
+"""Compares what the emulation counts of OpenCL C with oclgrind, which counts the instructions of each work-item."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.measurement import ArrayArgument, LocalArgument, ScalarArgument
-from perfmodel.measurement import Launch as DeviceLaunch
+from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.kernels.launch import Launch as DeviceLaunch
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Zeros, emulate
+from tests.counting.test_oclgrind import Instructions, simulated
 from tests.opencl_c.kernel_files import Launch, launches
 from tests.opencl_c.tally import Tally, emulated, everything
-from tests.test_oclgrind import Instructions, simulated
 
 pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="the program oclgrind is not installed")
 
@@ -28,7 +28,7 @@ ACCESSES = {
     "load local": ("local", "load"),
     "store local": ("local", "store"),
 }
-"""Private memory is left out: without optimisation every variable lies there."""
+"""Spaces that are compared; private memory is left out: without optimisation every variable lies there."""
 BARRIER = "call _Z7barrierj()"
 OPERATIONS = {
     "call llvm.fmuladd.f32()": "madd",
@@ -64,7 +64,7 @@ LEFT_OUT = {
     "triples-triples": LIBRARY,
     "wide_vectors-wide_vectors": LIBRARY,
 }
-"""What oclgrind does, or cannot do, of launches whose accesses are not compared."""
+"""Reasons why accesses of some launches are not compared: what oclgrind does of them, or cannot do."""
 VECTORS = "is of vectors, of which oclgrind counts one instruction"
 OTHER_OPERATIONS = {
     "black_scholes-black_scholes": "is in a branch of ?:, of which we count both as they are cheap",
@@ -103,7 +103,7 @@ def device_launch(launch: Launch) -> DeviceLaunch:
 
 
 def ours(launch: DeviceLaunch) -> Tally:
-    """The same launch emulated, with ones in all arrays as the runner of oclgrind has them."""
+    """Returns the tally of the same launch emulated, with ones in all arrays as the runner of oclgrind has them."""
     kernel = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
     arguments: dict[str, Argument] = {}
     for given in launch.arguments:
@@ -160,7 +160,7 @@ Run = tuple[str, DeviceLaunch, Instructions]
 
 @pytest.fixture(scope="module")
 def runs(collection: pm.KernelCollection) -> list[Run]:
-    """Of test kernels and of families in their OpenCL C form."""
+    """Returns runs of test kernels and of families in their OpenCL C form."""
     given = [(str(launch), device_launch(launch)) for launch in COMPARED]
     for tags in SELECTIONS:
         given += [(repr(kernel), kernel.as_opencl().launch()) for kernel in collection.generate_kernels(tags.split())]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
-from perfmodel.errors import FeatureError
+from perfmodel.basics.errors import FeatureError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import emulate
@@ -57,7 +57,7 @@ def test_random_kernels_compute_the_same(seed: int) -> None:
 def counted(
     body: str, names: str, parameters: str = "__global float *o, __global const float *a, int n"
 ) -> list[float]:
-    """Features of one work-item of a kernel of these statements, as compiled."""
+    """Returns features of one work-item of a kernel of these statements, as compiled."""
     source = f"__kernel void k({parameters}) {{ int i = get_global_id(0); {body} }}"
     arrays = {name: "n + 4096" for name in ("o", "a", "b") if f"*{name}" in parameters}
     kernel = pm.Kernel.from_opencl(source, "k", "n", 64, arrays, assumptions="n % 64 == 0", n=1024).as_compiled()

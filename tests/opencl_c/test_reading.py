@@ -1,4 +1,4 @@
-"""Reading OpenCL C: typed trees, places, preprocessing, refusals, and that nothing hangs or crashes."""
+"""Reading OpenCL C: typed trees, source locations, preprocessing, refusals, and that nothing hangs or crashes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from perfmodel.basics.errors import SourceError
 from perfmodel.device import Device
-from perfmodel.errors import SourceError
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import read
@@ -360,7 +360,7 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
 
 
 def body(source: str, options: Sequence[str] = ()) -> sx.Compound:
-    """The body of the last function of a source."""
+    """Returns the body of the last function of a source."""
     found = list(read(source, options).functions.values())[-1].body
     assert found is not None
     return found
@@ -532,7 +532,7 @@ def test_constants_of_the_language() -> None:
     assert values[8:] == [1.5707963705062866, 65504]
 
 
-# --- places
+# --- source locations
 
 
 def test_places_are_those_of_the_users_file() -> None:
@@ -759,7 +759,7 @@ def test_types_of_kernels_fit_together(launch: Launch) -> None:
 
 
 def nodes_of(value: object) -> Iterator[object]:
-    """A statement or expression and all that it consists of."""
+    """Yields a statement or expression and all that it consists of."""
     if isinstance(value, tuple) and not isinstance(value, sx.Place):
         for part in value:
             yield from nodes_of(part)

@@ -1,4 +1,4 @@
-"""Where scattered accesses go, against numpy over all work-items."""
+"""Compares the addresses of scattered accesses with numpy over all work-items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel(index: str) -> pm.Kernel:
 
 
 def places(index: str) -> np.ndarray:
-    """Bytes, by x and y, computed with 32-bit unsigned numbers."""
+    """Returns addresses in bytes, by x and y, computed with 32-bit unsigned numbers."""
     x, y = np.meshgrid(np.arange(SIDE, dtype=np.uint32), np.arange(SIDE, dtype=np.uint32), indexing="ij")
     with np.errstate(over="ignore"):
         found = eval(index.replace("u", ""), {"x": x, "y": y})
@@ -56,7 +56,7 @@ def test_reach_is_about_what_the_launch_touches(index: str) -> None:
     touched = len(np.unique(places(index) // 32)) * 32
     (access,) = [a for a in made.counts.accesses if a.direction == "load" and a.space == "global"]
     assert access.reach is not None
-    assert touched / 1.5 < access.reach < touched * 1.5  # some places are more likely than others
+    assert touched / 1.5 < access.reach < touched * 1.5  # some addresses are more likely than others
     beyond = float(pm.feature(f"f_mem_scattered_global_load_block:32_reach:>{2 * touched}").eval(made))
     assert beyond == 0
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import AccessCount
-from perfmodel.errors import CountingError, KernelError
-from perfmodel.opencl_program import OpenCLProgram
-from perfmodel.vocabulary import evaluate
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.vocabulary.named_features import evaluate
 from tests.opencl_c.kernel_files import Launch, launches
 from tests.opencl_c.random_kernels import LENGTH, random_kernel
 from tests.opencl_c.tally import arguments_of, counted, emulated, everything, kernel_of, only, without_unknown
@@ -36,7 +36,7 @@ BY_VALUE = frozenset({"by_value-by_value"})
 OTHER_BYTES = {
     # What may be in either of two arrays is in none of the static footprints.
     "pointers-pointers": ("footprint",),
-    # A row of a clamped place: the last column counts as the one before the next row's first.
+    # A row of a clamped index: the last column counts as the one before the next row's first.
     "convolution-convolution": ("footprint",),
     # An atomic is a load too, but the emulation's footprints have it as a store only.
     "atomics-atomics": ("footprint",),
@@ -82,7 +82,7 @@ def kernel(
     before: str = "",
     **options: Any,
 ) -> pm.Kernel:
-    """``x`` is a float, ``i`` the global and ``l`` the local id along the first axis."""
+    """Returns a kernel in which ``x`` is a float, ``i`` the global and ``l`` the local id along the first axis."""
     source = f"""{before}
 __kernel void k({parameters}) {{
   int i = get_global_id(0), l = get_local_id(0);
@@ -94,7 +94,7 @@ __kernel void k({parameters}) {{
 
 
 def madds(knl: pm.Kernel, **sizes: Any) -> Any:
-    """How often ``x = x * 2.0f + 1.0f`` is done."""
+    """Returns how often ``x = x * 2.0f + 1.0f`` is done."""
     return evaluate(pm.feature("f_op_float32_madd"), knl, knl.bind(sizes)).tolist()
 
 
@@ -169,12 +169,12 @@ def test_a_guard_leaves_out_the_work_items_beyond_the_end() -> None:
 
 
 def accesses(knl: pm.Kernel, space: str = "global") -> list[AccessCount]:
-    """All but the last one, which `kernel` adds."""
+    """Returns all accesses but the last one, which `kernel` adds."""
     return [a for a in knl.counts.accesses if a.space == space and a.text != "a[0]"]
 
 
 def strides(knl: pm.Kernel, **sizes: int) -> tuple[dict[Any, Any], ...]:
-    """Of the first access: along local axes, group axes and loops."""
+    """Returns the strides of the first access: along local axes, group axes and loops."""
     access, bound = accesses(knl)[0], knl.bind(sizes)
     found = (access.local_strides, access.group_strides, access.loop_strides)
     return tuple({key: None if v is None else float(v(bound)) for key, v in by.items()} for by in found)

@@ -1,4 +1,4 @@
-"""Syntax trees as short text, to be compared in tests."""
+"""Writes syntax trees as short text, to be compared in tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perfmodel.opencl_c import syntax as sx
 
 
 def shown(node: sx.Expression | sx.InitializerList | None) -> str:
-    """An expression with every conversion visible: ``float4(i)`` is i converted."""
+    """Returns an expression with every conversion visible: ``float4(i)`` is i converted."""
     match node:
         case None:
             return "-"
@@ -62,7 +62,7 @@ def shown(node: sx.Expression | sx.InitializerList | None) -> str:
 
 
 def outline(statement: sx.Statement) -> str:
-    """A statement's kinds, one inside the other, with its expressions."""
+    """Returns a statement's kinds, one inside the other, with its expressions."""
     match statement:
         case sx.Compound():
             return f"{{{' '.join(map(outline, statement.statements))}}}"

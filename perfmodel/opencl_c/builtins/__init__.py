@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfmodel.errors import EmulationError, nearest
+from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
 from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinterpret, reinterpretation
 from perfmodel.opencl_c.builtins.floats import MATH

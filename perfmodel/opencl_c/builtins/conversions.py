@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError, nearest
+from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.values import DType, Form, choose, dtype_of
 from perfmodel.opencl_c.types import Type, Vector, width_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins.values import DType, Form, bits_of, dtype_of, truth
 from perfmodel.opencl_c.types import CHAR, INT, LONG, SHORT, Type, Vector
 

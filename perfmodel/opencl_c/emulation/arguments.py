@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.lanes import Values

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.errors import EmulationError, KernelError, nearest
-from perfmodel.launch_shape import check_shape
+from perfmodel.basics.errors import EmulationError, KernelError, nearest
+from perfmodel.device.launch_shape import check_shape
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
 from perfmodel.opencl_c.emulation.code import code_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.accesses import Handler
 from perfmodel.opencl_c.emulation.arguments import Bound

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.builtins import binary, conversion, function, reinterpretation, unary
 from perfmodel.opencl_c.emulation.lanes import Values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfmodel.errors import KernelError
+from perfmodel.basics.errors import KernelError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.errors import EmulationError
+from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Values
 
 Size3 = tuple[int, int, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import ATOMICS, BY_POINTER, FENCES, WORK_ITEM, Conversion, VectorAccess

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.storage import aligned

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.lowering.emission import Emission, Storage
 from perfmodel.opencl_c.lowering.roots import space_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from perfmodel.errors import KernelError, SourceError, nearest
+from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.emission import Emission, Frame, Storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
 from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector

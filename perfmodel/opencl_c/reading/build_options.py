@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfmodel.errors import SourceError, nearest
+from perfmodel.basics.errors import SourceError, nearest
 from perfmodel.opencl_c.reading.header import STANDARDS
 from perfmodel.opencl_c.reading.macros import Macro, macro_of_option
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.arithmetic import BINDING, COMPARISONS, Number, combined
 from perfmodel.opencl_c.reading.tokens import NAME, NUMBER, STRING, Token
 from perfmodel.opencl_c.types import LONG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.reading.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
 
 TOKENS = 100_000

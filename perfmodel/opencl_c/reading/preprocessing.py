@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfmodel.errors import SourceError, nearest
+from perfmodel.basics.errors import SourceError, nearest
 from perfmodel.opencl_c.reading import conditions
 from perfmodel.opencl_c.reading.macros import Expander, Macro, defined
 from perfmodel.opencl_c.reading.tokens import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 
 SPACE, NEWLINE, NAME, NUMBER, STRING, OTHER = "space", "newline", "name", "number", "string", "other"
 

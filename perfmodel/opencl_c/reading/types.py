@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from perfmodel.errors import SourceError
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import RawCursor, RawType, Tree

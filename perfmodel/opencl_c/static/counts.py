@@ -10,6 +10,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
@@ -18,7 +19,6 @@ from perfmodel.counting.symbolic import (
     name,
     plain,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.carried import carried_operations
@@ -79,7 +79,7 @@ def _check_length(kernel: low.LoweredKernel) -> None:
         if number > most:
             raise CountingError(
                 f"kernel {kernel.name!r} has {number} {what} in its source, more than the {most} that are counted; use "
-                "loops, or predict it by kernel.emulated()"
+                "loops, or predict it by kernel.as_emulated()"
             )
 
 

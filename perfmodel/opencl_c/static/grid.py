@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains
 from perfmodel.counting.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c.static.spaces import points_where
 
 _Active = TypeVar("_Active")

@@ -9,6 +9,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import projected_on, statistic
 from perfmodel.counting.symbolic import (
     ONE,
@@ -23,7 +24,6 @@ from perfmodel.counting.symbolic import (
     plain,
     quotient,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.spaces import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value

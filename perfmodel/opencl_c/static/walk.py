@@ -11,6 +11,7 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import BranchCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.counting.symbolic import (
@@ -18,7 +19,6 @@ from perfmodel.counting.symbolic import (
     Polynomial,
     both,
 )
-from perfmodel.errors import CountingError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses

@@ -1,0 +1,129 @@
+"""Every error that perfmodel raises on purpose.
+
+Each message is one sentence that names the culprit and the remedy; the command line prints it and exits with
+status 2. docs/glossary.md has the words of messages. Anything that is not a `PerfmodelError` is a defect of perfmodel.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PerfmodelError(Exception):
+    """Base of all errors caused by input, environment or data rather than by a defect."""
+
+
+class PerfmodelWarning(UserWarning):
+    """Base of all warnings: something that goes on, and whose result is less than what was asked for."""
+
+
+class ModelStringError(PerfmodelError):
+    """Raised for a model string that is not in the language; the message shows line, column and a caret.
+
+    Attributes:
+        line: 1-based line of the culprit in the model string.
+        column: 1-based column of the culprit.
+    """
+
+    def __init__(self, message: str, source: str = "", position: int = 0) -> None:
+        before = source[:position]
+        self.line = before.count("\n") + 1
+        self.column = position - (before.rfind("\n") + 1) + 1
+        self.reason = message
+        super().__init__(
+            f"{message} (line {self.line}, column {self.column})\n{_excerpt(source, self.line, self.column)}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class FeatureError(PerfmodelError):
+    """Raised for a feature name that no family understands, or a feature that a kernel cannot give.
+
+    Attributes:
+        offset: 0-based position of the culprit inside the feature's name, where there is one.
+    """
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class TagError(PerfmodelError):
+    """Raised for a tag that no generator knows, or one whose value selects nothing."""
+
+
+class GeneratorError(TagError):
+    """Raised for a generator that is wrong in itself, whatever is asked of it."""
+
+
+class KernelError(PerfmodelError):
+    """Raised for a kernel that cannot be bound, counted, built or run as asked."""
+
+
+class CountingError(KernelError):
+    """Raised for a kernel whose counts cannot be derived."""
+
+
+class SourceError(KernelError):
+    """Raised for OpenCL C source that cannot be read; says what is wrong, and where.
+
+    Attributes:
+        file, line, column: of the culprit in the user's source, 1-based.
+        reason: the message without file, line and column.
+    """
+
+    def __init__(self, reason: str, file: str = "", line: int = 0, column: int = 0) -> None:
+        self.reason, self.file, self.line, self.column = reason, file, line, column
+        super().__init__(f"{file}:{line}:{column}: {reason}" if line else f"{file}: {reason}" if file else reason)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.reason, self.file, self.line, self.column))
+
+
+class EmulationError(KernelError):
+    """Raised for a kernel whose emulation cannot go on."""
+
+
+class DeviceError(PerfmodelError):
+    """Raised for a device that is not there, is ambiguous, or whose driver does not load."""
+
+
+class MeasurementError(PerfmodelError):
+    """Raised for a measurement that failed or gave times that mean nothing."""
+
+
+class StoreError(PerfmodelError):
+    """Raised for a measurement store that cannot be opened, read or written."""
+
+
+class FitError(PerfmodelError):
+    """Raised for a fit that cannot be done with the given measurements."""
+
+
+class CalibrationError(PerfmodelError):
+    """Raised for a calibration file that is damaged or does not fit the kernel or model."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
+    """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
+    close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _excerpt(source: str, line: int, column: int, width: int = 96) -> str:
+    """Returns the culprit's line with a caret below it, shortened around the caret."""
+    lines = source.split("\n")
+    text = lines[line - 1] if line <= len(lines) else ""
+    start = max(0, column - 1 - width // 2)
+    shown = "".join(ch if ch.isprintable() else " " for ch in text[start : start + width])
+    return f"    {shown}\n    {' ' * (column - 1 - start)}^"
+
+
+def _rebuild(cls: type[ModelStringError], args: tuple[object, ...], state: dict[str, object]) -> ModelStringError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, *args)
+    error.__dict__.update(state)
+    return error

@@ -1,0 +1,53 @@
+"""Writes tables and numbers as text: aligned columns, times with units, shares, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from perfmodel.basics import terminal
+
+Line = Sequence[str]
+
+
+def grid(header: Line, lines: Sequence[Line]) -> str:
+    """Returns columns aligned: the first to the left, the others to the right; see `perfmodel.basics.terminal`."""
+    if terminal.is_fitted() and (shown_there := terminal.fitted(header, lines)) is not None:
+        return shown_there
+    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
+
+    def shown(line: Line) -> str:
+        cells = [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([shown(header), "  ".join("-" * width for width in widths), *map(shown, lines)])
+
+
+def seconds(value: float | None) -> str:
+    """Returns three to four significant digits with a unit that people read: 12.3 us, 1.234 ms."""
+    if value is None:
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(value) >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value / 1e-9:.4g} ns"
+
+
+def percent(error: float) -> str:
+    return f"{error:.1%}" if error == error else "-"
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def short_labels(labels: Iterable[str]) -> dict[str, str]:
+    """Shortens labels that are a name and tags to what differs: the tags, and names where there are several; others as
+    is."""
+    split = {label: label.split() for label in labels}
+    if not all("=" in word for words in split.values() for word in words[1:]):
+        return {label: label for label in split}
+    common = set.intersection(*map(set, split.values())) if split else set()
+    return {label: " ".join(w for w in words if w not in common) or words[0] for label, words in split.items()}

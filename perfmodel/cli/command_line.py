@@ -1,0 +1,171 @@
+"""The command line: thin; each command is a few calls of the library, in a module of `perfmodel.cli.commands`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.version import VERSION
+from perfmodel.cli import completion, project_file
+from perfmodel.cli.commands import (
+    completing,
+    counting,
+    doctor,
+    evaluating,
+    fitting,
+    listings,
+    measuring,
+    occupancy,
+    predicting,
+    projection,
+    report,
+    reproducing,
+    running,
+    store,
+    verification,
+)
+from perfmodel.cli.options import CommandParser, example_of
+
+DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
+TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
+"""An environment variable; while it is set, a defect of perfmodel shows its traceback."""
+GROUPS = {
+    "see what there is": ("devices", "doctor", "kernels", "features", "store"),
+    "look into kernels": ("count", "emulate", "occupancy", "verify"),
+    "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
+    "predict": ("predict", "explain", "rank", "project", "run"),
+    "judge predictions": ("evaluate", "reproduce", "demo", "report"),
+    "on the command line": ("completion",),
+}
+"""The commands in the order of ``perfmodel --help``, by what people want."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its status, or 2 after one sentence on standard error for anything a user can mend.
+
+    Status 1 means that the command did its work, and that what it found is not as it should be; 130 that it was
+    interrupted.
+    """
+    parser = command_parser()
+    if completion.VARIABLE in os.environ:
+        completion.answer(parser)
+    _prepare_streams_and_cache()
+    parsed = parser.parse_args(arguments)
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        project_file.fill(parsed)
+        return parsed.run(parsed) or 0
+    except PerfmodelError as error:
+        print(f"perfmodel: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        kept = getattr(parsed, "store", None)
+        print(f"perfmodel: interrupted{f'; what was measured is kept in {kept}' if kept else ''}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+    except OSError as error:
+        print(f"perfmodel: {error.strerror or error}; free some space or write elsewhere", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        print(
+            f"perfmodel: this is a defect of perfmodel ({what}); report it with what {TRACEBACK_VARIABLE}=1 shows",
+            file=sys.stderr,
+        )
+        return 2
+    return 0
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="perfmodel",
+        usage="%(prog)s [-h] [--version] COMMAND ...",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"perfmodel {VERSION}")
+    # The commands are listed by group below, which argparse itself can't.
+    commands = parser.add_subparsers(
+        prog=parser.prog, metavar="COMMAND", required=True, parser_class=CommandParser, help=argparse.SUPPRESS
+    )
+    summaries: dict[str, str] = {}
+
+    def command(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=summary + ".", epilog=example_of(example))
+        added.set_defaults(run=run)
+        summaries[name] = summary
+        return added
+
+    listings.add(command)
+    doctor.add(command)
+    store.add(command)
+    counting.add(command)
+    occupancy.add(command)
+    verification.add(command)
+    measuring.add(command)
+    fitting.add(command)
+    predicting.add(command)
+    projection.add(command)
+    running.add(command)
+    evaluating.add(command)
+    reproducing.add(command)
+    report.add(command)
+    completing.add(command)
+    parser.epilog = _grouped(summaries)
+    return parser
+
+
+def _grouped(summaries: Mapping[str, str]) -> str:
+    """Returns every command with its summary, under what people want to do."""
+    listed = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "more": tuple(name for name in summaries if name not in listed)}
+    width = max(map(len, summaries)) + 4
+    columns = max(shutil.get_terminal_size().columns - 2, width + 20)
+    blocks = []
+    for title, names in groups.items():
+        lines = [
+            textwrap.fill(
+                summaries[name], columns, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width
+            )
+            for name in names
+            if name in summaries
+        ]
+        blocks += ["\n".join([f"{title}:", *lines])] if lines else []
+    return "\n\n".join([*blocks, "'perfmodel COMMAND --help' says more, with an example."])
+
+
+def _prepare_streams_and_cache() -> None:
+    """Makes output that can't be encoded, and a home in which nothing can be written, end no command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    try:
+        os.makedirs(cache, exist_ok=True)  # noqa: PTH103
+        writable = os.access(cache, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if not writable:  # loopy's caches don't take no for an answer
+        os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="perfmodel-cache-")
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Prints a warning in one line, without the line of code that caused it."""
+    print(f"perfmodel: warning: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""The commands ``count`` and ``emulate`` say what kernels do."""
+
+from __future__ import annotations
+
+import argparse
+
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import described, lists_a_file, with_contents
+from perfmodel.cli.options import Command, json_option, source_options, tag_options
+
+
+def add(command: Command) -> None:
+    added = command(
+        _count,
+        "count",
+        "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
+        "perfmodel count my_kernels.py:tiled --at n=256,1024",
+    )
+    tag_options(added, "+", sources=True)
+    added.add_argument(
+        "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
+    )
+    added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
+    json_option(added)
+    source_options(added)
+    added = command(
+        _emulate,
+        "emulate",
+        "run some work-groups of a kernel in numpy, and show what they do",
+        "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
+    )
+    tag_options(added, "+", sources=True)
+    added.add_argument("--groups", default="first", metavar="WHICH", help="first, sample or all (default: first)")
+    added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
+    added.add_argument("--transaction", type=int, default=32, metavar="BYTES", help="of global memory (default: 32)")
+    added.add_argument("--banks", type=int, default=32, metavar="N", help="of local memory (default: 32)")
+    added.add_argument("--no-checks", action="store_true", help="don't look for races and uninitialised memory")
+    added.add_argument("--full", action="store_true", help="run all iterations of long loops, instead of extrapolating")
+    added.add_argument("--steps", type=int, metavar="N", help="blocks that may be executed (default: two million)")
+    added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
+    json_option(added)
+    source_options(added)
+
+
+def _count(parsed: argparse.Namespace) -> None:
+    from perfmodel.kernels.kernel_file import size_points
+    from perfmodel.report.count_table import as_json, as_text, count_tables
+
+    if lists_a_file(parsed):
+        return
+    points = size_points(parsed.at, "=") if parsed.at else ()
+    tables = count_tables(described(parsed), points, parsed.subgroup)
+    if parsed.json:
+        printing.document(as_json(tables))
+    else:
+        printing.text(lambda: "\n\n\n".join(map(as_text, tables)))
+
+
+def _emulate(parsed: argparse.Namespace) -> None:
+    from perfmodel.kernels.emulation import emulate
+    from perfmodel.opencl_c.emulation import Machine
+
+    machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)
+    profiles = [
+        emulate(
+            kernel,
+            contents,
+            groups=parsed.groups,
+            machine=machine,
+            checks=not parsed.no_checks,
+            extrapolate=not parsed.full,
+            steps=parsed.steps,
+            seed=parsed.seed,
+        )
+        for kernel, contents in with_contents(parsed)
+    ]
+    if parsed.json:
+        documents = [profile.as_json() for profile in profiles]
+        printing.document(documents[0] if len(documents) == 1 else documents)
+    else:
+        printing.text(lambda: "\n\n\n".join(map(str, profiles)))

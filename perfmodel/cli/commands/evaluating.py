@@ -1,0 +1,73 @@
+"""The command ``evaluate`` prints predictions of a calibration beside measured times."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import described, store_beside
+from perfmodel.cli.options import (
+    Command,
+    calibration_option,
+    condition_options,
+    json_option,
+    source_options,
+    tag_options,
+)
+
+
+def add(command: Command) -> None:
+    added = command(
+        _evaluate,
+        "evaluate",
+        "measure kernels that a calibration was not fitted to, and compare with what it predicts",
+        "perfmodel evaluate madd.json matmul_sq n:384,640 --store times.sqlite --fail-above 15",
+    )
+    calibration_option(added)
+    tag_options(added, "+", sources=True)
+    condition_options(
+        added,
+        store="beside the calibration; none for a shipped one",
+        protocol="the calibration's",
+        device="key, part of the name, 'gpu' or 'cpu' (default: the calibration's)",
+    )
+    added.add_argument(
+        "--fail-above",
+        type=float,
+        metavar="PERCENT",
+        help="exit with status 1 if the geometric mean of the errors is larger",
+    )
+    json_option(added)
+    source_options(added)
+
+
+def _evaluate(parsed: argparse.Namespace) -> int:
+    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.modelling.evaluation import evaluate
+    from perfmodel.report.evaluation_table import as_text
+
+    limit = parsed.fail_above
+    if limit is not None and not limit >= 0:
+        raise PerfmodelError(f"--fail-above {limit:g} is no error; give percent, 0 or more")
+    calibration = calibration_called(parsed.calibration)
+    if not parsed.store and Path(parsed.calibration).is_file():
+        parsed.store = store_beside(parsed.calibration)
+    device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
+    found = evaluate(calibration, described(parsed), device=device, store=parsed.store, protocol=parsed.protocol)
+    if parsed.json:
+        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_json()})
+    else:
+        printing.text(lambda: as_text(found))
+    if limit is None:
+        return 0
+    errors = found.over_all
+    if errors is None:
+        raise PerfmodelError("no kernel has both times, so there is no error to hold against --fail-above; give others")
+    if errors.geometric_mean * 100 > limit:
+        print(f"perfmodel: the geometric mean, {errors.geometric_mean:.1%}, is above {limit:g}%", file=sys.stderr)
+        return 1
+    return 0

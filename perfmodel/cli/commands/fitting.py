@@ -1,0 +1,142 @@
+"""The commands ``calibrate`` and ``suggest`` fit a model to measurements, or find one for them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics import files
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import check_writable, kernel_data, selected, store_beside
+from perfmodel.cli.options import Command, condition_options, json_option, tag_options
+
+if TYPE_CHECKING:
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.suggestion import Suggestion
+
+
+def add(command: Command) -> None:
+    added = command(
+        _calibrate,
+        "calibrate",
+        "measure kernels and fit a model to them",
+        "perfmodel calibrate 'p_madd * f_op_float32_madd' --tags matmul_sq n:256,512 --out madd.json",
+    )
+    added.add_argument("model", help="model string, or @FILE that holds it")
+    added.add_argument("--output", default="f_cl_wall_time", help="output feature (default: %(default)s)")
+    tag_options(added, "+", "--tags", action="append", required=True)
+    condition_options(added)
+    added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
+    added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
+    added.add_argument("--free", action="store_true", help="let parameters be negative")
+    json_option(added)
+    added = command(
+        _suggest,
+        "suggest",
+        "measure kernels and search the features for a model of their times",
+        "perfmodel suggest --measurements dtype:float32 n:1024 --evaluation matmul n:1536 --out model.txt",
+    )
+    tag_options(added, "+", "--measurements", action="append", required=True)
+    tag_options(added, "+", "--evaluation", action="append", default=[])
+    condition_options(added)
+    added.add_argument("--out", default="model.txt", help="file to write, for calibrate @FILE (default: %(default)s)")
+    added.add_argument("--terms", type=int, default=12, metavar="N", help="at most so many (default: %(default)s)")
+    json_option(added)
+
+
+def _calibrate(parsed: argparse.Namespace) -> None:
+    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.model import Model
+
+    model = Model(parsed.output, _text(parsed.model))
+    check_writable(parsed.out)
+    # What was measured is kept, also if the command is interrupted or the fit fails.
+    parsed.store = parsed.store or store_beside(parsed.out)
+    kernels = [kernel for tags in parsed.tags for kernel in selected(tags, parsed.device)]
+    table = measure(kernels, model, **_conditions(parsed))
+    calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)
+    calibration.save(parsed.out)
+    if parsed.json:
+        printing.document({"written": parsed.out, "store": parsed.store, **_calibration_data(calibration)})
+    else:
+        printing.text(lambda: f"{calibration}\n\nwritten to {parsed.out}")
+
+
+def _suggest(parsed: argparse.Namespace) -> None:
+    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.model import Model
+    from perfmodel.modelling.suggestion import OUTPUT, check_terms, suggest
+    from perfmodel.modelling.suggestion.report import as_file, as_text
+
+    check_writable(parsed.out)
+    check_terms(parsed.terms)
+    parsed.store = parsed.store or store_beside(parsed.out)
+    kernels, checks = (
+        [kernel for tags in sets for kernel in selected(tags, parsed.device)]
+        for sets in (parsed.measurements, parsed.evaluation)
+    )
+    table = measure([*kernels, *checks], Model(OUTPUT, "p_time"), **_conditions(parsed))
+    found = suggest(
+        kernels,
+        table.iloc[: len(kernels)],
+        evaluation=(checks, table.iloc[len(kernels) :]) if checks else None,
+        terms=parsed.terms,
+        tell=printing.teller(parsed),
+    )
+    command = shlex.join(["perfmodel", *sys.argv[1:]])
+    files.write(parsed.out, as_file(found, command))
+    if parsed.json:
+        printing.document({"written": parsed.out, "store": parsed.store, **_suggestion_data(found)})
+    else:
+        printing.text(lambda: f"\n{as_text(found)}\n\nwritten to {parsed.out}")
+
+
+def _conditions(parsed: argparse.Namespace) -> dict[str, Any]:
+    return {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or "unified"}
+
+
+def _calibration_data(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "model": calibration.model.string.source,
+        "output": calibration.model.output_name,
+        "device": calibration.device.get("key"),
+        "protocol": calibration.protocol.get("name"),
+        "parameters": {
+            name: {"value": value, "stderr": calibration.stderr[name], "unit": calibration.units[name]}
+            for name, value in calibration.parameters.items()
+        },
+        "residual_std": calibration.residual_std,
+        "kernels": len(calibration.rows) - len(calibration.left_out),
+        "left_out": [
+            {"kernel": row.kernel, "variant": row.variant, "sizes": row.sizes, "flags": row.flags}
+            for row in calibration.left_out
+        ],
+        "undetermined": calibration.undetermined,
+    }
+
+
+def _suggestion_data(found: Suggestion) -> dict[str, Any]:
+    return {
+        **_calibration_data(found.calibration),
+        "typical_error": found.chosen.error,
+        "typical_error_by_group": found.error_by_group,
+        "path": [{"terms": step.terms, "typical_error": step.error} for step in found.path],
+        "evaluation": [
+            {**kernel_data(row.kernel), "measured_s": row.measured_s, "predicted_s": row.predicted_s}
+            for row in found.evaluation
+        ],
+    }
+
+
+def _text(argument: str) -> str:
+    if not argument.startswith("@"):
+        return argument
+    try:
+        files.check_file(argument[1:])
+        with open(argument[1:], encoding="utf-8") as file:  # noqa: PTH123
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PerfmodelError(f"model file {argument[1:]!r} cannot be read ({error}); give a text file") from error

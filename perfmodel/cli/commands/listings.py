@@ -1,0 +1,111 @@
+"""The commands ``devices``, ``features`` and ``kernels`` list what there is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import lists_a_file, selected
+from perfmodel.cli.options import Command, device_option, json_option, tag_options
+
+if TYPE_CHECKING:
+    from perfmodel.device import Device
+
+
+def add(command: Command) -> None:
+    added = command(_devices, "devices", "list the OpenCL devices and the drivers that failed", "perfmodel devices")
+    json_option(added)
+    added = command(_features, "features", "list the families of features", "perfmodel features")
+    json_option(added)
+    added = command(
+        _kernels,
+        "kernels",
+        "list generators and tags, or the kernels that tags select",
+        "perfmodel kernels matmul_sq n:512",
+    )
+    tag_options(added, "*")
+    json_option(added)
+    device_option(added, "for which sizes given as auto are chosen (default: the best one)")
+
+
+def _devices(parsed: argparse.Namespace) -> None:
+    from perfmodel.device import devices, driver_faults, find_device
+
+    found, faults = devices(), driver_faults()
+    if parsed.json:
+        shown = [{"library": str(f.library), "source": str(f.source), "reason": str(f.reason)} for f in faults]
+        printing.document({"devices": [_data(device) for device in found], "driver_faults": shown})
+    else:
+        if found:
+            printing.text(lambda: _table(found))
+        for fault in faults:
+            print(f"driver {fault.library} ({fault.source}): {fault.reason}")
+    if not found:
+        find_device()  # says what to do
+
+
+def _data(device: Device) -> dict[str, Any]:
+    """Returns a device's fingerprint, with units in its names."""
+    units = {
+        "clock_mhz": ("clock_hz", 10**6),
+        "global_memory": ("global_memory_bytes", 1),
+        "max_allocation": ("max_allocation_bytes", 1),
+        "local_memory": ("local_memory_bytes", 1),
+    }
+    values = device.fingerprint()
+    for name, (with_unit, scale) in units.items():
+        values[with_unit] = scale * values.pop(name)
+    return values | {"clock_hz": values["clock_hz"] or None}
+
+
+def _table(found: list[Device]) -> str:
+    from perfmodel.basics.tables import grid
+
+    lines = [
+        [
+            d.key,
+            d.name,
+            d.driver,
+            str(d.compute_units),
+            f"{d.clock_mhz} MHz" if d.clock_mhz else "-",
+            f"{d.local_memory // 1024} KiB",
+            f"{d.global_memory / 2**30:.1f} GiB",
+            d.platform,
+        ]
+        for d in found
+    ]
+    return grid(["key", "name", "driver", "units", "clock", "local", "global", "platform"], lines)
+
+
+def _features(parsed: argparse.Namespace) -> None:
+    from perfmodel.vocabulary.named_features import families
+
+    if parsed.json:
+        listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
+        printing.document({"families": listed})
+        return
+    for family in families():
+        print(f"{family.name}: {family.summary}")
+        for example in family.examples:
+            print(f"    {example}")
+
+
+def _kernels(parsed: argparse.Namespace) -> None:
+    if lists_a_file(parsed):
+        return
+    from perfmodel.collection.collection import ALL_GENERATORS
+    from perfmodel.report.kernel_list import as_json, as_text
+
+    if parsed.device and "device" not in parsed.from_project_file:  # whose device may be on another machine
+        from perfmodel.device import find_device
+
+        find_device(parsed.device)
+    kernels = selected(parsed.tags, parsed.device) if parsed.tags else None
+    if parsed.json:
+        names = {kernel.name for kernel in kernels or ()}
+        printing.document(as_json([g for g in ALL_GENERATORS if kernels is None or g.name in names], kernels))
+    elif kernels is None:
+        print(as_text(ALL_GENERATORS))
+    else:
+        print("\n".join(kernel.label for kernel in kernels))

@@ -1,0 +1,113 @@
+"""The commands ``measure`` and ``worker`` run campaigns, and the Dask workers that take part in them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import TYPE_CHECKING
+
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import selected
+from perfmodel.cli.options import Command, defaults_from_project_file, json_option, protocol_option, tag_options
+
+if TYPE_CHECKING:
+    from perfmodel.measuring.campaign import CampaignResult
+    from perfmodel.measuring.campaign.plan import Plan
+
+
+def add(command: Command) -> None:
+    added = command(
+        _measure,
+        "measure",
+        "measure kernels on devices, each in a process of its own, and keep every time in a store",
+        "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --devices gpu,cpu --dry-run",
+    )
+    tag_options(added, "+")
+    added.add_argument("--store", help="SQLite file that keeps every time; what it has is not measured")
+    added.add_argument(
+        "--devices",
+        metavar="A,B,…",
+        help="keys, parts of names, 'nvidia*', 'gpu', or 'all' (default: the best one here)",
+    )
+    protocol_option(added, "unified")
+    added.add_argument("--dry-run", action="store_true", help="only say how many, how long and how much memory")
+    added.add_argument("--retry", action="store_true", help="again what failed before, or was disturbed or noisy")
+    added.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further kernel after so long")
+    added.add_argument(
+        "--time-limit", type=float, default=300.0, metavar="SECONDS", help="for one kernel (default: %(default)g)"
+    )
+    added.add_argument("--memory-limit", type=float, metavar="GIB", help="for one kernel (default: what is free)")
+    added.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers measure; 'local' starts one here"
+    )
+    json_option(added)
+    defaults_from_project_file(added, "store", "protocol", devices="device")
+    added = command(
+        _worker,
+        "worker",
+        "start a Dask worker that measures on this machine's devices, for campaigns with --scheduler",
+        "perfmodel worker tcp://10.0.0.1:8786 --no-dashboard --death-timeout 60",
+    )
+    added.add_argument("address", metavar="ADDRESS", help="of the scheduler, as `dask scheduler` prints it")
+    added.passes_on = True  # type: ignore[attr-defined]
+    added.usage = "%(prog)s [-h] ADDRESS [OPTION OF `dask worker` ...]"
+
+
+def _measure(parsed: argparse.Namespace) -> int:
+    """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
+    from perfmodel.measuring.campaign import Campaign, Limits
+
+    if not parsed.store:
+        raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
+    devices = list(filter(None, parsed.devices.split(","))) if parsed.devices else None
+    if parsed.memory_limit is not None and not 0 < parsed.memory_limit < math.inf:
+        raise PerfmodelError(f"a memory limit of {parsed.memory_limit:g} GiB is none; give --memory-limit above 0")
+    memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 2**30)
+    campaign = Campaign(
+        selected(parsed.tags, None if parsed.scheduler or not devices else devices[0]),
+        devices,
+        protocol=parsed.protocol or "unified",
+        store=parsed.store,
+        scheduler=parsed.scheduler,
+        limits=Limits(parsed.time_limit, memory),
+        retry=parsed.retry,
+    )
+    if parsed.dry_run:
+        plan = campaign.plan()
+        _show(plan, parsed.json)
+        return 0
+    result = campaign.run(budget_s=parsed.budget)
+    _show(result, parsed.json)
+    return 0 if result.is_complete else 1
+
+
+def _show(found: Plan | CampaignResult, in_json: bool) -> None:
+    if in_json:
+        printing.document(found.as_json())
+    else:
+        print(found)
+
+
+def _worker(parsed: argparse.Namespace) -> None:
+    """Becomes a ``dask worker`` that advertises the devices, one measurement at a time on each."""
+    from perfmodel.device import find_device
+    from perfmodel.measuring.campaign.cluster import check_encrypted, resources
+    from perfmodel.measuring.isolation import start
+
+    advertised = resources()
+    if not advertised:
+        find_device()  # says why there is none
+    try:
+        import distributed.cli.dask_worker as dask_worker
+    except ImportError as error:
+        raise PerfmodelError("workers need the package 'distributed'; `pip install 'perfmodel[cluster]'`") from error
+    check_encrypted(parsed.address)
+    command = [
+        *start.command(dask_worker.__name__, parsed.address),
+        *("--resources", ",".join(f"{name}={count:g}" for name, count in advertised.items())),
+        *("--nworkers", "1", "--nthreads", str(len(advertised))),
+        *parsed.others,
+    ]
+    os.execve(command[0], command, start.environment())

@@ -1,0 +1,127 @@
+"""The commands ``predict``, ``explain`` and ``rank`` look at kernels under a calibration, without any device."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics.errors import KernelError
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import described, kernel_data
+from perfmodel.cli.options import Command, calibration_option, json_option, source_options, tag_options
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.prediction import Prediction
+
+
+def add(command: Command) -> None:
+    for run, name, summary in (
+        (_predict, "predict", "predict the time of kernels"),
+        (_explain, "explain", "say where the predicted time of kernels goes"),
+        (_rank, "rank", "order kernels by their predicted time"),
+    ):
+        added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
+        calibration_option(added)
+        tag_options(added, "+", sources=True)
+        if name == "explain":
+            added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
+        json_option(added)
+        source_options(added)
+
+
+def _predict(parsed: argparse.Namespace) -> None:
+    from perfmodel.modelling.prediction import predict
+
+    calibration, kernels = _loaded(parsed)
+    found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
+    if parsed.json:
+        _print_document(
+            calibration, "predictions", [kernel_data(kernel) | _prediction_data(each) for kernel, each in found]
+        )
+    else:
+        printing.text(lambda: _prediction_table(found))
+
+
+def _prediction_data(found: Prediction) -> dict[str, Any]:
+    from perfmodel.modelling.prediction import LEVEL
+
+    low, high = found.interval(LEVEL)
+    return {
+        "predicted_s": float(found.seconds),
+        "predicted_std_s": float(found.std),
+        "low_s": float(low),
+        "high_s": float(high),
+        "distance": float(found.distance),
+    }
+
+
+def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
+    from perfmodel.basics.tables import grid, seconds
+    from perfmodel.modelling.prediction import LEVEL
+
+    lines = []
+    for kernel, each in found:
+        low, high = (float(end) for end in each.interval(LEVEL))
+        known = [seconds(low), seconds(high) if math.isfinite(high) else "unknown"] if high > low else ["", ""]
+        lines.append([kernel.label, seconds(float(each.seconds)), *known])
+    return grid(["kernel", "predicted", "90 % from", "to"], lines)
+
+
+def _explain(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    if parsed.compare:
+        _compare(parsed, calibration, kernels)
+        return
+    found = [calibration.explain(kernel) for kernel in kernels]
+    if parsed.json:
+        _print_document(calibration, "explanations", [each.as_json() for each in found])
+    else:
+        printing.text(lambda: "\n".join(map(str, found)))
+
+
+def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
+    if len(kernels) != 2:
+        raise KernelError(f"--compare takes two kernels, and the tags select {len(kernels)}; choose by more tags")
+    found = calibration.compare(*kernels)
+    if parsed.json:
+        printing.document({"device": calibration.device.get("key"), **found.as_json()})
+    else:
+        printing.text(lambda: str(found))
+
+
+def _rank(parsed: argparse.Namespace) -> None:
+    calibration, kernels = _loaded(parsed)
+    rows: list[dict[Any, Any]] = calibration.rank(kernels).to_dict("records")
+    if parsed.json:
+        _print_document(calibration, "ranking", rows)
+    else:
+        printing.text(lambda: _ranking_table(rows))
+
+
+def _ranking_table(rows: list[dict[Any, Any]]) -> str:
+    from perfmodel.basics.tables import grid, seconds
+
+    lines = [
+        [
+            str(row["place"]),
+            f"{row['kernel']} {row['variant']} {row['sizes']}",
+            seconds(row["predicted_s"]),
+            f"{row['times_best']:.2f}",
+            "" if math.isnan(row["probability_first"]) else f"{row['probability_first']:.0%}",
+        ]
+        for row in rows
+    ]
+    return grid(["place", "kernel", "predicted", "times the best", "fastest"], lines)
+
+
+def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+    from perfmodel.modelling.calibration import calibration_called
+
+    return calibration_called(parsed.calibration), described(parsed)
+
+
+def _print_document(calibration: Calibration, name: str, entries: list[Any]) -> None:
+    printing.document({"device": calibration.device.get("key"), name: entries})

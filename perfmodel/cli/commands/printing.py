@@ -1,0 +1,42 @@
+"""Prints what commands found: one JSON document and nothing else, or text whose tables fit the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+from perfmodel.basics.json_values import plain
+
+
+def document(data: Any) -> None:
+    """Prints one JSON document, in which numbers that are not finite are null."""
+    print(json.dumps(plain(data), allow_nan=False))
+
+
+def text(make: Callable[[], str]) -> None:
+    """Prints what `make` gives; its tables are coloured and fitted where standard output is a terminal."""
+    from perfmodel.basics.terminal import fitted_tables
+
+    with fitted_tables():
+        shown = make()
+    print(shown)
+
+
+def teller(parsed: argparse.Namespace) -> Callable[[str], None]:
+    """Returns a function that prints a line before each step, on standard error where standard output is for a
+    document."""
+    return lambda message: print(f"{message} …", file=sys.stderr if parsed.json else None, flush=True)
+
+
+@contextmanager
+def only_document(parsed: argparse.Namespace) -> Iterator[None]:
+    """Sends what is printed meanwhile to standard error where standard output is for a document."""
+    if not parsed.json:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield

@@ -1,0 +1,95 @@
+"""The commands ``project`` and ``characterize`` rank devices for a kernel, and measure a device's profile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import check_writable, store_beside, with_contents
+from perfmodel.cli.options import (
+    Command,
+    defaults_from_project_file,
+    json_option,
+    protocol_option,
+    source_options,
+    tag_options,
+)
+
+
+def add(command: Command) -> None:
+    added = command(
+        _project,
+        "project",
+        "rank devices for kernels: emulate one work-group, and project its time to each device's profile",
+        "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
+        "--devices H200,C2050",
+    )
+    tag_options(added, "+", sources=True)
+    added.add_argument(
+        "--devices",
+        metavar="A,B,…",
+        help="names or files of profiles, files of calibrations, MODEL@DEVICE (default: all profiles that are shipped)",
+    )
+    added.add_argument("--transfers", action="store_true", help="with copies of inputs to the device and outputs back")
+    json_option(added)
+    source_options(added)
+    added = command(
+        _characterize,
+        "characterize",
+        "measure what a device is capable of, for projections to it",
+        "perfmodel characterize gpu --out my-gpu.json",
+    )
+    added.add_argument("device", metavar="DEVICE", help="key, part of the name, 'gpu' or 'cpu'")
+    added.add_argument("--out", default="profile.json", help="file to write (default: %(default)s)")
+    added.add_argument("--name", default="", help="of the profile (default: the device's)")
+    added.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
+    protocol_option(added, "quick")
+    json_option(added)
+    defaults_from_project_file(added, "store", "protocol")
+
+
+def study_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of studies of several devices; recipes have no use for them."""
+    group = parser.add_argument_group("for studies of several devices, such as projection")
+    group.add_argument(
+        "--devices", metavar="A,B,…", help="keys, names, cpu/2 for a part (default: all here and all of the store)"
+    )
+    group.add_argument("--measure-only", action="store_true", help="only put times into the store")
+
+
+def _project(parsed: argparse.Namespace) -> None:
+    from perfmodel.projection.device_choice import choose_device
+    from perfmodel.projection.device_profile import DeviceProfile
+
+    devices = parsed.devices.split(",") if parsed.devices else DeviceProfile.names()
+    choices = [
+        choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers)
+        for kernel, contents in with_contents(parsed)
+    ]
+    if parsed.json:
+        documents = [choice.as_json() for choice in choices]
+        printing.document(documents[0] if len(documents) == 1 else documents)
+    else:
+        printing.text(lambda: "\n\n".join(map(str, choices)))
+
+
+def _characterize(parsed: argparse.Namespace) -> None:
+    from perfmodel.projection.characterization import characterize
+
+    check_writable(parsed.out)
+    parsed.store = parsed.store or store_beside(parsed.out)
+    profile = characterize(
+        parsed.device,
+        name=parsed.name,
+        store=parsed.store,
+        protocol=parsed.protocol or "quick",
+        tell=printing.teller(parsed),
+    )
+    profile.save(parsed.out)
+    if parsed.json:
+        content = json.loads(Path(parsed.out).read_text(encoding="utf-8"))
+        printing.document({"written": parsed.out, "store": parsed.store, "profile": content})
+    else:
+        print(f"written to {parsed.out}")

@@ -1,0 +1,42 @@
+"""The command ``report`` writes calibrations as one HTML page that works offline."""
+
+from __future__ import annotations
+
+import argparse
+
+from perfmodel.basics import files
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli import completion
+from perfmodel.cli.options import Command
+
+SUMMARY = "write one HTML page of calibrations: times, errors, costs, parameters, a roofline, devices compared"
+EXAMPLE = "perfmodel report madd.json unified-plus@h200 demo-out --out report.html"
+
+
+def add(command: Command) -> None:
+    added = command(run, "report", SUMMARY, EXAMPLE)
+    calibrations = added.add_argument(
+        "calibrations",
+        nargs="+",
+        metavar="CAL",
+        help="a calibration's file, MODEL@DEVICE of a shipped one, or a folder that reproduce wrote",
+    )
+    completion.complete(calibrations, completion.calibrations)
+    added.add_argument("--out", default="report.html", help="file to write (default: %(default)s)")
+
+
+def run(parsed: argparse.Namespace) -> None:
+    """Writes the report page of the calibrations that the command line names.
+
+    Raises:
+        PerfmodelError: for what is no calibration or folder of results, and where the page cannot be written.
+    """
+    from perfmodel.report.page import report_page
+    from perfmodel.report.reported import reported
+
+    content = report_page(reported(parsed.calibrations))
+    try:
+        files.write(parsed.out, content)
+    except OSError as error:
+        raise PerfmodelError(f"report {parsed.out} cannot be written ({error.strerror}); give another path") from error
+    print(f"written to {parsed.out}")

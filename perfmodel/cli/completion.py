@@ -1,0 +1,101 @@
+"""Names that a shell completes: looked up without importing a catalogue, as a key press must not wait for it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from perfmodel.basics import registry
+
+VARIABLE = "_ARGCOMPLETE"
+"""An environment variable that is set while the shell asks for completions."""
+SHELLS = ("bash", "zsh", "fish")
+PROTOCOLS = ("perflex", "quick", "unified")
+DEVICES = ("cpu", "gpu")
+ENTRY = re.compile(r'^    name = "([\w-]+)"$', re.MULTILINE)
+TAG = re.compile(
+    r'^(?:    tags = .*|\s+|[A-Z_]+ = )?.*?\b(?:choice|number|size|Tag|_\w+)\(\s*"([a-z]\w*)"', re.MULTILINE
+)
+
+Completer = Callable[..., list[str]]
+
+
+def complete(action: argparse.Action, completer: Completer) -> None:
+    """Lets a shell complete an argument; `completer` is called with the beginning of the word as ``prefix``."""
+    action.completer = completer  # type: ignore[attr-defined]
+
+
+def answer(parser: argparse.ArgumentParser) -> None:
+    """Tells the shell what may stand under its cursor, and ends the process."""
+    import argcomplete
+
+    argcomplete.autocomplete(parser, always_complete_options=False)
+
+
+def shell_code(shell: str) -> str:
+    """Returns the code that makes a shell ask perfmodel for completions."""
+    from argcomplete.shell_integration import shellcode
+
+    return shellcode(["perfmodel"], shell=shell)
+
+
+def generators(**_: Any) -> list[str]:
+    """Returns families of kernels, without those of installed packages, which would have to be imported."""
+    return sorted({name for text in _modules("generators") for name in ENTRY.findall(text)})
+
+
+def tags(prefix: str, **_: Any) -> list[str]:
+    """Returns families, their tags with a colon behind, files of kernels, and folders."""
+    texts = [
+        *_modules("generators"),
+        (Path(__file__).parents[1] / "collection" / "tags.py").read_text(encoding="utf-8"),
+    ]
+    names = sorted({name for text in texts for name in TAG.findall(text)} | {"lsizes"})
+    return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", ".cl"))]
+
+
+def recipes(**_: Any) -> list[str]:
+    """Returns the names of recipes and studies."""
+    return sorted({name for text in _modules("models") for name in ENTRY.findall(text)})
+
+
+def calibrations(prefix: str, **_: Any) -> list[str]:
+    """Returns shipped calibrations, and files that may be one."""
+    shipped = [path.stem for folder in registry.folders("models") for path in folder.glob("*@*.json")]
+    return [*sorted(shipped), *_files(prefix, (".json",))]
+
+
+def devices(**_: Any) -> list[str]:
+    """Returns words for devices; asking the drivers for keys takes too long."""
+    return list(DEVICES)
+
+
+def several_devices(**_: Any) -> list[str]:
+    return ["all", *DEVICES]
+
+
+def protocols(**_: Any) -> list[str]:
+    return list(PROTOCOLS)
+
+
+def _modules(catalogue: str) -> Iterator[str]:
+    """Yields the source of each module of a catalogue."""
+    for folder in registry.folders(catalogue):
+        for path in folder.glob("*.py"):
+            yield path.read_text(encoding="utf-8")
+
+
+def _files(prefix: str, endings: tuple[str, ...]) -> list[str]:
+    """Returns files with these endings, and folders, that a path may go on with."""
+    folder, begin = os.path.split(prefix)
+    try:
+        there = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    chosen = [each for each in there if each.name.startswith(begin) and (begin or not each.name.startswith("."))]
+    paths = [(os.path.join(folder, each.name), each) for each in chosen]  # noqa: PTH118
+    return [f"{path}/" if each.is_dir() else path for path, each in paths if each.is_dir() or path.endswith(endings)]

@@ -1,0 +1,146 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+from perfmodel.cli import completion
+
+Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
+"""Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
+
+ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
+TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser of commands whose options may stand between tags.
+
+    A command that `runs_scripts` leaves a script's own arguments to it; one that `passes_on` finds all that it doesn't
+    know in ``others``.
+    """
+
+    _is_inside = False
+    runs_scripts = False
+    passes_on = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._is_inside or self._subparsers:  # which argparse does not mix with options
+            return super().parse_known_args(args, namespace)
+        if completion.VARIABLE in os.environ:  # what stands under the cursor is looked for in one plain pass
+            return super().parse_known_args(args, namespace)
+        if self.passes_on:
+            found, others = super().parse_known_args(args, namespace)
+            found.others = others
+            return found, []
+        if self.runs_scripts:
+            from perfmodel.interception.script import split
+
+            ours, scripts = split(args)
+            found, unknown = super().parse_known_args(ours, namespace)
+            found.arguments = scripts
+            return found, unknown
+        self._is_inside = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inside = False
+
+
+def example_of(command: str) -> str:
+    """Returns the text below a command's help."""
+    return f"example: {command}"
+
+
+def tag_options(
+    parser: argparse.ArgumentParser, count: str, name: str = "tags", *, sources: bool = False, **options: Any
+) -> None:
+    """Adds the argument that selects kernels.
+
+    Args:
+        sources: whether a ``.cl`` file does as well; the command needs `source_options` then.
+    """
+    summary = f"{TAG_HELP}; or FILE.cl" if sources else TAG_HELP
+    added = parser.add_argument(name, nargs=count, metavar="TAG", help=summary, **options)
+    completion.complete(added, completion.tags)
+
+
+def calibration_option(parser: argparse.ArgumentParser) -> None:
+    added = parser.add_argument(
+        "calibration",
+        metavar="CALIBRATION",
+        help="file that calibrate or demo wrote, or the name of a shipped one, such as cache-aware@h200",
+    )
+    completion.complete(added, completion.calibrations)
+
+
+def json_option(parser: argparse.ArgumentParser, summary: str = "print one JSON document instead") -> None:
+    parser.add_argument("--json", action="store_true", help=summary)
+
+
+def source_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say how a kernel of a ``.cl`` file is launched."""
+    group = parser.add_argument_group("for a FILE.cl")
+    group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
+    group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")
+    group.add_argument("--local", dest="local_size", metavar="N,…", help="work-items of a work-group by axis")
+    group.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=VALUE", help=f"{ARGUMENT_FORMS}; SIZE may be n*n"
+    )
+    group.add_argument(
+        "--option", action="append", default=[], metavar="OPTION", help="for the compiler: --option=-DT=16"
+    )
+    group.add_argument("--include", action="append", default=[], metavar="FOLDER", help="where included files lie")
+    group.add_argument("--assume", default="", metavar="CONDITION", help="what holds for sizes: 'n %% 16 == 0'")
+    group.add_argument(
+        "--statistic", action="append", default=[], metavar="NAME=NUMBER", help="what data decide: loop_7=3.5, if_9=0.5"
+    )
+
+
+DEVICE_HELP = "key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)"
+
+
+def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP) -> None:
+    completion.complete(parser.add_argument("--device", help=summary), completion.devices)
+    defaults_from_project_file(parser, "device")
+
+
+def protocol_option(parser: argparse.ArgumentParser, default: str) -> None:
+    added = parser.add_argument("--protocol", help=f"unified, perflex or quick (default: {default})")
+    completion.complete(added, completion.protocols)
+
+
+def condition_options(
+    parser: argparse.ArgumentParser, store: str = "beside --out", protocol: str = "unified", device: str = DEVICE_HELP
+) -> None:
+    """Adds the options that say where and how kernels are measured; the arguments name the defaults in the help."""
+    device_option(parser, device)
+    parser.add_argument("--store", help=f"SQLite file that keeps every time (default: {store})")
+    protocol_option(parser, protocol)
+    defaults_from_project_file(parser, "device", "store", "protocol")
+
+
+def defaults_from_project_file(parser: argparse.ArgumentParser, *keys: str, **others: str) -> None:
+    """Takes options that are not given from the project file; see `perfmodel.cli.project_file.fill`.
+
+    Args:
+        keys: of the file, which are the names of the options as well.
+        others: by the name of an option, the key of the file.
+    """
+    parser.set_defaults(project_defaults={key: key for key in keys} | others)
+
+
+def recipe_options(parser: argparse.ArgumentParser, out: str | None) -> None:
+    condition_options(parser)
+    parser.add_argument(
+        "--out", default=out, metavar="FOLDER", help=f"folder for results (default: {out or 'NAME-out'})"
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="measure new kernels for no longer, all families in turn; the next run goes on (default: measure all)",
+    )

@@ -1,0 +1,137 @@
+"""KernelCollection: generators, and the tag filters that select their variants (UIPiCK; 2018 slides)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics import registry
+from perfmodel.basics.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
+from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
+from perfmodel.collection.tags import COMMON, LSIZES
+from perfmodel.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    from perfmodel.device import Device
+
+MOST_REASONS = 3
+"""An error says of so many families why none of their kernels is selected."""
+
+
+class KernelCollection:
+    """Generators and a filter over their tags.
+
+    >>> KernelCollection(ALL_GENERATORS).generate_kernels(["matmul_sq", "prefetch:*", "n:512,1024"])
+    """
+
+    def __init__(self, generators: Iterable[KernelGenerator]) -> None:
+        self.generators: dict[str, KernelGenerator] = {}
+        for generator in generators:
+            check_generator(generator)
+            if generator.name in self.generators:
+                raise TagError(f"two generators are called {generator.name!r}; rename one of them")
+            self.generators[generator.name] = generator
+
+    def generate_kernels(self, tags: Sequence[str], device: Device | str | None = None) -> list[Kernel]:
+        """Returns the kernels that the tags select, in a stable order.
+
+        A bare name selects a generator; several select several, none selects all generators that have every tag
+        and value mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not
+        mentioned has its default. Among several generators, a tag applies to those that have it.
+
+        Args:
+            device: for which ``auto`` sizes are chosen, by measuring there; the best one found if left out.
+
+        Raises:
+            TagError: for a tag or value that no selected generator has, with the nearest ones.
+        """
+        if isinstance(tags, str):
+            raise TagError(f"tags are a list of strings; write [{tags!r}]")
+        names, filters = self._read(tags)
+        chosen = [g for g in self.generators.values() if g.name in names] if names else self._all_with(filters)
+        known = {tag for generator in chosen for tag in _tag_names(generator)}
+        for tag in filters:
+            if tag not in known:
+                raise TagError(
+                    f"no tag {tag!r} in {', '.join(g.name for g in chosen)}{nearest(tag, known)} "
+                    f"(known: {', '.join(sorted(known))})"
+                )
+        if LSIZES in filters and (sides := [tag for tag in filters if tag.startswith("lsize_")]):
+            raise TagError(f"{LSIZES} and {sides[0]} both say what a work-group is; leave one out")
+        kernels: list[Kernel] = []
+        errors: list[PerfmodelError] = []
+        for generator in chosen:
+            try:
+                kernels += generator.kernels(filters, device)
+            except (TagError, CountingError) as error:
+                # Families that were not asked for by name may have no such kernels.
+                if names or isinstance(error, GeneratorError):
+                    raise
+                errors.append(error)
+        if not kernels and errors:
+            raise errors[0]
+        if not kernels:
+            reasons = [f"of {g.name!r}, {g.why_none(filters, device)}" for g in chosen[:MOST_REASONS]]
+            raise TagError(f"tags {list(tags)} select no kernel: {'; '.join(reasons)}")
+        return kernels
+
+    def generator(self, name: str) -> KernelGenerator:
+        """Returns the generator of this name. Raises TagError with the nearest names."""
+        if name not in self.generators:
+            raise TagError(
+                f"no generator {name!r}{nearest(name, self.generators)} (known: {', '.join(sorted(self.generators))})"
+            )
+        return self.generators[name]
+
+    def _read(self, tags: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+        names: list[str] = []
+        filters: dict[str, str] = {}
+        for tag in tags:
+            name, colon, value = tag.strip().partition(":")
+            if not colon and name not in self.generators:
+                every = {tag for g in self.generators.values() for tag in _tag_names(g)}
+                hint = f"; {name!r} is a tag, write '{name}:value'" if name in every else nearest(name, self.generators)
+                raise TagError(f"no generator {name!r}{hint} (known: {', '.join(sorted(self.generators))})")
+            if not colon:
+                names.append(name)
+            elif name in filters:
+                raise TagError(f"tag {name!r} is given twice; write '{name}:{filters[name]},{value}' for both")
+            else:
+                filters[name] = value
+        return names, filters
+
+    def _all_with(self, filters: Mapping[str, str]) -> list[KernelGenerator]:
+        every = {tag for g in self.generators.values() for tag in _tag_names(g)}
+        for tag in filters:
+            if tag not in every:
+                raise TagError(f"no generator has a tag {tag!r}{nearest(tag, every)}")
+        chosen = [g for g in self.generators.values() if _tag_names(g) >= set(filters)]
+        if not chosen:
+            raise TagError(f"no generator has all of the tags {', '.join(filters)}; name the generators to select")
+        fitting, reasons = [], []
+        for generator in chosen:
+            try:
+                generator.check_values(filters)
+            except TagError as error:
+                reasons.append(error)
+            else:
+                fitting.append(generator)
+        if not fitting:
+            raise reasons[0]
+        return fitting
+
+
+def _tag_names(generator: KernelGenerator) -> set[str]:
+    names = {tag.name for tag in (*generator.tags, *COMMON)}
+    return names | {LSIZES} if any(name.startswith("lsize_") for name in names) else names
+
+
+ALL_GENERATORS: tuple[KernelGenerator, ...]
+"""Every generator found, perfmodel's own and those of installed packages."""
+
+
+def __getattr__(name: str) -> Any:
+    # Found when first asked for: the generators import loopy, which takes a second.
+    if name == "ALL_GENERATORS":
+        return registry.entries("generators", KernelGenerator)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,147 @@
+"""Verifies on a device that a family's kernels compute what its numpy reference says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import GeneratorError, KernelError, PerfmodelError
+from perfmodel.collection.collection import KernelCollection
+from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument
+from perfmodel.measuring.protocol import run_launch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.device import Device
+    from perfmodel.kernels.kernel import Kernel
+
+GUARD = 1024
+# Relative to each element, but to no less than a thousandth of the largest: sums of a few hundred terms in another
+# order than numpy's, and functions that a driver rounds more coarsely.
+TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
+
+
+def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
+    """Yields every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check.
+
+    Raises:
+        TagError: for checks that are no filters, or select nothing.
+    """
+    collection = KernelCollection([generator])
+    if not generator.checks or isinstance(generator.checks, str) or any(isinstance(c, str) for c in generator.checks):
+        raise GeneratorError(
+            f"checks of generator {generator.name!r} are no filters with small sizes; write a tuple of tuples, such as "
+            'checks = (("n:64",),), a comma behind each filter'
+        )
+    for check in generator.checks:
+        given = {tag.partition(":")[0] for tag in check}
+        # "All work-groups" and the like would multiply the rest; a family's checks name those that differ.
+        every = [f"{tag.name}:*" for tag in generator.tags if not tag.is_open and tag.name not in given]
+        yield from collection.generate_kernels([generator.name, *every, *check])
+
+
+def verify_family(generator: KernelGenerator, device: Device) -> int:
+    """Verifies every variant of a family that the device can run; returns the number of these kernels.
+
+    Raises:
+        KernelError: for the first kernel that differs from its reference, or does not run.
+    """
+    number = 0
+    for kernel in small_kernels(generator):
+        if _can_run(kernel, device):
+            verify(generator, kernel, device)
+            number += 1
+    return number
+
+
+def _can_run(kernel: Kernel, device: Device) -> bool:
+    """Returns True if the device has the kernel's types, and allows groups as large."""
+    launch = kernel.launch()
+    types = {kernel.tags.get("dtype"), *(a.dtype for a in launch.arguments if not isinstance(a, LocalArgument))}
+    return (
+        (device.half_precision or "float16" not in types)
+        and (device.double_precision or "float64" not in types)
+        and math.prod(launch.local_size) <= device.max_work_group_size
+    )
+
+
+def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int = 7) -> None:
+    """Runs a kernel once, on random data, and compares every array that it writes with the reference.
+
+    All arrays may differ only where the reference says, and not beyond their ends. What a kernel writes before an
+    array's start is not seen.
+
+    Raises:
+        KernelError: for the first array that differs, with the index; and as `run_launch`.
+        TagError: if the generator fails to give inputs or a reference.
+    """
+    launch = kernel.launch()
+    arrays = _arrays(generator, "inputs", kernel, np.random.default_rng(seed))
+    before = {name: values.copy() for name, values in arrays.items()}
+    expected = _arrays(generator, "reference", kernel, before)
+    found = _run_guarded(launch, device, arrays)
+    written = {a.name for a in launch.arrays() if a.is_output}
+    for name, values in found.items():
+        if name not in written and values.tobytes() != arrays[name].tobytes():
+            raise KernelError(f"{kernel!r} writes {name!r}, which is not declared as an output; declare it as one")
+    if set(expected) != written:
+        raise KernelError(
+            f"{kernel!r} writes {sorted(written)}, and its reference {sorted(expected)}; mend one of them"
+        )
+    for name, values in expected.items():
+        _compare(kernel, name, found[name], values.ravel())
+
+
+def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:
+    """Returns what a generator's method gives, as arrays of numbers by name."""
+    try:
+        given = getattr(generator, method)(kernel, argument)
+        found = {str(name): np.asarray(values) for name, values in given.items()}
+    except PerfmodelError:
+        raise
+    except Exception as error:
+        raise GeneratorError(
+            f"generator {generator.name!r} failed in {method}(…) of {kernel!r} with {type(error).__name__}: {error}; "
+            "return a dictionary of arrays by name"
+        ) from error
+    for name, values in found.items():
+        if values.dtype.kind not in "biufc":
+            raise GeneratorError(
+                f"{method}(…) of generator {generator.name!r} gives {name!r} as {values.dtype}; return numbers"
+            )
+    return found
+
+
+def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Returns all arrays after the run; each has elements behind its end that no work-item may write."""
+    longer = tuple(
+        replace(a, size=a.size + GUARD, is_output=True) if isinstance(a, ArrayArgument) else a for a in launch.arguments
+    )
+    guarded = {n: np.concatenate([values.ravel(), np.full(GUARD, 77, values.dtype)]) for n, values in arrays.items()}
+    found = run_launch(replace(launch, arguments=longer), device, guarded)
+    for name, values in found.items():
+        if np.any(values[-GUARD:] != 77):
+            raise KernelError(f"kernel {launch.kernel_name!r} writes beyond the end of {name!r}; check its bounds")
+    return {name: values.ravel()[:-GUARD] for name, values in found.items()}
+
+
+def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
+    if found.shape != expected.shape:
+        raise KernelError(f"{name!r} of {kernel!r} has {found.size} elements, its reference {expected.size}; mend one")
+    with np.errstate(invalid="ignore"):
+        limit = TOLERANCES.get(found.dtype.name, 0) * np.maximum(
+            np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0)
+        )
+        wrong = ~(np.abs(found.astype(expected.dtype) - expected) <= limit)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise KernelError(
+            f"{kernel!r} computes {name}[{place}] = {found[place]!s}, its reference {expected[place]!s} "
+            f"({int(wrong.sum())} of {wrong.size} elements differ); mend one of them"
+        )

@@ -1,0 +1,72 @@
+"""A program counted as an optimizing compiler leaves it, and launched as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics.errors import CountingError
+from perfmodel.kernels.transfers import WithTransfers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.kernels.launch import Launch
+    from perfmodel.kernels.opencl_program import OpenCLProgram
+    from perfmodel.kernels.program import Program
+
+
+def as_compiled(program: Program) -> Program:
+    """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
+    kept."""
+    if isinstance(program, Compiled):
+        return program
+    if isinstance(program, WithTransfers):
+        return WithTransfers(as_compiled(program.program))
+    found: Compiled | None = getattr(program, "_compiled_form", None)
+    if found is None or found.program is not program:  # a copy has that of its original
+        found = Compiled(program)
+        object.__setattr__(program, "_compiled_form", found)
+    return found
+
+
+class Compiled:
+    """A program counted as compiled, see `perfmodel.Kernel.as_compiled`; of a Loopy program its OpenCL C, if
+    possible."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes
+
+    @property
+    def content(self) -> str:
+        """The content of the underlying program: what the device is given is the same."""
+        return self.program.content
+
+    @cached_property
+    def source(self) -> OpenCLProgram:
+        return self.program.as_opencl().as_compiled()
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        try:
+            return self.source.counts_for(subgroup_size, at)
+        except CountingError:
+            if at is None or self.program.as_opencl() is self.program:
+                raise
+            # Code that Loopy writes may be beyond counting where what it was written from is not.
+            return replace(self.program.counts_for(subgroup_size, at), index_operations=())
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check(sizes)
+
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check_launch(sizes)
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        return self.program.launch(arguments)
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self.source

@@ -1,0 +1,277 @@
+"""Emulates some work-groups of a kernel, and tells what they do and what that says of the whole launch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import grid
+from perfmodel.basics.version import VERSION
+from perfmodel.kernels.kernel import Kernel, as_kernel
+from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
+from perfmodel.opencl_c.emulation import emulate as emulate_lowered
+from perfmodel.opencl_c.operations import KernelOperations
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+def emulate(
+    kernel: Kernel,
+    arrays: Mapping[str, Any] | None = None,
+    *,
+    groups: str | Sequence[tuple[int, ...] | int] = "first",
+    machine: Machine | None = None,
+    checks: bool = True,
+    extrapolate: bool = False,
+    steps: int | None = None,
+    seed: int = 0,
+) -> Profile:
+    """Runs some work-groups of a kernel in numpy, on any machine, and records what they do (Panwar et al., IV-C).
+
+    Its cost does not depend on the grid, and arrays cost only what is touched of them. A Loopy program is emulated by
+    the OpenCL C that Loopy writes.
+
+    Args:
+        arrays: contents of array arguments; of those left out, random numbers as in a measurement: from 0.5 to 1.5,
+            or whole ones from 1 to 7.
+        groups: ``first``; ``sample``: first, middle, last, and others by `seed`; ``all``; or the ids of groups.
+        machine: what is recorded depends on a device's sub-groups, transactions and banks.
+        checks: whether to look for races, uninitialised local memory and divergent barriers.
+        extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.
+        steps: blocks of statements that may be executed before an endless loop is assumed.
+
+    Raises:
+        SourceError, KernelError: for what cannot be read, or arguments that don't fit.
+        EmulationError: for a kernel that does not end.
+    """
+    kernel = as_kernel(kernel)
+    if not isinstance(groups, str | Sequence):
+        raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
+    launch = kernel.launch()
+    lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
+    given: dict[str, Any] = {}
+    items = {p.name: p.type for p in lowered.parameters}
+    names = [argument.name for argument in launch.arrays()]
+    for name in arrays or {}:
+        if name not in names:
+            raise KernelError(
+                f"kernel {kernel.name!r} has no array {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+            )
+    for position, argument in enumerate(launch.arguments):
+        match argument:
+            case ArrayArgument():
+                content = (arrays or {}).get(argument.name)
+                if content is None:
+                    content = _random(argument, items.get(argument.name), seed + position)
+                given[argument.name] = content
+            case ScalarArgument():
+                given[argument.name] = np.dtype(argument.dtype).type(argument.value)
+            case LocalArgument():
+                given[argument.name] = LocalBytes(argument.n_bytes)
+    options: dict[str, Any] = {} if steps is None else {"steps": steps}
+    emulation = emulate_lowered(
+        lowered,
+        launch.global_size,
+        launch.local_size,
+        given,
+        groups=groups,
+        machine=machine,
+        checks=checks,
+        extrapolate=extrapolate,
+        seed=seed,
+        **options,
+    )
+    return Profile(kernel, lowered, launch.global_size, launch.local_size, emulation)
+
+
+def _random(argument: ArrayArgument, type_: Any, seed: int) -> Random:
+    """Returns random contents such as `perfmodel.device.buffers.random_values` gives to arrays that are measured."""
+    is_float = np.dtype(argument.dtype).kind == "f"
+    item = type_.target.size if type_ is not None and hasattr(type_, "target") else np.dtype(argument.dtype).itemsize
+    length = argument.size * np.dtype(argument.dtype).itemsize // item
+    return Random(length, seed, 0.5, 1.5) if is_float else Random(length, seed, 1, 8)
+
+
+class Profile:
+    """Holds what the emulated groups of a launch did. Print it, or take its tables; all counts are per work-group.
+
+    Attributes:
+        emulation: the raw counts, group by group.
+        work_groups: of the whole launch.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        lowered: low.LoweredKernel,
+        global_size: tuple[int, ...],
+        local_size: tuple[int, ...],
+        emulation: Emulation,
+    ) -> None:
+        self.kernel, self.lowered = kernel, lowered
+        self.global_size, self.local_size, self.emulation = global_size, local_size, emulation
+        self.work_groups = prod(global_size) // prod(local_size)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Mistakes of the kernel that showed: out-of-bounds accesses, races, uninitialised reads …"""
+        return self.emulation.findings
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Returns what an array holds after the emulated groups."""
+        return self.emulation.array(name)
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """Returns operations by kind and type, as a DataFrame.
+
+        ``use`` is ``values`` for what features count, ``indices`` for arithmetic of addresses, loops and conditions.
+        """
+        counter = KernelOperations(self.lowered)
+        found: dict[tuple[str, str, str], NDArray[np.int64]] = {}
+        for block in counter.blocks:
+            own = counter.of(block)
+            executed = self.emulation.blocks[:, block.number, 0]
+            for use, operations in (("values", own.values), ("indices", own.indices)):
+                for (kind, dtype), times in operations.items():
+                    key = (use, kind, dtype)
+                    found[key] = found.get(key, 0) + times * executed
+        rows = [(*key, *_spread(counts)) for key, counts in sorted(found.items(), reverse=True)]
+        return _frame(["use", "kind", "dtype", *_SPREAD], rows)
+
+    @cached_property
+    def accesses(self) -> pd.DataFrame:
+        """Returns a DataFrame with a row for each access of the source; ``efficiency`` is bytes asked for by bytes that
+        transactions move."""
+        rows = []
+        for access in self.lowered.accesses:
+            counts = self.emulation.accesses[:, access.number]
+            mean = {name: float(counts[name].mean()) for name in counts.dtype.names or ()}
+            moved = mean["transactions"] * self.emulation.machine.transaction_bytes
+            rows.append(
+                (
+                    access.space,
+                    access.direction,
+                    str(access.type),
+                    access.text,
+                    access.place.line,
+                    *_spread(counts["executions"]),
+                    mean["subgroups"],
+                    mean["bytes"],
+                    mean["transactions"],
+                    mean["bytes"] / moved if moved else float("nan"),
+                    mean["bank_cycles"],
+                    mean["bank_conflicts"],
+                )
+            )
+        columns = ("subgroups", "bytes", "transactions", "efficiency", "bank_cycles", "bank_conflicts")
+        return _frame(["space", "direction", "type", "text", "line", *_SPREAD, *columns], rows)
+
+    @cached_property
+    def branches(self) -> pd.DataFrame:
+        """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
+        rows = []
+        for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
+            met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
+            kind = type(branch).__name__.lower()
+            rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))
+        return _frame(["branch", "line", "subgroups", "divergent", "share"], rows)
+
+    @cached_property
+    def footprints(self) -> pd.DataFrame:
+        """Returns the distinct bytes that a group touches of each array, and the blocks of a transaction's size they
+        lie in, as a DataFrame."""
+        rows = []
+        for position, (space, name) in enumerate(self.emulation.variables):
+            counts = self.emulation.footprints[:, position]
+            rows.append((space, name, *(float(counts[field].mean()) for field in counts.dtype.names or ())))
+        return _frame(["space", "variable", *(self.emulation.footprints.dtype.names or ())], rows)
+
+    @property
+    def barriers(self) -> float:
+        """The number of barriers that a group meets, on average."""
+        return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the emulation profile as values that JSON can hold."""
+        tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
+        document: dict[str, Any] = {
+            "perfmodel": VERSION,
+            "kernel": self.kernel.name,
+            "global_size": self.global_size,
+            "local_size": self.local_size,
+            "work_groups": self.work_groups,
+            "emulated_groups": self.emulation.groups.tolist(),
+            "machine": asdict(self.emulation.machine),
+            "extrapolated": [str(loop) for loop in self.emulation.extrapolated],
+            **tables,
+            "barriers": self.barriers,
+            "findings": [
+                {"kind": f.kind, "line": f.place.line, "column": f.place.column, "message": f.message, "count": f.count}
+                for f in self.findings
+            ],
+        }
+        found: dict[str, Any] = plain(document)
+        return found
+
+    def __str__(self) -> str:
+        machine, emulated = self.emulation.machine, len(self.emulation.groups)
+        sizes = " × ".join(map(str, self.global_size)), " × ".join(map(str, self.local_size))
+        lines = [
+            f"{self.kernel.name}: {sizes[0]} work-items in groups of {sizes[1]}, {self.work_groups} groups",
+            f"{emulated} of them emulated in {self.emulation.seconds:.3g} s; counts are per group"
+            + (", with their smallest and largest" if emulated > 1 else ""),
+            f"sub-groups of {machine.subgroup_size}, transactions of {machine.transaction_bytes} bytes, "
+            f"{machine.banks} banks of {machine.bank_bytes} bytes",
+        ]
+        lines += [f"not all iterations were run of the loop {loop}" for loop in self.emulation.extrapolated]
+        for name in _TABLES:
+            table = getattr(self, name)
+            if emulated == 1:
+                table = table.drop(columns=["least", "most"], errors="ignore")
+            if len(table):
+                rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+                lines += ["", grid([column.replace("_", " ") for column in table.columns], rows)]
+        lines += ["", f"barriers: {self.barriers:g}"]
+        lines += ["", *(f"{finding}" for finding in self.findings)] if self.findings else []
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Profile({self.kernel!r}, {len(self.emulation.groups)} of {self.work_groups} groups)"
+
+
+_TABLES = ("operations", "accesses", "branches", "footprints")
+_SPREAD = ("count", "least", "most")
+
+
+def _spread(counts: NDArray[Any]) -> tuple[float, int, int]:
+    return float(counts.mean()), int(counts.min()), int(counts.max())
+
+
+def _frame(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.2f}" if 0 < abs(value) < 10 and value % 1 else f"{value:.0f}"
+    return str(value)
+
+
+def _branches(body: tuple[low.Statement, ...]) -> list[low.If | low.Loop]:
+    return [statement for statement in low.statements(body) if isinstance(statement, low.If | low.Loop)]

@@ -1,0 +1,291 @@
+"""A Loopy translation unit as a Program: its generated OpenCL C, its launch shape, its symbolic counts."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import KernelError
+from perfmodel.counting.counts import CountingWarning, KernelCounts
+from perfmodel.device.launch_shape import check_extent, check_shape
+from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, ScalarArgument
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.opencl_program import OpenCLProgram
+
+
+class LoopyProgram:
+    """A Loopy translation unit that can be counted and launched; see `perfmodel.kernels.program.Program`.
+
+    Args:
+        translation_unit: one entry point, all argument types known.
+        statistics: see `perfmodel.Kernel`.
+
+    Raises:
+        KernelError: for anything else.
+    """
+
+    def __init__(self, translation_unit: Any, statistics: Mapping[str, float] | None = None) -> None:
+        import loopy as lp
+
+        from perfmodel.counting.loopy.target import OpenCLTarget
+
+        if not isinstance(translation_unit, lp.TranslationUnit):
+            raise KernelError(
+                f"{type(translation_unit).__name__} is not a kernel; give a Loopy program, as loopy.make_kernel returns"
+            )
+        if len(translation_unit.entrypoints) != 1:
+            raise KernelError(
+                f"the Loopy program has {len(translation_unit.entrypoints)} entry points; select one with "
+                "translation_unit.with_entrypoints(name)"
+            )
+        if not isinstance(translation_unit.target, OpenCLTarget):
+            translation_unit = translation_unit.copy(target=OpenCLTarget())
+        self.translation_unit = translation_unit
+        self.statistics = dict(statistics or {})
+        self._counts: dict[int | None, KernelCounts] = {}
+        kernel = translation_unit.default_entrypoint
+        self.name: str = kernel.name
+        scalars = [arg for arg in kernel.args if isinstance(arg, lp.ValueArg)]
+        self.arguments: tuple[str, ...] = tuple(arg.name for arg in scalars)
+        self.sizes: tuple[str, ...] = tuple(
+            a.name for a in scalars if a.dtype is None or a.dtype.numpy_dtype.kind in "iu"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LoopyProgram, (self.translation_unit, self.statistics))
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        if subgroup_size not in self._counts:
+            from perfmodel.counting.cache import cached_counts, loopy_key
+            from perfmodel.counting.loopy.counts import count_loopy
+
+            count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size)
+            counts = cached_counts(partial(loopy_key, self.translation_unit), self.statistics, subgroup_size, count)
+            if not counts.exact:
+                warnings.warn(
+                    f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
+                    "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok'",
+                    CountingWarning,
+                    stacklevel=3,
+                )
+            self._counts[subgroup_size] = counts
+        return self._counts[subgroup_size]
+
+    @cached_property
+    def content(self) -> str:
+        source, name, arguments, grid = self._code
+        text = "\n".join([source, name, repr([str(a) for a in arguments]), repr([str(g) for g in grid])])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def source(self) -> str:
+        """The OpenCL C that Loopy generates."""
+        return self._code[0]
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        from perfmodel.counting.quasipolynomial import holds
+
+        for name, value in sizes.items():
+            if np.any(value < 0):
+                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        good = np.asarray(holds(self._assumptions, sizes))
+        if not good.all():
+            shape = np.broadcast_shapes(good.shape, *(np.shape(v) for v in sizes.values()))
+            bad = int(np.argmin(np.broadcast_to(good, shape)))
+            culprit = ", ".join(f"{n}={int(np.broadcast_to(v, shape).flat[bad])}" for n, v in sizes.items())
+            raise KernelError(f"{culprit} breaks what kernel {self.name!r} assumes: {self._assumption_text}")
+
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        from perfmodel.counting.loopy.extents import depends_on, evaluated
+
+        groups, local = ([evaluated(extent, sizes) for extent in extents] for extents in self._grid)
+        rank = max(len(groups), len(local), 1)
+        groups, local = (axes + [1] * (rank - len(axes)) for axes in (groups, local))
+        check_shape(self.name, [count * items for count, items in zip(groups, local, strict=True)], local, sizes)
+        for argument in self.translation_unit.default_entrypoint.args:
+            for extent in getattr(argument, "shape", None) or ():
+                if depends_on(extent) <= set(sizes):
+                    check_extent(self.name, argument.name, evaluated(extent, sizes), sizes)
+
+    @cached_property
+    def _grid(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Returns work-groups of the launch and work-items of one, along each axis, as expressions."""
+        program = self.translation_unit
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                groups, local = program.default_entrypoint.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+            except Exception:  # where Loopy has still to choose axes; it raises anything
+                groups, local = self._code[3]
+        return tuple(groups), tuple(local)
+
+    @cached_property
+    def _assumptions(self) -> Any:
+        import islpy as isl
+
+        from perfmodel.counting.quasipolynomial import constraints
+
+        assumptions = self.translation_unit.default_entrypoint.assumptions
+        return constraints(isl.Set.from_basic_set(assumptions))
+
+    @property
+    def _assumption_text(self) -> str:
+        text = str(self.translation_unit.default_entrypoint.assumptions)
+        return text[text.index(":") + 1 : text.rindex("}")].strip() or "nothing"
+
+    @cached_property
+    def _code(self) -> tuple[str, str, tuple[Any, ...], tuple[Any, Any]]:
+        """Returns source, kernel name, arguments in order, and (global, local) extents as expressions."""
+        import loopy as lp
+        from loopy.schedule import CallKernel
+        from loopy.schedule.tools import get_subkernel_arg_info
+
+        from perfmodel.counting.loopy.counts import muted, one_line
+        from perfmodel.counting.loopy.target import same_code
+
+        with warnings.catch_warnings(), muted(), same_code():
+            warnings.simplefilter("ignore")
+            try:
+                program = lp.preprocess_program(lp.infer_unknown_types(self.translation_unit))
+                kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
+                source = lp.generate_code_v2(program).device_code()
+                extents = kernel.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+            except Exception as error:  # Loopy raises anything, from its own errors to KeyError
+                raise KernelError(f"Loopy cannot generate code for kernel {self.name!r}: {one_line(error)}") from error
+        calls = [item.kernel_name for item in kernel.linearization if isinstance(item, CallKernel)]
+        if len(calls) != 1:
+            raise KernelError(
+                f"kernel {self.name!r} becomes {len(calls)} device kernels; split it at its global barriers, and "
+                "measure each by itself"
+            )
+        info = get_subkernel_arg_info(kernel, calls[0])
+        if info.passed_temporaries:
+            raise KernelError(
+                f"kernel {self.name!r} has temporaries in global memory ({', '.join(info.passed_temporaries)}); make "
+                "them arguments"
+            )
+        arguments = tuple(kernel.arg_dict[name] for name in info.passed_arg_names)
+        return source, calls[0], arguments, extents
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        """Returns the launch at these scalar arguments (a value for each of `arguments`)."""
+        import loopy as lp
+        from pymbolic import evaluate
+
+        source, name, declared, (groups, local) = self._code
+        context = dict(arguments)
+        local_size = tuple(int(evaluate(extent, context)) for extent in local) or (1,)
+        group_counts = tuple(int(evaluate(extent, context)) for extent in groups) or (1,)
+        rank = max(len(local_size), len(group_counts))
+        local_size += (1,) * (rank - len(local_size))
+        group_counts += (1,) * (rank - len(group_counts))
+        bound: list[Argument] = []
+        for argument in declared:
+            dtype = argument.dtype.numpy_dtype
+            if isinstance(argument, lp.ValueArg):
+                # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
+                value = arguments.get(argument.name, 0)
+                self._check_range(argument.name, value, dtype)
+                bound.append(ScalarArgument(argument.name, dtype.name, value))
+            else:
+                size = self._elements(argument, context)
+                bound.append(ArrayArgument(argument.name, dtype.name, size, argument.is_output))
+        return Launch(
+            source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
+        )
+
+    def as_opencl(self) -> OpenCLProgram:
+        """Returns the generated OpenCL C as a program by itself, with the sizes of grid and arrays as expressions.
+
+        Raises:
+            KernelError: where these are more than sums, products and quotients.
+        """
+        import loopy as lp
+
+        from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+
+        source, name, declared, (groups, local) = self._code
+        loops = self.translation_unit.default_entrypoint.all_inames()
+        rank = max(len(groups), len(local), 1)
+        local_size = [*map(str, local), *["1"] * (rank - len(local))]
+        counts = [*map(str, groups), *["1"] * (rank - len(groups))]
+        arguments: list[Array | Scalar | LocalArray] = []
+        for argument in declared:
+            dtype = argument.dtype.numpy_dtype.name
+            if isinstance(argument, lp.ValueArg):
+                arguments.append(Scalar(argument.name, dtype))
+            else:
+                arguments.append(Array(argument.name, dtype, self._elements_text(argument), argument.is_output))
+        return OpenCLProgram(
+            source,
+            name,
+            [f"({count}) * ({items})" for count, items in zip(counts, local_size, strict=True)],
+            local_size,
+            arguments,
+            assumptions=" and ".join(map(str, self._assumptions[0])) if len(self._assumptions) == 1 else "",
+            statistics={loop: turns for loop, turns in self.statistics.items() if loop in loops},
+        )
+
+    def _elements_text(self, array: Any) -> str:
+        """Returns the number of elements that `_elements` gives, as an expression."""
+        steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
+        if array.shape is None or None in steps:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
+                "without vector components"
+            )
+        last = [f"(({extent}) - 1) * ({step})" for extent, step in zip(array.shape, steps, strict=True)]
+        return " + ".join([*last, f"({array.offset or 0})", "1"])
+
+    def _check_range(self, name: str, value: float, dtype: Any) -> None:
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise KernelError(
+                f"{name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a wider argument"
+            )
+
+    def _elements(self, array: Any, context: Mapping[str, float]) -> int:
+        """Returns elements from the buffer's start to the array's last, with the gaps that its offset and strides
+        leave."""
+        from pymbolic import evaluate
+
+        steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
+        if array.shape is None or None in steps:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
+                "without vector components"
+            )
+        extents = [int(evaluate(extent, context)) for extent in array.shape]
+        if 0 in extents:
+            return 0
+        last = sum((n - 1) * int(evaluate(step, context)) for n, step in zip(extents, steps, strict=True))
+        last += self._offset(array, context)
+        limit = np.iinfo(self.translation_unit.default_entrypoint.index_dtype.numpy_dtype).max
+        if last >= limit:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has {last + 1} elements, more than its "
+                f"{limit.bit_length()}-bit index reaches; make the kernel with index_dtype=numpy.int64"
+            )
+        return last + 1
+
+    def _offset(self, array: Any, context: Mapping[str, float]) -> int:
+        """Returns an array's offset in its buffer: 0 where the generated code leaves it to the caller, see `launch`."""
+        from loopy.symbolic import get_dependencies, parse
+        from pymbolic import evaluate
+
+        offset = parse(array.offset) if isinstance(array.offset, str) else array.offset or 0
+        if not get_dependencies(offset) <= set(context):
+            return 0
+        value = int(evaluate(offset, context))
+        if value < 0:
+            raise KernelError(
+                f"array {array.name!r} of kernel {self.name!r} has offset {value}, which is before its buffer; make it "
+                "0 or more"
+            )
+        return value

@@ -1,0 +1,182 @@
+"""Makes kernels of ``.cl`` files: the source with its includes, and the arguments that it declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.files import check_file
+from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.opencl_c.syntax import Unit
+from perfmodel.opencl_c.types import Array as ArrayType
+from perfmodel.opencl_c.types import Pointer, Record, Type, Vector
+from perfmodel.opencl_c.types import Scalar as ScalarType
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
+MOST_INCLUDES = 200
+
+
+def opencl_program(
+    source: str | Path,
+    name: str,
+    global_size: int | str | Sequence[int | str],
+    local_size: int | str | Sequence[int | str],
+    args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray],
+    build_options: Sequence[str] = (),
+    folders: Sequence[str | Path] = (),
+    assumptions: str = "",
+    statistics: Mapping[str, float] | None = None,
+) -> OpenCLProgram:
+    """Makes a program of OpenCL C source; see `perfmodel.Kernel.from_opencl`."""
+    if not isinstance(name, str):
+        raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
+    if isinstance(folders, str):
+        raise KernelError(f"folders {folders!r} are a string; give a list of them")
+    text, file = read_source(source, folders)
+    if isinstance(args, Mapping):
+        if isinstance(build_options, str):
+            raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
+        args = declared_arguments(lowered_kernel(text, name, build_options, (), file), args)
+    return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
+
+
+def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
+    """Reads a source and returns its translation unit.
+
+    Raises:
+        SourceError: for what is no OpenCL C, or not supported.
+    """
+    from perfmodel.opencl_c.reading import read
+
+    return read(text, build_options, (), file)
+
+
+def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
+    """Returns the text of a source with its includes, and its file's name.
+
+    Raises:
+        KernelError: for a file that cannot be read.
+    """
+    if not isinstance(source, str | Path) or not str(source).strip() or str(source) == ".":
+        raise KernelError(f"{source!r:.40} is no source; give the text of OpenCL C, or the path of a .cl file")
+    if isinstance(source, str) and ("{" in source or "\n" in source):
+        return included(source, list(map(Path, folders))), "kernel.cl"
+    path = Path(source)
+    try:
+        check_file(path)
+        text = path.read_text(encoding="utf-8")
+        return included(text, [path.parent, *map(Path, folders)], path.name), path.name
+    except OSError as error:
+        raise KernelError(
+            f"source file {path} cannot be read ({error.strerror}); give the path of a .cl file"
+        ) from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise KernelError(f"source file {path} is no text; give OpenCL C source, as compilers take it") from error
+
+
+def included(text: str, folders: Sequence[Path], file: str = "") -> str:
+    """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
+
+    ``#line`` keeps the lines' numbers as they are in the files.
+
+    Raises:
+        KernelError: for files that include each other without end.
+    """
+    seen: list[Path] = []
+
+    def expanded(content: str, name: str) -> str:
+        def replaced(match: re.Match[str]) -> str:
+            found = next((path for folder in folders if (path := _inside(folder, match[1])) is not None), None)
+            if found is None:
+                return match[0]  # whether that matters, the reader says with line and column
+            line = content.count("\n", 0, match.start()) + 2
+            return f"{included_once(found)}\n{_line(line, name)}"
+
+        return _INCLUDE.sub(replaced, content)
+
+    def included_once(path: Path) -> str:
+        content = path.read_text(encoding="utf-8", errors="replace")
+        if "#pragma once" in content:
+            if path in seen:
+                return ""
+            content = content.replace("#pragma once", "")
+        seen.append(path)
+        if len(seen) > MOST_INCLUDES:
+            raise KernelError(f"{path.name!r} includes itself, directly or by others; guard it by #ifndef")
+        return f"{_line(1, path.name)}\n{expanded(content, path.name)}"
+
+    own = expanded(text, file) if folders else text
+    return f"{_line(1, file)}\n{own}" if file else own
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    """Returns a file in a folder, and not beyond it; None where there is none."""
+    path = folder / name
+    return path if path.resolve().is_relative_to(folder.resolve()) and path.is_file() else None
+
+
+def _line(number: int, file: str) -> str:
+    name = re.sub(r'["\\\n]', "_", file)
+    return f'#line {number} "{name}"' if name else f"#line {number}"
+
+
+def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Array | Scalar | LocalArray]:
+    """Returns the arguments as the source declares them; extents are elements of arrays, and bytes of local memory.
+
+    Raises:
+        KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
+    """
+    names = [parameter.name for parameter in kernel.parameters]
+    for name in extents:
+        if name not in names:
+            raise KernelError(
+                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+            )
+    stored = {access.variable for access in kernel.accesses if access.direction != "load"}
+    found: list[Array | Scalar | LocalArray] = []
+    for parameter in kernel.parameters:
+        match parameter.type:
+            case ScalarType():
+                found.append(Scalar(parameter.name, parameter.type.dtype))
+            case Pointer():
+                if parameter.name not in extents:
+                    what = "bytes a work-group" if parameter.type.space == "local" else "elements"
+                    raise KernelError(
+                        f"kernel {kernel.name!r} needs the number of {what} of its argument {parameter.name!r}; give "
+                        f"it in args, as {{{parameter.name!r}: …}}"
+                    )
+                extent = extents[parameter.name]
+                if parameter.type.space == "local":
+                    found.append(LocalArray(parameter.name, extent))
+                else:
+                    dtype, times = _numbers(parameter.type.target)
+                    elements = extent if times == 1 else f"({extent}) * {times}"
+                    found.append(Array(parameter.name, dtype, elements, parameter.name in stored or None in stored))
+            case _:
+                raise KernelError(
+                    f"argument {parameter.name!r} of kernel {kernel.name!r} is a {parameter.type} by value, which no "
+                    "Kernel can be given yet; pass its numbers one by one, or in an array"
+                )
+    return found
+
+
+def _numbers(type_: Type) -> tuple[str, int]:
+    """Returns numpy's type of the numbers that an array's element consists of, and how many these are."""
+    match type_:
+        case ScalarType():
+            return type_.dtype, 1
+        case Vector():
+            return type_.element.dtype, type_.size // type_.element.size
+        case ArrayType():
+            dtype, times = _numbers(type_.element)
+            return dtype, times * type_.length
+        case Record():
+            inner = {_numbers(field.type)[0] for field in type_.fields}
+            dtype = inner.pop() if len(inner) == 1 else "uint8"
+            item = ScalarType("", dtype).size
+            return dtype, type_.size // item
+    return "uint8", max(type_.size, 1)

@@ -1,0 +1,342 @@
+"""OpenCL C source as a Program, whose launches follow from its sizes by expressions given beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.device.launch_shape import check_extent, check_shape, listed
+from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.size_expression import SizeExpression, conditions_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.opencl_c.lowered import LoweredKernel
+
+C_TYPES = {
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint8": "uchar",
+    "uint16": "ushort",
+    "uint32": "uint",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+}
+"""OpenCL C's names for numpy's types."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array in global or constant memory.
+
+    Attributes:
+        dtype: of its elements; a vector type counts as its elements.
+        extent: how many elements, as an expression over the sizes.
+        is_output: whether the kernel writes it.
+    """
+
+    name: str
+    dtype: DTypeLike
+    extent: int | str
+    is_output: bool = False
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An argument passed by value; a size if its dtype is of whole numbers."""
+
+    name: str
+    dtype: DTypeLike
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """Local memory that the launch provides: so many bytes a work-group, as an expression over the sizes."""
+
+    name: str
+    n_bytes: int | str
+
+
+class OpenCLProgram:
+    """A kernel in OpenCL C with its launch and arguments; see `perfmodel.kernels.program.Program`.
+
+    Its sizes are the scalar arguments of integer type. Expressions over them are whole numbers or strings such as
+    ``"(n + 15) // 16 * 16"``, with Python's ``+ - * // %`` and brackets.
+
+    >>> OpenCLProgram(source, "scale", "n", 64, [Array("a", "float32", "n", is_output=True), Scalar("n", "int32")])
+
+    Args:
+        name: of the kernel in the source.
+        global_size, local_size: work-items of the launch and of a work-group, an expression for each axis (or one
+            for a single axis); the former has to be a multiple of the latter.
+        arguments: an `Array`, `Scalar` or `LocalArray` for each of the kernel's arguments, in its order.
+        build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
+        assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
+            sizes are refused.
+        statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
+            and the probability of a branch, as ``if_LINE``.
+        observed: the same as `perfmodel.Kernel.as_observed` saw it, for what `statistics` leaves out.
+        is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
+
+    Raises:
+        KernelError: for what cannot be a kernel.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        global_size: int | str | Sequence[int | str],
+        local_size: int | str | Sequence[int | str],
+        arguments: Sequence[Array | Scalar | LocalArray],
+        build_options: Sequence[str] = (),
+        assumptions: str = "",
+        statistics: Mapping[str, float] | None = None,
+        observed: Mapping[int, Fraction] | None = None,
+        is_compiled: bool = False,
+    ) -> None:
+        if not isinstance(source, str) or not isinstance(name, str):
+            raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
+        if isinstance(build_options, str) or not all(isinstance(option, str) for option in build_options):
+            raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
+        for option in build_options:
+            first, *others = option.split() or [""]
+            if not first or len(others) > (first in ("-D", "-U", "-I")):
+                raise KernelError(
+                    f"build option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
+                )
+        self.source, self.name, self.build_options = source, name, tuple(build_options)
+        self._declared = tuple(self._plain(argument) for argument in arguments)
+        names = [argument.name for argument in self._declared]
+        if twice := [argument for argument in names if names.count(argument) > 1]:
+            raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
+        scalars = [argument for argument in self._declared if isinstance(argument, Scalar)]
+        self.arguments: tuple[str, ...] = tuple(scalar.name for scalar in scalars)
+        self.sizes: tuple[str, ...] = tuple(s.name for s in scalars if np.dtype(s.dtype).kind in "iu")
+
+        self._global_size = self._axes("global size", global_size)
+        self._local_size = self._axes("local size", local_size)
+        if len(self._global_size) != len(self._local_size) or not 1 <= len(self._local_size) <= 3:
+            raise KernelError(
+                f"kernel {name!r} has {len(self._global_size)} axes of work-items and {len(self._local_size)} of "
+                "work-groups; give 1 to 3, the same for both"
+            )
+        self._extents = {
+            argument.name: self._expression(
+                f"extent of array {argument.name!r}",
+                argument.extent if isinstance(argument, Array) else argument.n_bytes,
+            )
+            for argument in self._declared
+            if isinstance(argument, Array | LocalArray)
+        }
+        expressions = [*self._global_size, *self._local_size, *self._extents.values()]
+        self._shaping = frozenset(name for axis in (*self._global_size, *self._local_size) for name in axis.names)
+        self._extending = frozenset(name for expression in expressions for name in expression.names)
+        self.assumptions, self.statistics = assumptions, dict(statistics or {})
+        self.observed = dict(observed or {})
+        self.is_compiled = is_compiled
+        self._conditions = conditions_of(self.assumptions, name, self.sizes)
+        self._counts: dict[Any, KernelCounts | CountingError] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed, self.is_compiled))
+
+    @property
+    def _given(self) -> tuple[object, ...]:
+        """Returns all that the device is given, as plain values in one form."""
+        return (
+            self.source,
+            self.name,
+            tuple(axis.text for axis in self._global_size),
+            tuple(axis.text for axis in self._local_size),
+            self._declared,
+            self.build_options,
+        )
+
+    @cached_property
+    def content(self) -> str:
+        return hashlib.sha256(repr(self._given).encode()).hexdigest()
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        at = at or None  # without sizes, there is nothing to be more general about
+        key = (subgroup_size, None if at is None else tuple(at.items()))
+        if key not in self._counts:
+            from perfmodel.counting.cache import cached_counts
+
+            observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
+            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled]
+            count = partial(self._counted, subgroup_size, at)
+            try:
+                self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
+            except CountingError as error:
+                self._counts[key] = error
+        found = self._counts[key]
+        if isinstance(found, CountingError):
+            raise found
+        return found
+
+    def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        from perfmodel.counting.symbolic import number
+        from perfmodel.opencl_c.optimization import optimized
+        from perfmodel.opencl_c.static import count_opencl
+        from perfmodel.opencl_c.static.accesses import GlobalArray
+        from perfmodel.opencl_c.static.grid import Grid
+
+        numbers = {name: number(value) for name, value in (at or {}).items()}
+        global_size, local_size = (
+            [axis.polynomial().replaced(numbers) for axis in axes] for axes in (self._global_size, self._local_size)
+        )
+        items = [axis.constant for axis in local_size]
+        if None in items:
+            raise CountingError(
+                f"kernel {self.name!r} has work-groups of a size that depends on {', '.join(self.sizes)}; to count it, "
+                "give the local size as numbers"
+            )
+        arrays = {
+            a.name: GlobalArray(
+                str(a.dtype), np.dtype(a.dtype).itemsize, self._extents[a.name].polynomial().replaced(numbers)
+            )
+            for a in self._declared
+            if isinstance(a, Array)
+        }
+        conditions = [] if at else [text for condition in self._conditions if (text := condition.isl()) is not None]
+        sizes = [name for name in self.sizes if name not in numbers]
+        grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
+        self._check_signature()
+        lowered = optimized(self.lowered) if self.is_compiled else self.lowered
+        return count_opencl(
+            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.is_compiled
+        )
+
+    @property
+    def local_arguments(self) -> tuple[SizeExpression, ...]:
+        """The bytes of the local memory that the launch provides to a work-group, by argument."""
+        return tuple(self._extents[a.name] for a in self._declared if isinstance(a, LocalArray))
+
+    @cached_property
+    def lowered(self) -> LoweredKernel:
+        """Reads and lowers the source: what is counted and emulated.
+
+        Raises:
+            SourceError: for what is no OpenCL C, or not supported, with line and column.
+        """
+        from perfmodel.opencl_c import lowered_kernel
+
+        return lowered_kernel(self.source, self.name, self.build_options)
+
+    def _check_signature(self) -> None:
+        """Refuses arguments that are not those that the source declares."""
+        names = [parameter.name for parameter in self.lowered.parameters]
+        given = [argument.name for argument in self._declared]
+        if names != given:
+            raise KernelError(
+                f"kernel {self.name!r} has the arguments {', '.join(names) or 'none'} in its source, but "
+                f"{', '.join(given) or 'none'} beside it; name them as in the source, in its order"
+            )
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self
+
+    def as_observed(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
+        """Returns the same program with other statistics of its branches."""
+        twin = copy(self)
+        twin.observed, twin._counts = dict(observed), {}
+        return twin
+
+    def as_compiled(self) -> OpenCLProgram:
+        """Returns the same program, counted as an optimizing compiler leaves it."""
+        twin = copy(self)
+        twin.is_compiled, twin._counts = True, {}
+        return twin
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        for name, value in sizes.items():
+            if name in self._extending and np.any(value < 0):
+                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        for condition in self._conditions:
+            good = condition.holds(sizes)
+            if not good.all():
+                bad = int(np.argmin(good))
+                named = [name for name in sizes if name in condition.names]
+                culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
+                raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
+
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        global_size, local_size = (
+            [axis.values(sizes) for axis in axes] for axes in (self._global_size, self._local_size)
+        )
+        check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
+        for name, extent in self._extents.items():
+            known = {size: value for size, value in sizes.items() if size in extent.names}
+            check_extent(self.name, name, extent.values(known), known)
+
+    def _shaping_of(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the sizes that the launch's shape follows from."""
+        return {name: size for name, size in sizes.items() if name in self._shaping}
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        """Returns the launch at these scalar arguments (a value for each of `arguments`)."""
+        sizes = {name: int(arguments[name]) for name in self.sizes}
+        global_size = tuple(axis.at(sizes) for axis in self._global_size)
+        local_size = tuple(axis.at(sizes) for axis in self._local_size)
+        check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
+        bound: list[Argument] = []
+        for argument in self._declared:
+            if isinstance(argument, LocalArray):
+                bound.append(LocalArgument(argument.name, self._extents[argument.name].at(sizes)))
+                continue
+            dtype = np.dtype(argument.dtype)
+            if isinstance(argument, Array):
+                extent = self._extents[argument.name].at(sizes)
+                bound.append(ArrayArgument(argument.name, dtype.name, extent, argument.is_output))
+            else:
+                value = arguments[argument.name]
+                if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+                    raise KernelError(
+                        f"{argument.name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a "
+                        "wider argument"
+                    )
+                bound.append(ScalarArgument(argument.name, dtype.name, value))
+        return Launch(self.source, self.name, global_size, local_size, tuple(bound), self.build_options)
+
+    def _plain(self, argument: Array | Scalar | LocalArray) -> Array | Scalar | LocalArray:
+        """Returns the argument in one form, as equal programs have equal content."""
+        if not isinstance(argument, Array | Scalar | LocalArray) or not isinstance(argument.name, str):
+            raise KernelError(
+                f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or LocalArray; give one by name"
+            )
+        if isinstance(argument, LocalArray):
+            return replace(argument, n_bytes=str(argument.n_bytes).strip())
+        try:
+            dtype = "" if argument.dtype is None else np.dtype(argument.dtype).name
+        except TypeError:
+            dtype = ""
+        if dtype not in C_TYPES:
+            raise KernelError(
+                f"argument {argument.name!r} of kernel {self.name!r} has dtype {argument.dtype!r}; give one of "
+                f"{', '.join(C_TYPES)}"
+            )
+        if isinstance(argument, Array):
+            return replace(argument, dtype=dtype, extent=str(argument.extent).strip())
+        return replace(argument, dtype=dtype)
+
+    def _axes(self, role: str, given: int | str | Sequence[int | str]) -> tuple[SizeExpression, ...]:
+        axes = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+        return tuple(self._expression(role, axis) for axis in axes)
+
+    def _expression(self, role: str, given: int | str) -> SizeExpression:
+        return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)

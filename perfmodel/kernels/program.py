@@ -1,0 +1,50 @@
+"""Program: what every kind of program offers to a kernel that binds its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.kernels.launch import Launch
+    from perfmodel.kernels.opencl_program import OpenCLProgram
+
+
+class Program(Protocol):
+    """A program is what a kernel runs, its sizes still open: Loopy's, OpenCL C source, or another form of one of
+    these."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def content(self) -> str:
+        """SHA-256 of what the device is given; equal for equal programs, in every process."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the scalar arguments: sizes and other numbers."""
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The arguments on which the counts depend."""
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+        """Returns what the program does; with executions by sub-groups of so many work-items, if a number is given.
+
+        With `at`, only for these sizes, which may be possible where it is not for all.
+        """
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        """Raises KernelError where sizes break what the program assumes."""
+
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        """Raises KernelError where there can be no launch of all its sizes, see `perfmodel.device.launch_shape`."""
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch: ...
+
+    def as_opencl(self) -> OpenCLProgram:
+        """Returns the same program as OpenCL C source."""

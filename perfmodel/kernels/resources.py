@@ -1,0 +1,103 @@
+"""Tells a kernel's demand on a device's registers and memories: what the driver says, or an estimate from its source.
+
+Registers and local memory decide how many work-groups a device runs at a time (Karan Kumar, "occupancy").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfmodel.counting.symbolic import Polynomial, number
+from perfmodel.device.device import find_device
+from perfmodel.opencl_c.static.liveness import words_at_once
+
+if TYPE_CHECKING:
+    from perfmodel.device.device import Device
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.kernels.opencl_program import OpenCLProgram
+    from perfmodel.opencl_c.lowered import LoweredKernel
+
+RESERVED = 4
+"""Registers beside those that hold values: a stack pointer, and ids and the base of an address while it is computed."""
+
+_COMPILING = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
+_REGISTERS = re.compile(r"Used (?P<number>\d+) registers")
+_SHARED = re.compile(r"(?P<number>\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Holds a kernel's demand on registers and memories.
+
+    Attributes:
+        registers: of 32 bits for each work-item; None where the driver does not tell.
+        local_bytes: for each work-group.
+        private_bytes: in memory for each work-item: arrays that are no registers and, from a driver, what it spilled.
+        source: ``driver``, or ``estimate`` for what follows from the source alone.
+    """
+
+    registers: int | None
+    local_bytes: int
+    private_bytes: int
+    source: Literal["driver", "estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Holds an estimate from a kernel's source; see `Resources`. Local memory may depend on the sizes."""
+
+    registers: int
+    local_bytes: Polynomial
+    private_bytes: int
+
+
+def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
+    """Returns a kernel's demand on a device, asked from its driver; without a device, an estimate from its source.
+
+    The estimate's local memory is exact. Its registers are the words of 32 bits that live at once in the source as it
+    stands, and a few more: no more than a hint, as compilers unroll loops, reorder and keep small arrays in registers.
+
+    Raises:
+        KernelError: for a kernel that can't be read or built, or sizes that are missing for its local memory.
+        DeviceError: for a device that is not here.
+    """
+    kernel = kernel.as_opencl()
+    program: OpenCLProgram = kernel.program  # type: ignore[assignment]
+    launched = 0
+    if program.local_arguments:
+        kernel.bind({})
+        launched = sum(n_bytes.at(kernel.sizes) for n_bytes in program.local_arguments)
+    if device is not None:
+        usage = find_device(device).session().usage(program.source, program.name, program.build_options)
+        registers, local_bytes = compiled(usage.log, program.name) or (None, usage.local_bytes)
+        return Resources(registers, local_bytes + launched, usage.private_bytes, "driver")
+    lowered = program.lowered
+    return Resources(_registers(lowered), lowered.local_bytes + launched, lowered.private_bytes, "estimate")
+
+
+def estimate(program: OpenCLProgram) -> Estimate:
+    """Estimates a program's resources from its source, for all sizes."""
+    lowered = program.lowered
+    launched = [n_bytes.polynomial() for n_bytes in program.local_arguments]
+    return Estimate(_registers(lowered), sum(launched, number(lowered.local_bytes)), lowered.private_bytes)
+
+
+def _registers(lowered: LoweredKernel) -> int:
+    return words_at_once(lowered) + RESERVED
+
+
+def compiled(log: str, kernel: str) -> tuple[int, int] | None:
+    """Returns registers and bytes of local memory of a kernel in the log of NVIDIA's compiler; None if it has none.
+
+    The log is more exact than what the driver says of local memory, which is 1 byte where there is none.
+    """
+    current = None
+    for line in log.splitlines():
+        if compiling := _COMPILING.search(line):
+            current = compiling["name"]
+        elif current == kernel and (used := _REGISTERS.search(line)):
+            shared = _SHARED.search(line)
+            return int(used["number"]), int(shared["number"]) if shared else 0
+    return None

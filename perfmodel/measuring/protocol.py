@@ -1,0 +1,411 @@
+"""Times one kernel launch: profiling events, arrays touched before, trials by a named protocol."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics.errors import KernelError, MeasurementError, nearest
+from perfmodel.device.device import Device
+from perfmodel.device.launch_shape import check_shape
+from perfmodel.device.session import Session, failures_of
+from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
+
+if TYPE_CHECKING:
+    import numpy as np
+
+STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    "min": min,
+    "mean": statistics.fmean,
+    "median": statistics.median,
+}
+NEAR_OVERHEAD = "near-launch-overhead"
+NOISY = "noisy"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Says how often a launch is run and what its time is.
+
+    Attributes:
+        dropped: leading trials that do not count.
+        statistic: ``"min"``, ``"mean"`` or ``"median"`` of the trials kept.
+        budget_s: no further trial once this many seconds went by, None for no limit.
+        min_trials: trials kept before the budget may end the measurement.
+    """
+
+    name: str
+    trials: int
+    dropped: int
+    statistic: str
+    budget_s: float | None = None
+    min_trials: int = 1
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            hint = nearest(self.statistic, STATISTICS)
+            raise MeasurementError(
+                f"protocol {self.name!r} has no statistic {self.statistic!r}: use {_or(STATISTICS)}{hint}"
+            )
+        if not 0 <= self.dropped < self.trials or not 1 <= self.min_trials <= self.trials - self.dropped:
+            raise MeasurementError(
+                f"protocol {self.name!r} keeps no trial: raise its trials or lower dropped and min_trials"
+            )
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        # Stevens and Klöckner 2016, section 4.2: the first run allocates, the second varies more than the rest.
+        Protocol("unified", trials=30, dropped=4, statistic="min"),
+        # Stevens and Klöckner, the journal version: the mean of 60 trials.
+        Protocol("perflex", trials=60, dropped=0, statistic="mean"),
+        # For a first look on slow devices.
+        Protocol("quick", trials=30, dropped=4, statistic="min", budget_s=2.0, min_trials=3),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Holds what a launch took: every trial in seconds, in the order they ran, the dropped ones too."""
+
+    trials: tuple[float, ...]
+    dropped: int
+    statistic: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return reduced(self.trials, self.dropped, self.statistic)
+
+    @property
+    def spread(self) -> float:
+        """The disagreement of the kept trials about the time, as a fraction of it.
+
+        A minimum is sure if others come near it: the distance to the lower quartile. Mean and median are sure if the
+        middle half of the trials lies close together: half the distance between the quartiles.
+        """
+        return _spread(self.trials[self.dropped :], self.statistic)
+
+
+def reduced(trials: Sequence[float], dropped: int, statistic: str) -> float:
+    """Returns the one time, in seconds, that stands for a launch's trials.
+
+    Raises:
+        MeasurementError: no trial is left after dropping, or the statistic is unknown.
+    """
+    kept = trials[dropped:]
+    if not kept or statistic not in STATISTICS:
+        raise MeasurementError(f"{statistic!r} of {len(kept)} trials is no time: keep one and use {_or(STATISTICS)}")
+    return float(STATISTICS[statistic](kept))
+
+
+def time_launch(launch: Launch, device: Device, protocol: Protocol) -> Timing:
+    """Times a launch on arrays of random values that are allocated and touched before.
+
+    Raises:
+        KernelError: the launch does not fit the device, does not compile, or fails.
+        MeasurementError: the device's profiling clock gave times that mean nothing.
+    """
+    trials = _trials(launch, device, protocol)
+    return Timing(trials, protocol.dropped, protocol.statistic, _flags(trials[protocol.dropped :], protocol, device))
+
+
+def launch_overhead(device: Device) -> float:
+    """Returns the seconds that an empty kernel of one work-item takes, the minimum of 30 runs; measured once a process.
+
+    Raises:
+        KernelError, MeasurementError: as `time_launch`.
+    """
+    if device.key not in _overheads:
+        empty = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+        _overheads[device.key] = min(_trials(empty, device, Protocol("overhead", 30, 0, "min")))
+    return _overheads[device.key]
+
+
+_overheads: dict[str, float] = {}
+
+
+def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Runs a launch once on the given host arrays and returns its outputs, for checking them.
+
+    Args:
+        arrays: for each array argument by name, its content in memory order; outputs left out start as zeros.
+
+    Returns:
+        Each output by name, shaped as the array given for it, else flat.
+
+    Raises:
+        KernelError: as `time_launch`, or an array is missing or of another size or dtype than the launch says.
+    """
+    hosts = _hosts(launch, arrays)
+    with _prepared(launch, device) as (session, kernel, buffers):
+        from pyopencl import enqueue_copy
+
+        for name, host in hosts.items():
+            enqueue_copy(session.queue, buffers[name], host.ravel(order="K"))
+        _enqueued(launch, session, kernel).wait()
+        outputs: dict[str, np.ndarray] = {}
+        for argument in launch.arrays():
+            if argument.is_output:
+                enqueue_copy(session.queue, hosts[argument.name].ravel(order="K"), buffers[argument.name])
+                outputs[argument.name] = hosts[argument.name]
+    return outputs
+
+
+def check_launch(launch: Launch, device: Device) -> None:
+    """Refuses a launch that cannot run on the device, before anything is allocated.
+
+    Raises:
+        KernelError: sizes that do not match, a work-group that is too large, or arrays that do not fit.
+    """
+    check_shape(launch.kernel_name, launch.global_size, launch.local_size)
+    for axis, (group, most) in enumerate(zip(launch.local_size, device.max_work_item_sizes, strict=False)):
+        if group > most:
+            raise _group_too_large(launch, device.key, f"{most} along axis {axis}")
+    if math.prod(launch.local_size) > device.max_work_group_size:
+        raise _group_too_large(launch, device.key, str(device.max_work_group_size))
+    _check_arrays(launch, device)
+
+
+def array_bytes(launch: Launch) -> int:
+    """Returns the bytes of all arrays of a launch.
+
+    Raises:
+        KernelError: for an array of a type that numpy doesn't have.
+    """
+    return sum(array.size * _item_size(launch, array) for array in launch.arrays())
+
+
+def _check_arrays(launch: Launch, device: Device) -> None:
+    for argument in launch.arguments:
+        if isinstance(argument, LocalArgument):
+            if argument.n_bytes < 1:
+                raise KernelError(
+                    f"local memory {argument.name!r} of kernel {launch.kernel_name!r} has no byte: enlarge it"
+                )
+            continue
+        size = _item_size(launch, argument)
+        if isinstance(argument, ArrayArgument):
+            if argument.size < 1:
+                raise KernelError(
+                    f"array {argument.name!r} of kernel {launch.kernel_name!r} has no element: enlarge it"
+                )
+            size *= argument.size
+            if size > device.max_allocation:
+                raise KernelError(
+                    f"array {argument.name!r} of kernel {launch.kernel_name!r} takes {size} bytes, more than one "
+                    f"allocation on {device.key} may ({device.max_allocation}): use smaller sizes"
+                )
+    if (total := array_bytes(launch)) > device.global_memory:
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} needs {total} bytes, more than {device.key} has "
+            f"({device.global_memory}): use smaller sizes"
+        )
+
+
+def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
+    import numpy as np
+
+    try:
+        kind = np.dtype(argument.dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind.kind not in "biufc":
+        raise KernelError(
+            f"argument {argument.name!r} of kernel {launch.kernel_name!r} has dtype {argument.dtype!r}: "
+            "use the name of a numpy number type"
+        )
+    return kind.itemsize
+
+
+def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError:
+    return KernelError(
+        f"kernel {launch.kernel_name!r} has work-groups of {launch.local_size} work-items, more than {device_key} "
+        f"allows ({limit}): use a smaller local size"
+    )
+
+
+def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
+    """Checks what only the compiled kernel tells: its number of arguments, and local memory.
+
+    How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
+    """
+    from pyopencl import kernel_work_group_info as info
+
+    if kernel.num_args != len(launch.arguments):
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} takes {kernel.num_args} arguments, not {len(launch.arguments)}: "
+            "describe each in its order"
+        )
+    device = session.device
+    local_bytes = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, session.raw)
+    if local_bytes > device.local_memory:
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} needs {local_bytes} bytes of local memory to a work-group, more than "
+            f"{device.key} has ({device.local_memory}): use smaller tiles"
+        )
+
+
+@contextmanager
+def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, dict[str, Any]]]:
+    """Yields the launch checked and built, its arguments set, its arrays by name filled with random values."""
+    check_launch(launch, device)
+    session = device.session()
+    kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
+    with failures_of(launch.kernel_name, device):
+        _check_built(launch, kernel, session)
+        arrays = launch.arrays()
+        sizes = [argument.size * _item_size(launch, argument) for argument in arrays]
+        with session.buffers.lent(sizes) as lent:
+            for argument, size, buffer in zip(arrays, sizes, lent, strict=True):
+                session.buffers.fill(buffer, size, argument.dtype)
+            buffers = {argument.name: buffer for argument, buffer in zip(arrays, lent, strict=True)}
+            _set_arguments(launch, kernel, buffers)
+            yield session, kernel, buffers
+
+
+def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
+    import numpy as np
+    from pyopencl import LocalMemory, LogicError
+
+    for position, argument in enumerate(launch.arguments):
+        try:
+            match argument:
+                case ArrayArgument():
+                    form = f"an array of {argument.dtype}"
+                    kernel.set_arg(position, buffers[argument.name])
+                case ScalarArgument():
+                    form = f"the scalar {argument.value} of {argument.dtype}"
+                    kernel.set_arg(position, np.dtype(argument.dtype).type(argument.value))
+                case LocalArgument():
+                    form = f"{argument.n_bytes} bytes of local memory"
+                    kernel.set_arg(position, LocalMemory(argument.n_bytes))
+        except (LogicError, OverflowError, TypeError, ValueError) as error:
+            raise KernelError(
+                f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form}: "
+                "describe it as the source declares it"
+            ) from error
+
+
+def _trials(launch: Launch, device: Device, protocol: Protocol) -> tuple[float, ...]:
+    trials: list[float] = []
+    with _prepared(launch, device) as (session, kernel, buffers):
+        copies = Copies(launch, session.queue, buffers)
+        started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
+        while len(trials) < protocol.trials:
+            enough = len(trials) >= protocol.dropped + protocol.min_trials
+            if enough and protocol.budget_s is not None and time.monotonic() - started > protocol.budget_s:
+                break
+            copying = copies.to_device()
+            event = _enqueued(launch, session, kernel)
+            event.wait()
+            trials.append(copying + _event_seconds(event, launch, device) + copies.from_device())
+    return tuple(trials)
+
+
+class Copies:
+    """The transfers of a launch, between its buffers and arrays of the host that were touched before."""
+
+    def __init__(self, launch: Launch, queue: Any, buffers: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        self._queue = queue
+        sizes = {array.name: array.size * _item_size(launch, array) for array in launch.arrays()}
+        hosts = {name: np.ones(sizes[name], np.uint8) for name in {*launch.copied_in, *launch.copied_out}}
+        self._in, self._out = (
+            [(buffers[name], hosts[name]) for name in names] for names in (launch.copied_in, launch.copied_out)
+        )
+        for buffer, host in self._in:  # what is copied in later is what the kernel is timed with otherwise
+            self._copy(host, buffer)
+
+    def to_device(self) -> float:
+        """Copies all inputs; returns the seconds by the host's clock, staging and the like included."""
+        return self._timed(self._in)
+
+    def from_device(self) -> float:
+        return self._timed([(host, buffer) for buffer, host in self._out])
+
+    def _timed(self, copies: Sequence[tuple[Any, Any]]) -> float:
+        if not copies:
+            return 0.0
+        started = time.perf_counter()
+        for target, source in copies:
+            self._copy(target, source)
+        return time.perf_counter() - started
+
+    def _copy(self, target: Any, source: Any) -> None:
+        from pyopencl import enqueue_copy
+
+        enqueue_copy(self._queue, target, source, is_blocking=True)
+
+
+def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:
+    from pyopencl import enqueue_nd_range_kernel
+
+    return enqueue_nd_range_kernel(session.queue, kernel, launch.global_size, launch.local_size)
+
+
+def _event_seconds(event: Any, launch: Launch, device: Device) -> float:
+    nanoseconds = event.profile.end - event.profile.start
+    if not nanoseconds > 0:
+        raise MeasurementError(
+            f"the profiling clock of {device.key} gave {nanoseconds} ns for kernel {launch.kernel_name!r}: use larger "
+            "sizes, or another driver if it happens again"
+        )
+    return float(nanoseconds / 1e9)
+
+
+def _flags(kept: Sequence[float], protocol: Protocol, device: Device) -> tuple[str, ...]:
+    """Returns flags for what makes a time doubtful: these are data, and the fit leaves them out by rule."""
+    flags = []
+    overhead, seconds = launch_overhead(device), reduced(kept, 0, protocol.statistic)
+    if seconds < 3 * overhead:
+        flags.append(NEAR_OVERHEAD)
+    # The launch itself varies by about as much as it takes; a time is noisy where it varies by more than that.
+    if _spread(kept, protocol.statistic) * seconds > max(0.1 * seconds, overhead):
+        flags.append(NOISY)
+    return tuple(flags)
+
+
+def _spread(kept: Sequence[float], statistic: str) -> float:
+    if len(kept) < 2:
+        return 0.0
+    lower, median, upper = statistics.quantiles(kept, n=4, method="inclusive")
+    return lower / min(kept) - 1 if statistic == "min" else (upper - lower) / 2 / median
+
+
+def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns a contiguous host array for each array argument: a copy of the given one, zeros for an output left
+    out."""
+    import numpy as np
+
+    known = {argument.name: argument for argument in launch.arrays()}
+    for name in arrays:
+        if name not in known:
+            raise KernelError(f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, known)}")
+    hosts = {}
+    for name, argument in known.items():
+        if name in arrays:
+            host = np.array(arrays[name], order="K")
+        elif argument.is_output:
+            host = np.zeros(argument.size, argument.dtype)
+        else:
+            raise KernelError(f"input {name!r} of kernel {launch.kernel_name!r} is missing: give it in arrays")
+        if host.size != argument.size or host.dtype.name != argument.dtype:
+            raise KernelError(
+                f"array {name!r} of kernel {launch.kernel_name!r} has {host.size} elements of {host.dtype}: give "
+                f"{argument.size} of {argument.dtype}"
+            )
+        hosts[name] = host
+    return hosts
+
+
+def _or(names: Mapping[str, Any]) -> str:
+    return " or ".join(map(repr, names))

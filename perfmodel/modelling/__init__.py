@@ -1,0 +1,1 @@
+"""Fits models, and uses them to predict, explain, rank, evaluate and suggest."""

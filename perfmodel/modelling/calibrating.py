@@ -1,0 +1,162 @@
+"""Fits a model to a feature table: which of its rows take part, and the calibration that comes of it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import FitError
+from perfmodel.basics.provenance import versions
+from perfmodel.measuring.isolation.reference import DISTURBED
+from perfmodel.measuring.protocol import NOISY
+from perfmodel.modelling.calibration import Calibration, CalibrationRow
+from perfmodel.modelling.fitting import FitWarning, fit
+from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
+from perfmodel.modelling.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from perfmodel.modelling.fitting import FitResult
+
+NAMED = 5
+"""So many kernels that take no part in a fit are named in a warning."""
+
+
+def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
+    """Fits a model to a feature table; see `Model.fit`."""
+    table = _normalized(table, model)
+    chosen = _usable(table, len(model.parameters))
+    used = table[chosen]
+    columns = {name: used[column].to_numpy(dtype=np.float64) for name, column in model.columns.items()}
+    times = used[model.output_name].to_numpy(dtype=np.float64)
+    result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
+    rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
+    fitted = [row for row in rows if row.predicted_s is not None]
+    return Calibration(
+        model=model,
+        parameters=result.parameters,
+        stderr=result.stderr,
+        covariance=result.covariance,
+        residual_std=_residual_std(result),
+        ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
+        device=dict(table.attrs.get("device", {})),
+        protocol=dict(table.attrs.get("protocol", {})),
+        rows=rows,
+        report=result.report(),
+        undetermined=tuple(str(u) for u in result.undetermined),
+        marks={name: mark for name in model.parameters if (mark := result.mark(name))},
+        held_out=_held_out(model, columns, times, fitted, result, options),
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _normalized(table: Any, model: Model) -> pd.DataFrame:
+    """Returns the table with times as numbers and flags as tuples, however it was edited, or written to a file and
+    read.
+
+    Raises:
+        FitError: for what is no table, has not got the model's columns, or has a time that is no number.
+    """
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise FitError(
+            f"a {type(table).__name__} is no feature table; give the DataFrame that perfmodel.measure returns"
+        )
+    for name in (model.output_name, *model.columns.values()):
+        if name not in table.columns:
+            raise FitError(f"the table has no column {name!r}; measure the kernels for this model")
+    result = table.copy()
+    for label, value in zip(table.index, table[model.output_name], strict=True):
+        if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise FitError(f"the time of {label!r} is {value!r}, which is no number; give it in seconds")
+    result["flags"] = [_flags(value) for value in table["flags"]] if "flags" in table.columns else [()] * len(table)
+    return result
+
+
+def _flags(value: Any) -> tuple[str, ...]:
+    """Reads flags as a table holds them, or as text: ``noisy``, ``('noisy', 'disturbed')``, nothing."""
+    if isinstance(value, str):
+        return tuple(word for word in (part.strip(" '\"") for part in value.strip("()[] ").split(",")) if word)
+    return tuple(map(str, value)) if isinstance(value, tuple | list) else ()
+
+
+def _usable(table: pd.DataFrame, parameters: int) -> NDArray[np.bool_]:
+    """Returns a mask of the rows that take part in a fit: all without a flag; a warning names the others.
+
+    Rows that are flagged for nothing but a restless device take part as well where too few would be left: where most
+    are, that is the state of the device and not of a few rows, and a fit to a few lucky ones would seem exact.
+    """
+    clean = np.array([not flags for flags in table["flags"]], dtype=bool)
+    restless = np.array([bool(flags) and set(flags) <= {NOISY, DISTURBED} for flags in table["flags"]], dtype=bool)
+    if restless.sum() > clean.sum() or (restless.any() and clean.sum() <= parameters):
+        chosen = np.asarray(clean | restless)
+        _warn(
+            f"{restless.sum()} of {len(table)} times are noisy or disturbed, and take part in the fit all the same, as "
+            f"{'most are' if restless.sum() > clean.sum() else 'too few are left without them'}; measure again while "
+            "nothing else runs"
+        )
+    elif clean.any():
+        chosen = clean
+    else:
+        raise FitError(f"none of the {len(table)} measurements can be used; see the column 'flags' for why")
+    if left := [f"{label} ({', '.join(flags)})" for label, flags in table["flags"][~chosen].items()]:
+        more = f", and {len(left) - NAMED} others" if len(left) > NAMED else ""
+        _warn(f"{len(left)} of {len(table)} measurements take no part in the fit: {'; '.join(left[:NAMED])}{more}")
+    return chosen
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, FitWarning, stacklevel=5)
+
+
+def _held_out(
+    model: Model,
+    columns: Mapping[str, NDArray[np.float64]],
+    times: NDArray[np.float64],
+    rows: Sequence[CalibrationRow],
+    result: FitResult,
+    options: Mapping[str, Any],
+) -> HeldOutErrors | None:
+    """Returns how far the model is off on kernels that are left out of the fit; None for times that have no ratios."""
+    if np.any(times <= 0):
+        return None
+    posed = {
+        "bounds": options.get("bounds") or {},
+        "nonnegative": options.get("nonnegative", True),
+        "residuals": options.get("residuals", "relative"),
+    }
+    families, variants = [row.kernel for row in rows], [row.variant for row in rows]
+    parameters = result.parameters
+    found = left_out_errors(model.string, columns, times, families, variants, parameters, **posed)
+    return held_out_errors(found, model.string, columns, times, parameters, result.degrees_of_freedom)
+
+
+def _residual_std(result: FitResult) -> float:
+    if result.degrees_of_freedom < 1:
+        return float("nan")
+    return float(np.sqrt(np.sum(result.relative_errors**2) / result.degrees_of_freedom))
+
+
+def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[CalibrationRow]:
+    """Yields one `CalibrationRow` for each row of the table; `predicted` are the fitted values by the row's
+    position."""
+    for position, (label, row) in enumerate(table.iterrows()):
+        measured, sizes = float(row[output]), row.get("sizes", {})
+        yield CalibrationRow(
+            str(row.get("kernel", label)),
+            str(row.get("variant", "")),
+            dict(sizes) if isinstance(sizes, Mapping) else {},
+            str(row.get("key", "")),
+            measured if math.isfinite(measured) else None,
+            float(predicted[position]) if position in predicted else None,
+            row["flags"],
+        )

@@ -1,0 +1,434 @@
+"""Calibration: a model's parameters on one device, with all that is needed to predict, doubt and repeat them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from perfmodel.basics import files, json_values, registry
+from perfmodel.basics.errors import CalibrationError
+from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
+from perfmodel.modelling import prediction
+from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.model import Model
+from perfmodel.vocabulary.named_features import Feature
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfmodel.modelling.explanation import Comparison, Explanation
+
+FORMAT = "perfmodel-calibration"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One kernel of the measurement set.
+
+    Attributes:
+        predicted_s: the fitted value; None for a kernel that was left out of the fit, for the reason in `flags`.
+    """
+
+    kernel: str
+    variant: str
+    sizes: dict[str, int]
+    key: str
+    measured_s: float | None
+    predicted_s: float | None
+    flags: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A fitted model on one device: predicts without any OpenCL driver.
+
+    Attributes:
+        parameters: fitted values, in the model's order.
+        stderr: standard errors; NaN where the measurements give none.
+        covariance: shape (P, P), in the order of `parameters`.
+        residual_std: standard deviation of the relative residuals, i.e. what the model itself leaves unexplained; NaN,
+            as the covariance, where there are no more measurements than parameters.
+        ranges: smallest and largest value of each feature in the fit, to tell how far a prediction extrapolates.
+        device, protocol: where and how the times were measured.
+        rows: the kernels of the fit, with their keys in the store.
+        report: the fit as text.
+        undetermined: what the measurements leave open, as sentences.
+        marks: why parameters have no standard error: fixed, at a bound, or undetermined, in brackets.
+        held_out: how far it is off on kernels that were left out of the fit, of which intervals are made; None where
+            too few were measured, and in files of an earlier perfmodel.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    stderr: dict[str, float]
+    covariance: NDArray[np.float64]
+    residual_std: float
+    ranges: dict[str, tuple[float, float]]
+    device: dict[str, Any]
+    protocol: dict[str, Any]
+    rows: tuple[CalibrationRow, ...]
+    report: str
+    undetermined: tuple[str, ...] = ()
+    marks: dict[str, str] = field(default_factory=dict)
+    held_out: HeldOutErrors | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+
+    @overload
+    def predict(
+        self, kernel: Kernel, /, *, return_std: Literal[False] = False, **sizes: ArrayLike
+    ) -> NDArray[np.float64]: ...
+    @overload
+    def predict(
+        self, kernel: Kernel, /, *, return_std: Literal[True], **sizes: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def predict(self, kernel: Kernel, /, *, return_std: bool = False, **sizes: ArrayLike) -> Any:
+        """Predicts seconds at arrays of sizes.
+
+        Args:
+            sizes: numbers or arrays that broadcast against each other; the kernel's own sizes where left out.
+            return_std: also the standard deviation of each prediction: half of the interval that holds 68 % of such
+                predictions (see `interval`); NaN where it is not known.
+
+        Returns:
+            An array of the sizes' common shape, or two.
+
+        Raises:
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        predicted = prediction.predict(self, as_kernel(kernel), sizes)
+        return (predicted.seconds, predicted.std) if return_std else predicted.seconds
+
+    def interval(
+        self, kernel: Kernel, level: float = 0.9, /, **sizes: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Returns times between which a prediction's measured time is expected to lie; see
+        `perfmodel.modelling.intervals`.
+
+        The interval is as wide as the errors of kernels that were left out of the fit, and the wider the less the
+        kernel is like any that was measured.
+
+        Args:
+            level: the probability that the measured time lies within, between 0 and 1.
+            sizes: as for `predict`.
+
+        Returns:
+            The lower and the upper ends in seconds, arrays of the sizes' common shape. The upper one is infinite where
+            the kernel has something that the model has no price for, as no measurement had it; both say nothing (0 and
+            infinity) where the calibration does not know how far it is off.
+
+        Raises:
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        return prediction.predict(self, as_kernel(kernel), sizes).interval(level)
+
+    def explain(self, kernel: Kernel, /, **sizes: int) -> Explanation:
+        """Explains one prediction: its costs, what doubling each size changes, and how far it can be trusted."""
+        from perfmodel.modelling.explanation import explain
+
+        return explain(self, as_kernel(kernel), sizes)
+
+    def compare(self, first: Kernel, second: Kernel, /, **sizes: int) -> Comparison:
+        """Explains the difference between the times of two kernels, cost by cost."""
+        from perfmodel.modelling.explanation import compare
+
+        return compare(self, as_kernel(first), as_kernel(second), sizes)
+
+    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
+        """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
+        return prediction.rank(self, as_kernels(kernels), sizes)
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Each parameter's unit, e.g. ``s/operation``; empty where there is none."""
+        from perfmodel.modelling.units import parameter_units
+
+        return parameter_units(self.model.string, self.model.features)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the calibration as values that JSON can hold; what is unknown is None."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {"output": self.model.output_name, "expression": self.model.string.source},
+            **{f: json_values.plain(getattr(self, f)) for f in SAVED},
+            "held_out": self.held_out.as_json() if self.held_out else None,
+            "rows": [json_values.plain(asdict(row)) for row in self.rows],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calibration as JSON; see `perfmodel.basics.files.replacing`.
+
+        Raises:
+            CalibrationError: if the file cannot be written.
+        """
+        try:
+            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
+        except OSError as error:
+            raise CalibrationError(
+                f"calibration {path} cannot be written ({error.strerror}); give another path"
+            ) from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None) -> Calibration:
+        """Reads a calibration from a file that `save` wrote.
+
+        Args:
+            features: the model's own features, as given to `Model`; they are code and therefore not in the file.
+
+        Raises:
+            CalibrationError: if the file is missing, damaged, or of a newer version.
+            ModelStringError: if it needs features that are not given.
+        """
+        content = _read(Path(path))
+        try:
+            loaded = cls(
+                model=Model(content["model"]["output"], content["model"]["expression"], features),
+                rows=tuple(map(_row, _listed(content["rows"]))),
+                **_checked(content),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise CalibrationError(
+                f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
+            ) from error
+        if tuple(loaded.parameters) != loaded.model.parameters:
+            raise CalibrationError(
+                f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, "
+                f"its values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
+            )
+        return loaded
+
+    @classmethod
+    def shipped(cls, model: str, device: str) -> Calibration:
+        """Returns a calibration that comes with perfmodel.
+
+        >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
+
+        Args:
+            model: name of a recipe's model.
+            device: part of the device's name or key, or its kind, such as ``"cpu"``.
+
+        Raises:
+            CalibrationError: if there is none, or more than one.
+        """
+        found = shipped_files()
+        of_model = [cls.load(path) for path in found if path.stem.partition("@")[0] == model]
+        wanted = device.lower()
+        chosen = [
+            each
+            for each in of_model
+            if wanted in each.device["name"].lower() or wanted in each.device["key"] or wanted == each.device["kind"]
+        ]
+        if len(chosen) != 1:
+            raise CalibrationError(
+                f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
+                f"are {', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
+                f"{model}'"
+            )
+        return chosen[0]
+
+    def to_ship(self) -> Calibration:
+        """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
+        report = f"fitted to {len(self.rows) - len(self.left_out)} measurements, which are not in this file"
+        return replace(self, rows=(), report=report)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Calibration):
+            return NotImplemented
+        if self.model != other.model or (self.held_out is None) != (other.held_out is None):
+            return False
+        own, others = (each.held_out.as_json() if each.held_out else None for each in (self, other))
+        return own == others and all(
+            json_values.plain(getattr(self, f)) == json_values.plain(getattr(other, f)) for f in SAVED
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.model, tuple(self.parameters.items())))
+
+    @property
+    def left_out(self) -> tuple[CalibrationRow, ...]:
+        """The kernels that took no part in the fit."""
+        return tuple(row for row in self.rows if row.predicted_s is None)
+
+    def parameter_lines(self) -> list[str]:
+        """Returns each parameter with its value, standard error and unit, as text."""
+        width = max(map(len, self.parameters))
+        lines = []
+        for name, value in self.parameters.items():
+            error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
+            mark = "" if error else self.marks.get(name, "(at a bound, or undetermined)")
+            lines.append(
+                f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + (f"  {mark}" if mark else "")
+            )
+        return lines
+
+    def to_frame(self) -> pd.DataFrame:
+        """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
+
+    def parameter_frame(self) -> pd.DataFrame:
+        """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
+        import pandas as pd
+
+        columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
+        return pd.DataFrame(columns, index=list(self.parameters))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plots measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
+
+        Raises:
+            CalibrationError: the calibration is one that comes along, without its measurements.
+        """
+        from perfmodel.modelling.notebook_plots import fitted
+
+        if not any(row.predicted_s for row in self.rows):
+            raise CalibrationError("this calibration has not kept its measurements; plot one that you calibrated")
+        return fitted(self.rows, ax)
+
+    def _repr_html_(self) -> str:
+        from perfmodel.modelling.notebook_html import calibration_html
+
+        return calibration_html(self)
+
+    def __str__(self) -> str:
+        name = self.device.get("name", "no device")
+        lines = [f"{self.model.output_name} on {name}, {len(self.rows) - len(self.left_out)} kernels", ""]
+        lines += self.parameter_lines()
+        lines += [f"left out: {row}" for row in self.left_out]
+        lines += [f"undetermined: {sentence}" for sentence in self.undetermined]
+        return "\n".join([*lines, "", self.report])
+
+
+SAVED = (
+    *("parameters", "stderr", "covariance", "residual_std", "ranges", "device", "protocol", "report", "undetermined"),
+    *("marks", "versions", "created"),
+)
+
+
+def calibration_called(name: str) -> Calibration:
+    """Loads a calibration by its file, or by ``MODEL@DEVICE`` for one that comes with perfmodel.
+
+    Raises:
+        CalibrationError: if there is none, or more than one.
+    """
+    if Path(name).exists() or name.endswith(".json"):
+        return Calibration.load(name)
+    model, _, device = name.partition("@")
+    try:
+        return Calibration.shipped(model, device)
+    except CalibrationError as error:
+        shipped = [path.stem for path in shipped_files()]
+        raise CalibrationError(
+            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
+        ) from error
+
+
+def shipped_files() -> list[Path]:
+    """Returns the files of the calibrations that come along, sorted."""
+    return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json_values.read(path)
+    except OSError as error:
+        raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
+    except ValueError as error:
+        raise CalibrationError(
+            f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CalibrationError(f"{path} is not a calibration; give a file that Calibration.save wrote")
+    if content.get("version") != VERSION or not isinstance(content["version"], int):
+        raise CalibrationError(
+            f"calibration {path} has format version {content.get('version')!r:.40} and this perfmodel reads {VERSION}; "
+            "use the perfmodel that wrote it, or calibrate again"
+        )
+    return content
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """Returns the saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
+    parameters = {str(name): _number(value) for name, value in content["parameters"].items()}
+    stderr = {name: _number(content["stderr"][name]) for name in parameters}
+    rows = [[_number(entry) for entry in row] for row in content["covariance"]]
+    covariance = np.array(rows, dtype=np.float64).reshape(len(parameters), len(parameters))
+    residual_std = _number(content["residual_std"])
+    if not np.isfinite([*parameters.values()]).all() or np.isinf(covariance).any() or math.isinf(residual_std):
+        raise ValueError("a parameter is not a finite number")
+    if (np.diag(covariance) < 0).any() or residual_std < 0:
+        raise ValueError("a variance is negative")
+    return {
+        "parameters": parameters,
+        "stderr": stderr,
+        "covariance": covariance,
+        "residual_std": residual_std,
+        "ranges": {name: (float(low), float(high)) for name, (low, high) in _described(content["ranges"]).items()},
+        "device": _described(content["device"]),
+        "protocol": _described(content["protocol"]),
+        "report": str(content["report"]),
+        "undetermined": tuple(map(str, _listed(content["undetermined"]))),
+        "marks": {name: str(mark) for name, mark in _described(content.get("marks", {})).items()},
+        "held_out": HeldOutErrors.from_json(content["held_out"]) if content.get("held_out") else None,
+        "versions": _described(content["versions"]),
+        "created": str(content["created"]),
+    }
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        raise TypeError(f"{value!r} is no number")
+    return float("nan") if value is None else float(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return value
+
+
+def _described(value: Any) -> dict[str, Any]:
+    """Returns a device's description: a dict whose name, key and kind are texts; raises TypeError for anything else."""
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    for name in ("name", "key", "kind"):
+        if not isinstance(value.get(name, ""), str):
+            raise TypeError(f"{name} {value[name]!r} is no text")
+    return dict(value)
+
+
+def _row(row: Mapping[str, Any]) -> CalibrationRow:
+    for name in ("kernel", "variant", "key"):
+        if not isinstance(row[name], str):
+            raise TypeError(f"{name} {row[name]!r} of a row is no text")
+    for name in ("measured_s", "predicted_s"):
+        if _number(row[name]) < 0:
+            raise ValueError(f"{name} of {row['kernel']} is negative")
+    flags = tuple(map(str, _listed(row["flags"])))
+    sizes = {name: _whole(name, value) for name, value in _described(row["sizes"]).items()}
+    return CalibrationRow(**{**row, "sizes": sizes, "flags": flags})
+
+
+def _whole(name: str, value: Any) -> int:
+    if not _number(value).is_integer():
+        raise ValueError(f"size {name} is {value!r}, no whole number")
+    return int(value)

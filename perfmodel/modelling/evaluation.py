@@ -1,0 +1,218 @@
+"""Judges how well a calibration predicts kernels that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import DeviceError, PerfmodelError
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.statistics import geometric_mean
+from perfmodel.measuring.store import measurement_key
+
+if TYPE_CHECKING:
+    import os
+
+    from perfmodel.device import Device
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.measuring.protocol import Protocol
+    from perfmodel.measuring.store import Store
+    from perfmodel.modelling.calibration import Calibration
+
+FITTED = "the calibration was fitted to it"
+"""Reasons why a kernel takes no part in the errors."""
+
+
+@dataclass(frozen=True)
+class EvaluatedKernel:
+    """One kernel, measured and predicted.
+
+    Attributes:
+        measured_s, predicted_s: None where there is no time, and where the model can't predict the kernel.
+        predicted_std_s: None where it is not known.
+        flags: of the measurement.
+        left_out: why the kernel takes no part in the errors; empty if it does.
+    """
+
+    kernel: str
+    variant: str
+    sizes: dict[str, int]
+    measured_s: float | None
+    predicted_s: float | None
+    predicted_std_s: float | None
+    flags: tuple[str, ...] = ()
+    left_out: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """The relative error, |predicted - measured| / measured; None where either is missing."""
+        if not self.measured_s or self.predicted_s is None:
+            return None
+        return abs(self.predicted_s - self.measured_s) / self.measured_s
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors of some kernels, as fractions; `within_10_percent` is the share of them that is no larger."""
+
+    geometric_mean: float
+    mean: float
+    maximum: float
+    within_10_percent: float
+    within_30_percent: float
+    count: int
+
+    @classmethod
+    def of(cls, kernels: Iterable[EvaluatedKernel]) -> Errors | None:
+        """Returns the errors of the kernels that take part; None if none does."""
+        found = [each.error for each in kernels if not each.left_out]
+        errors = np.array([error for error in found if error is not None])
+        if not errors.size:
+            return None
+        return cls(
+            geometric_mean(errors.tolist()),
+            float(errors.mean()),
+            float(errors.max()),
+            float(np.mean(errors <= 0.1)),
+            float(np.mean(errors <= 0.3)),
+            int(errors.size),
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Holds predictions beside measured times, and the errors that follow from them.
+
+    Attributes:
+        device: fingerprint of the one that the times are of.
+        notes: what whoever reads the errors must know, as sentences.
+    """
+
+    device: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+    kernels: tuple[EvaluatedKernel, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def over_all(self) -> Errors | None:
+        return Errors.of(self.kernels)
+
+    @property
+    def by_family(self) -> dict[str, Errors]:
+        """The errors of each family of which at least one kernel takes part."""
+        groups: dict[str, list[EvaluatedKernel]] = {}
+        for each in self.kernels:
+            groups.setdefault(each.kernel, []).append(each)
+        return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the evaluation as values that JSON can hold."""
+        over_all = self.over_all
+        found: dict[str, Any] = {
+            "device": self.device.get("key"),
+            "protocol": dict(self.protocol),
+            "errors": asdict(over_all) if over_all else None,
+            "by_family": {name: asdict(errors) for name, errors in self.by_family.items()},
+            "kernels": [asdict(each) | {"error": each.error} for each in self.kernels],
+            "notes": list(self.notes),
+        }
+        return {name: plain(value) for name, value in found.items()}
+
+
+def evaluate(
+    calibration: Calibration,
+    kernels: Iterable[Kernel],
+    *,
+    device: Device | str | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    protocol: Protocol | str | None = None,
+) -> Evaluation:
+    """Measures kernels, or takes their times from the store, and compares them with what the calibration predicts.
+
+    Kernels of the calibration's measurement set are in the result, but take no part in the errors.
+
+    Args:
+        device: by default the one that the calibration is of, here or in the store.
+        protocol: by default the one that the calibration's times were taken under.
+
+    Raises:
+        PerfmodelError: if the calibration was fitted to all of the kernels; and as `perfmodel.measure` does.
+    """
+    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.model import Model
+
+    kernels = list(dict.fromkeys(kernels))
+    fitted = [_is_fitted(calibration, kernel) for kernel in kernels]
+    if kernels and all(fitted):
+        raise PerfmodelError(
+            f"the calibration was fitted to {'all of these kernels' if len(kernels) > 1 else 'this kernel'}, which "
+            "says nothing of others; give some that it has not seen"
+        )
+    output = calibration.model.output_name
+    model = Model(output, "p_time")  # the calibration's own may have features that some of the kernels can't give
+    conditions: dict[str, Any] = {"store": store, "protocol": protocol or _protocol(calibration)}
+    try:
+        table = measure(kernels, model, device=device or calibration.device.get("key"), **conditions)
+    except DeviceError as error:
+        if device:
+            raise
+        raise DeviceError(
+            f"{error}; the calibration is of that one: give a store with times of it, or name another device"
+        ) from error
+    rows = zip(kernels, table[output], table["flags"], fitted, strict=True)
+    found = [_evaluated(calibration, kernel, float(time), flags, seen) for kernel, time, flags, seen in rows]
+    there = table.attrs["device"]
+    return Evaluation(there, table.attrs["protocol"], tuple(found), tuple(_notes(calibration, there, found)))
+
+
+def _is_fitted(calibration: Calibration, kernel: Kernel) -> bool:
+    """Returns True if a kernel is in the measurement set, under whatever protocol and device it is measured now."""
+    keys = {row.key for row in calibration.rows if row.key}
+    if keys:
+        return measurement_key(kernel.program.content, kernel.sizes, calibration.device, calibration.protocol) in keys
+    # Times that are no measurements of a device have no keys.
+    return any(
+        (row.kernel, row.variant, row.sizes) == (kernel.name, kernel.variant, kernel.sizes) for row in calibration.rows
+    )
+
+
+def _protocol(calibration: Calibration) -> Protocol | str:
+    from perfmodel.measuring.protocol import Protocol
+
+    return Protocol(**calibration.protocol) if calibration.protocol else "unified"
+
+
+def _evaluated(
+    calibration: Calibration, kernel: Kernel, seconds: float, flags: Sequence[str], is_fitted: bool
+) -> EvaluatedKernel:
+    measured = seconds if seconds > 0 else None
+    result = EvaluatedKernel(kernel.name, kernel.variant, kernel.sizes, measured, None, None, tuple(flags))
+    reason = "" if measured else "; ".join(flags) or "it has no time"
+    try:
+        time, std = (float(each) for each in calibration.predict(kernel, return_std=True))
+        result = replace(result, predicted_s=time, predicted_std_s=std if np.isfinite(std) else None)
+    except PerfmodelError as error:  # a feature that the kernel can't give; the others are judged all the same
+        reason = reason or f"it cannot be predicted: {error}"
+    return replace(result, left_out=FITTED if is_fitted else reason)
+
+
+def _notes(calibration: Calibration, device: Mapping[str, Any], kernels: Sequence[EvaluatedKernel]) -> list[str]:
+    found = []
+    if not calibration.rows:
+        found.append(
+            "this calibration comes without the list of kernels that it was fitted to; such kernels take part here, "
+            "and make the errors look smaller"
+        )
+    own, there = calibration.device.get("key"), device.get("key")
+    if own and own != there:
+        found.append(f"the calibration is of {own}, the times are of {there}")
+    if seen := sum(each.left_out == FITTED for each in kernels):
+        found.append(
+            f"the calibration was fitted to {seen} of {len(kernels)} kernels, which take no part in the errors"
+        )
+    if others := sum(bool(each.left_out) and each.left_out != FITTED for each in kernels):
+        found.append(f"{others} of {len(kernels)} kernels have no time, or cannot be predicted, and take no part")
+    return found

@@ -1,0 +1,503 @@
+"""Explains predictions: where a kernel's time goes, how it grows, how far to trust it, and why two kernels differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import KernelError, PerfmodelError
+from perfmodel.basics.json_values import plain
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.attribution import attribute
+from perfmodel.modelling.prediction import LEVEL, Floats, feature_values, predicted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from perfmodel.modelling.calibration import Calibration
+
+# A size is followed over so many doublings, to see where another cost takes over.
+DOUBLINGS = 6
+# Features on which less of the time depends are not worth a word.
+LEAST_DEPENDENCE = 0.01
+# Costs that are a smaller part of both times are not listed one by one.
+LEAST_NOTABLE = 0.005
+# A ratio that is nearer to one is one.
+SAME = 0.005
+# From so far on, no measured kernel's time depends on the same things.
+UNLIKE = 0.5
+# Up to so many doublings beyond the measurements, a prediction is nearly one between them.
+NEARLY_WITHIN = 0.25
+
+
+@dataclass(frozen=True)
+class Share:
+    """One cost of a prediction.
+
+    Attributes:
+        seconds: what it would take by itself.
+        share: its part of the predicted time; small for a cost that hides behind a larger one.
+    """
+
+    name: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Item:
+    """An amount of something that a kernel has and a parameter is the price of (Pöppl and Herz, "Qualitative
+    Evaluation").
+
+    Attributes:
+        unit: of what is counted, such as ``operation``; empty where the model string does not tell it.
+        seconds: the number times the price, before anything hides it.
+    """
+
+    parameter: str
+    number: float
+    unit: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Holds what doubling one size changes.
+
+    Attributes:
+        times: how many times as long it takes.
+        limit: what it is limited by then.
+        change: the first of the following doublings at which something else limits it, and what; None if nothing does.
+    """
+
+    size: str
+    value: int
+    times: float
+    limit: str
+    change: tuple[int, str] | None
+
+    @property
+    def exponent(self) -> float:
+        """The power of the size that the time is proportional to about here."""
+        return math.log2(self.times)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Holds how far a prediction can be trusted, and why.
+
+    Attributes:
+        parameter_std: relative standard deviation that the parameters' covariance gives; NaN where it is not known.
+        residual_std: that which the model left unexplained in its own measurements; NaN where it is not known.
+        doubtful: the parameter that gives most of the first; empty if none gives any.
+        extrapolation: features outside their range in the fit, with the factor by which they are outside.
+        dependence: of these features, what part of the time depends on each: its elasticity.
+        unpriced: features that the kernel has and that were zero in every measurement: they cost nothing here.
+        novelty: how unlike all measured kernels it is, see `perfmodel.modelling.intervals.Neighbourhood`; 0 for one
+            of them, NaN where it is not known.
+    """
+
+    parameter_std: float
+    residual_std: float
+    doubtful: str
+    extrapolation: dict[str, float]
+    dependence: dict[str, float]
+    unpriced: tuple[str, ...]
+    novelty: float = math.nan
+
+    @property
+    def distance(self) -> float:
+        """The number of doublings of work by which the prediction is beyond the measurements: zero between them.
+
+        The sum of log2 of the factors by which features are outside, weighted by the part of the time that depends on
+        them.
+        """
+        return sum(abs(self.dependence[name]) * math.log2(factor) for name, factor in self.extrapolation.items())
+
+    @property
+    def verdict(self) -> str:
+        """The trust in one sentence."""
+        if self.unpriced:
+            return f"the measurements had nothing of {', '.join(self.unpriced)}, which therefore costs nothing here"
+        if self.distance > NEARLY_WITHIN:
+            return f"it lies {self.distance:.1f} doublings of work beyond the measurements"
+        if self.novelty > UNLIKE:
+            return f"no measured kernel's time depends on the same things (distance {self.novelty:.2g})"
+        return "it lies within what was measured"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Holds where the time of one kernel at one size goes.
+
+    Attributes:
+        seconds, std: the prediction.
+        interval: seconds between which the measured time lies with a probability of 90 %, see `Calibration.interval`.
+        costs: largest share first: the innermost named terms, and what stands outside of any.
+        terms: seconds of every named term, as written in the model string.
+        items: a line for each parameter that is a price, a time in seconds for one of something that the kernel has;
+            the dearest first.
+        bottleneck: the name of the cost with the largest share.
+        growth: what twice each size changes; sizes that can't be doubled are left out.
+    """
+
+    kernel: str
+    sizes: dict[str, int]
+    seconds: float
+    std: float
+    interval: tuple[float, float]
+    costs: tuple[Share, ...]
+    terms: dict[str, float]
+    items: tuple[Item, ...]
+    bottleneck: str
+    growth: tuple[Growth, ...]
+    trust: Trust
+
+    @property
+    def extrapolation(self) -> dict[str, float]:
+        """Features outside their range in the fit, with the factor by which they are outside."""
+        return self.trust.extrapolation | dict.fromkeys(self.trust.unpriced, math.inf)
+
+    @property
+    def notable(self) -> tuple[Share, ...]:
+        """The costs that are, or add, more than next to nothing."""
+        least = LEAST_NOTABLE * self.seconds
+        return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the explanation as values that JSON can hold: seconds and numbers; None for what is not known or not
+        finite."""
+        found: dict[str, Any] = plain(asdict(self))
+        for growth, each in zip(found["growth"], self.growth, strict=True):
+            growth["exponent"] = plain(each.exponent)
+        found["trust"] |= {"distance": plain(self.trust.distance), "verdict": self.trust.verdict}
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Returns the costs as a DataFrame: columns ``cost``, ``seconds``, ``share``."""
+        import pandas as pd
+
+        return pd.DataFrame({"cost": [c.name for c in self.costs]} | _columns(self.costs, "seconds", "share"))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plots bars of what each cost adds to the time, on matplotlib axes, new ones if none are given."""
+        from perfmodel.modelling.notebook_plots import costs
+
+        return costs(self, ax)
+
+    def _repr_html_(self) -> str:
+        from perfmodel.modelling.notebook_html import explanation_html
+
+        return explanation_html(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: {self.seconds:.4g} s{self.sureness}, limited by {self.bottleneck}"]
+        width = max((len(cost.name) for cost in self.notable), default=0)
+        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.notable]
+        if hidden := len(self.costs) - len(self.notable):
+            lines.append(f"  {hidden} others are next to nothing")
+        lines += [f"  {sentence}" for sentence in self.sentences()]
+        if self.items:
+            from perfmodel.basics.tables import grid  # which imports calibrations
+
+            rows = [[item.parameter, f"{item.number:.4g}", item.unit, f"{item.seconds:.4g} s"] for item in self.items]
+            lines += ["", grid(["cost type", "number", "of", "time by itself"], rows)]
+        return "\n".join(lines)
+
+    @property
+    def sureness(self) -> str:
+        """The interval in brackets, as text; empty where it is not known."""
+        low, high = self.interval
+        if not high > 0 or (low == 0 and math.isinf(high)):
+            return ""
+        most = f"and {high:.3g} s" if math.isfinite(high) else "and no known limit"
+        return f" (90 % between {low:.3g} {most})"
+
+    def sentences(self) -> list[str]:
+        """Returns what changes with each size, and how far the prediction can be trusted, a sentence each."""
+        found = [_growth_sentence(growth, self.bottleneck) for growth in self.growth]
+        found += [
+            f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
+            "time depends on it"
+            for name, factor in self.trust.extrapolation.items()
+            if abs(self.trust.dependence[name]) >= LEAST_DEPENDENCE
+        ]
+        known = [
+            f"{std:.2g} {what}"
+            for std, what in (
+                (100 * self.trust.parameter_std, f"% from the parameters (most from {self.trust.doubtful})"),
+                (100 * self.trust.residual_std, "% that the model leaves unexplained"),
+            )
+            if math.isfinite(std) and std > 0
+        ]
+        return [*found, f"trust: {self.trust.verdict}" + (f"; {' and '.join(known)}" if known else "")]
+
+    @property
+    def title(self) -> str:
+        """The kernel and its sizes, as text."""
+        at = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        return f"{self.kernel} at {at}" if at else self.kernel
+
+
+def _growth_sentence(growth: Growth, limit: str) -> str:
+    changed = f"; limited by {growth.limit} then" if growth.limit != limit else ""
+    if not changed and growth.change:
+        changed = f"; limited by {growth.change[1]} from {growth.size}={growth.change[0]} on"
+    return f"twice {growth.size} takes {times_as_long(growth.times).removesuffix(' as')}{changed}"
+
+
+def times_as_long(ratio: float) -> str:
+    """Returns the words for a ratio of times, to be followed by what it is relative to: "as long as", "1.25 times as
+    long as"."""
+    return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
+
+
+def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
+    """Explains a prediction; see `Calibration.explain`.
+
+    See `perfmodel.modelling.attribution` for what a share is.
+    """
+    features = _of_one_size(calibration, kernel, sizes)
+    found = predicted(calibration, kernel, features)
+    string, parameters = calibration.model.string, calibration.parameters
+    seconds = float(found.seconds)
+    costs = _costs(calibration, features, seconds)
+    terms = {name: float(value) for name, value in string.compile().terms(parameters, features).items()}
+    bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
+    return Explanation(
+        " ".join(filter(None, [kernel.name, kernel.variant])),
+        bound,
+        seconds,
+        float(found.std),
+        tuple(float(end) for end in found.interval(LEVEL)),  # type: ignore[arg-type]
+        costs,
+        terms,
+        _items(calibration, features, terms, costs, seconds),
+        costs[0].name if costs else "",
+        tuple(filter(None, (_growth(calibration, kernel, bound, name, seconds) for name in bound))),
+        _trust(calibration, features, seconds, float(found.distance)),
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One cost of two predictions: what it adds to each, in seconds."""
+
+    name: str
+    first_s: float
+    second_s: float
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that the cost adds to the second time over the first."""
+        return self.second_s - self.first_s
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Holds where the difference between two predictions comes from.
+
+    Attributes:
+        differences: by cost, the largest first; they add up to the difference of the two times.
+    """
+
+    first: Explanation
+    second: Explanation
+    differences: tuple[Difference, ...]
+
+    @property
+    def notable(self) -> tuple[Difference, ...]:
+        """The differences without costs that are next to nothing in both; those are summed up as one."""
+        least = LEAST_NOTABLE * min(self.first.seconds, self.second.seconds)
+        small = [each for each in self.differences if max(abs(each.first_s), abs(each.second_s)) < least]
+        if len(small) < 2:
+            return self.differences
+        others = Difference("others", sum(each.first_s for each in small), sum(each.second_s for each in small))
+        return (*(each for each in self.differences if each not in small), others)
+
+    @property
+    def ratio(self) -> float:
+        """The second time over the first."""
+        return self.second.seconds / self.first.seconds
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the comparison as values that JSON can hold."""
+        return {
+            "first": self.first.as_json(),
+            "second": self.second.as_json(),
+            "ratio": plain(self.ratio),
+            "differences": [asdict(each) | {"seconds": each.seconds} for each in self.differences],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Returns the differences as a DataFrame: columns ``cost``, ``first_s``, ``second_s``, ``seconds``, a row a
+        cost."""
+        import pandas as pd
+
+        names = {"cost": [each.name for each in self.differences]}
+        return pd.DataFrame(names | _columns(self.differences, "first_s", "second_s", "seconds"))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plots two stacked bars, on matplotlib axes, new ones if none are given."""
+        from perfmodel.modelling.notebook_plots import comparison
+
+        return comparison(self, ax)
+
+    def _repr_html_(self) -> str:
+        from perfmodel.modelling.notebook_html import comparison_html
+
+        return comparison_html(self)
+
+    def __str__(self) -> str:
+        from perfmodel.basics.tables import grid
+
+        rows = [
+            [each.name, *(f"{value:.4g} s" for value in (each.first_s, each.second_s)), f"{each.seconds:+.4g} s"]
+            for each in self.notable
+        ]
+        total = [f"{value:.4g} s" for value in (self.first.seconds, self.second.seconds)]
+        rows.append(["all", *total, f"{self.second.seconds - self.first.seconds:+.4g} s"])
+        return "\n".join(
+            [
+                f"first:  {self.first.title}, limited by {self.first.bottleneck}",
+                f"second: {self.second.title}, limited by {self.second.bottleneck}",
+                f"the second takes {times_as_long(self.ratio)} the first",
+                "",
+                grid(["cost", "first", "second", "difference"], rows),
+            ]
+        )
+
+
+def compare(calibration: Calibration, first: Kernel, second: Kernel, sizes: Mapping[str, int]) -> Comparison:
+    """Compares two predictions; see `Calibration.compare`."""
+    found = []
+    for kernel in (first, second):
+        known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
+        found.append(explain(calibration, kernel, known))
+    if unknown := set(sizes) - {name for kernel in (first, second) for name in kernel.program.sizes}:
+        raise KernelError(f"no kernel has a size {min(unknown)!r}; give one that they have")
+    one, other = ({cost.name: cost.share * each.seconds for cost in each.costs} for each in found)
+    differences = [Difference(name, one.get(name, 0.0), other.get(name, 0.0)) for name in {**one, **other}]
+    return Comparison(found[0], found[1], tuple(sorted(differences, key=lambda each: -abs(each.seconds))))
+
+
+def _of_one_size(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Floats]:
+    features = feature_values(calibration, kernel, sizes)
+    if any(f.ndim for f in features.values()):
+        raise KernelError("explain takes one number for each size; call it for each size by itself")
+    return features
+
+
+def _costs(calibration: Calibration, features: Mapping[str, Floats], seconds: float) -> tuple[Share, ...]:
+    parts = attribute(calibration.model.string, calibration.parameters, features)
+    return tuple(Share(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
+
+
+def _growth(
+    calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float
+) -> Growth | None:
+    """Returns what doubling a size changes; None where it can't be doubled or counted."""
+    compiled = calibration.model.string.compile()
+    found: Growth | None = None
+    for doubling in range(1, DOUBLINGS + 1):
+        value = sizes[name] * 2**doubling
+        try:
+            features = _of_one_size(calibration, kernel, {**sizes, name: value})
+            then = float(compiled(calibration.parameters, features))
+            costs = _costs(calibration, features, then)
+        except PerfmodelError:
+            break
+        limit = costs[0].name if costs else ""
+        if found is None:
+            if not (then > 0 and seconds > 0):
+                break
+            found = Growth(name, sizes[name], then / seconds, limit, None)
+        elif limit != found.limit:
+            return Growth(name, sizes[name], found.times, found.limit, (value, limit))
+    return found
+
+
+def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: float, novelty: float) -> Trust:
+    string, parameters = calibration.model.string, calibration.parameters
+    compiled = string.compile()
+    jacobian = compiled.jacobian(parameters, features).reshape(len(parameters))
+    with np.errstate(all="ignore"):
+        variance = float(jacobian @ calibration.covariance @ jacobian)
+        parts = jacobian**2 * np.diag(calibration.covariance)
+    by_parameter = dict(zip(parameters, np.nan_to_num(parts).tolist(), strict=True))
+    doubtful = max(by_parameter, key=lambda name: by_parameter[name], default="")
+
+    def elasticity(name: str) -> float:
+        step = 1e-4
+        up, down = (
+            float(compiled(parameters, {**features, name: np.asarray(features[name] * factor)}))
+            for factor in (1 + step, 1 - step)
+        )
+        return (up - down) / (2 * step * seconds) if seconds else 0.0
+
+    outside = _outside(calibration.ranges, features)
+    finite = {name: factor for name, factor in outside.items() if math.isfinite(factor)}
+    return Trust(
+        math.sqrt(max(variance, 0.0)) / seconds if seconds and math.isfinite(variance) else math.nan,
+        calibration.residual_std,
+        doubtful if by_parameter.get(doubtful, 0.0) > 0 else "",
+        finite,
+        {name: elasticity(name) for name in finite},
+        tuple(name for name in outside if name not in finite),
+        novelty,
+    )
+
+
+def _items(
+    calibration: Calibration,
+    features: Mapping[str, Floats],
+    terms: Mapping[str, float],
+    costs: Sequence[Share],
+    seconds: float,
+) -> tuple[Item, ...]:
+    """Returns what the kernel has in proportion to each price of its first cost that has one, or else of the whole
+    time."""
+    compiled, found = calibration.model.string.compile(), []
+    alone = {cost.name: cost.seconds for cost in costs}
+    times = [name for name in terms if name in alone]
+
+    def at(parameter: str, value: float) -> tuple[dict[str, float], float]:
+        changed = {**calibration.parameters, parameter: value}
+        known = {name: float(each) for name, each in compiled.terms(changed, features).items()}
+        return known, float(compiled(changed, features))
+
+    with np.errstate(all="ignore"):  # a capacity of zero has no meaning, and is no price
+        for parameter, value in calibration.parameters.items():
+            (without, rest), (twice, double) = at(parameter, 0.0), at(parameter, 2 * value)
+            changed = [(terms[name], without[name], twice[name]) for name in times if terms[name] != without[name]]
+            own, less, more = changed[0] if changed else (seconds, rest, double)
+            if parameter in alone:  # of a term that is no time by itself
+                own, less, more = alone[parameter], 0.0, 2 * alone[parameter]
+            is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
+            if is_price and own > less and value < 1e-3:
+                unit = calibration.units.get(parameter, "").partition("s/")[2]
+                found.append(Item(parameter, (own - less) / value, unit, own - less))
+    return tuple(sorted(found, key=lambda item: -item.seconds))
+
+
+def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:
+    """Returns features outside their range in the fit, with the factor; infinite where they were zero in all of it."""
+    outside = {}
+    for name, value in features.items():
+        low, high = ranges.get(name, (-np.inf, np.inf))
+        if high > 0 and float(value) > high:
+            outside[name] = float(value) / high
+        elif float(value) > 0 and float(value) < low:
+            outside[name] = low / float(value)
+        elif high == 0 and float(value) > 0:
+            outside[name] = np.inf
+    return outside
+
+
+def _columns(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in rows] for name in names}

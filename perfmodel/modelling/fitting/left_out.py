@@ -1,0 +1,81 @@
+"""Predicts measurements that a fit has not seen: each group is left out once and predicted from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import FitError
+from perfmodel.expression import ModelString
+from perfmodel.modelling.fitting.linear import solve_directly
+from perfmodel.modelling.fitting.nonlinear import local_minimum
+from perfmodel.modelling.fitting.problem import Problem, pose
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One group of measurements, and the model fitted to all others.
+
+    Attributes:
+        rows: Shape (N,), true for the group's measurements.
+        parameters: Fitted to the other measurements.
+        predicted: The group's outputs in seconds, by these parameters.
+    """
+
+    rows: NDArray[np.bool_]
+    parameters: dict[str, float]
+    predicted: Array
+
+
+def leave_out(
+    model: ModelString,
+    features: Mapping[str, Array],
+    output: Array,
+    groups: NDArray[Any],
+    fitted: Mapping[str, float],
+    **options: Any,
+) -> Iterator[LeftOut]:
+    """Leaves out each group of measurements in turn, fits to the others, and predicts it.
+
+    Args:
+        model: The parsed model string.
+        features: A column of shape (N,) for every feature of the model.
+        output: Measured outputs in seconds, shape (N,).
+        groups: The group of each measurement, shape (N,).
+        fitted: Parameters fitted to all measurements, from which each non-linear fit starts.
+        options: `bounds`, `nonnegative` and `residuals`, as `perfmodel.modelling.fitting.fit` takes them.
+
+    Yields:
+        The groups in sorted order, without those whose absence leaves too few measurements for a fit.
+    """
+    compiled = model.compile()
+    for group in sorted(set(groups.tolist())):
+        inside = groups == group
+        try:
+            problem = pose(
+                model,
+                {name: column[~inside] for name, column in features.items()},
+                output[~inside],
+                labels=None,
+                **options,
+            )
+            parameters = _refitted(problem, fitted)
+        except FitError:
+            continue
+        chosen = {name: column[inside] for name, column in features.items()}
+        with np.errstate(all="ignore"):
+            predicted = np.broadcast_to(compiled(parameters, chosen), (int(inside.sum()),))
+        yield LeftOut(inside, parameters, np.array(predicted, dtype=np.float64))
+
+
+def _refitted(problem: Problem, fitted: Mapping[str, float]) -> dict[str, float]:
+    if problem.is_direct:
+        return solve_directly(problem)
+    start = {name: float(np.clip(fitted[name], *problem.bounds[name])) for name in problem.free}
+    return {**local_minimum(problem, start), **problem.fixed}

@@ -1,0 +1,118 @@
+"""Model: an output feature approximated by an expression over input features and parameters (2018 slides, "Model")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics.errors import FeatureError, ModelStringError
+from perfmodel.expression import ModelString, parse
+from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.modelling.calibration import Calibration
+
+
+class Model:
+    """T(n) = g(features(n), parameters), declared and checked, not yet fitted; immutable.
+
+    Args:
+        output: name of the feature to be predicted, e.g. ``f_cl_wall_time``.
+        expression: the model string (docs/model-language.md).
+        features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
+
+    Attributes:
+        output: the output feature.
+        features: the input features by name, in order of first appearance.
+        parameters: names of the parameters, in order of first appearance.
+        string: the parsed model string.
+
+    Raises:
+        ModelStringError: for a string that is not in the language or names an unknown feature.
+        FeatureError: for an output that is no feature.
+    """
+
+    def __init__(
+        self, output: str, expression: str | ModelString, features: Mapping[str, Feature] | None = None
+    ) -> None:
+        self.string: ModelString = expression if isinstance(expression, ModelString) else parse(expression)
+        self.output_name = output
+        self.output: Feature = feature(output, features)
+        self.features: dict[str, Feature] = {name: self._input(name, features) for name in self.string.features}
+        self.parameters: tuple[str, ...] = self.string.parameters
+        unused = set(features or {}) - {output, *self.features}
+        if unused:
+            raise FeatureError(
+                f"feature {min(unused)!r} is given but not used in the model; name it there or leave it out"
+            )
+
+    def _input(self, name: str, custom: Mapping[str, Feature] | None) -> Feature:
+        try:
+            found = feature(name, custom)
+        except FeatureError as error:
+            position = self.string.positions[name] + error.offset
+            raise ModelStringError(str(error), self.string.source, position) from error
+        if isinstance(found, MeasuredFeature):
+            raise ModelStringError(
+                f"{name!r} is known only by running the kernel; it can be the output of a model, not an input",
+                self.string.source,
+                self.string.positions[name],
+            )
+        return found
+
+    @cached_property
+    def is_of_compiled(self) -> bool:
+        """True if kernels are counted as compiled for the model: one of its features is known of those only."""
+        return any(getattr(found, "of_compiled", False) for found in self.features.values())
+
+    def counted(self, kernel: Kernel) -> Kernel:
+        """Returns the kernel in the form that the model's features are of; see `Kernel.as_compiled`."""
+        return kernel.as_compiled() if self.is_of_compiled else kernel
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The column of a feature table that each input feature is read from.
+
+        A kernel as compiled has other counts than the same kernel as written, so that the columns of a model that
+        counts kernels as compiled end in ``@compiled``; models of both forms then share a table.
+        """
+        return {name: f"{name}@compiled" if self.is_of_compiled else name for name in self.features}
+
+    @property
+    def is_linear(self) -> bool:
+        """True if the model is affine in its parameters, so that it is fitted directly."""
+        return self.string.is_linear
+
+    @property
+    def latex(self) -> str:
+        return self.string.latex()
+
+    def fit(self, table: Any, **options: Any) -> Calibration:
+        """Fits the parameters to a feature table.
+
+        Args:
+            table: as `perfmodel.measure` returns it; rows with flags are left out and listed in the calibration.
+            options: of `perfmodel.modelling.fitting.fit`: bounds, nonnegative, start, residuals, strict.
+
+        Raises:
+            FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
+        """
+        from perfmodel.modelling.calibrating import calibrate
+
+        return calibrate(self, table, **options)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return (self.output_name, self.string, self.features) == (other.output_name, other.string, other.features)
+
+    def __hash__(self) -> int:
+        return hash((self.output_name, self.string.source))
+
+    def __repr__(self) -> str:
+        return f"Model({self.output_name!r}, {self.string.source!r})"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"

@@ -1,0 +1,195 @@
+"""Predicts and ranks kernels from a calibration; all vectorised over sizes, none needs a device."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.choosing import places, probabilities_first
+from perfmodel.modelling.intervals import between, sensitivities
+from perfmodel.vocabulary.named_features import evaluate_all
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from perfmodel.modelling.calibration import Calibration
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.9
+"""The probability of the intervals that are shown."""
+STANDARD = 0.6827
+"""The probability that a value of a normal distribution lies within one standard deviation."""
+
+WORK = ("operation", "access", "byte", "transaction")
+
+
+class PredictionWarning(PerfmodelWarning):
+    """Warns of a prediction for a kernel that the model has nothing to say of."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds at some sizes, and on demand how sure they are: arrays of one shape."""
+
+    calibration: Calibration
+    features: Mapping[str, Floats]
+    seconds: Floats
+
+    @property
+    def std(self) -> Floats:
+        """Half of the 68 % interval, shape of `seconds`; NaN where that is not known."""
+        low, high = self.interval(STANDARD)
+        return np.where(np.isfinite(high), (high - low) / 2, np.nan)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Returns an interval at each size, see `Calibration.interval`.
+
+        Raises:
+            PerfmodelError: for a level that is no probability.
+        """
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+            raise PerfmodelError(f"level={level!r} is no probability; give one between 0 and 1, such as 0.9")
+        known = self.calibration.held_out
+        scale = self.scale
+        ends = between(self.seconds, scale, known.quantile if known else NormalDist().inv_cdf, level)
+        lower, upper = (np.where(np.isnan(scale), unknown, end) for end, unknown in zip(ends, (0, np.inf), strict=True))
+        return np.minimum(lower, upper), np.where(self.unpriced, np.inf, upper)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known."""
+        own = self._parameter_deviation
+        known = self.calibration.held_out
+        if known is None:
+            return np.asarray(np.hypot(own, self.calibration.residual_std))
+        return np.asarray(np.fmax(known.scale(self.distance), own))
+
+    @cached_property
+    def distance(self) -> Floats:
+        """The distance from all measurements, see `perfmodel.modelling.intervals`; NaN where that is not known."""
+        known = self.calibration.held_out
+        if known is None:
+            return np.full(self.seconds.shape, np.nan)
+        elasticities, per_second, _ = self._sensitivities
+        return known.neighbourhood.distance(elasticities, per_second).reshape(self.seconds.shape)
+
+    @cached_property
+    def unpriced(self) -> NDArray[np.bool_]:
+        """A mask of sizes at which the kernel has something that was zero in every measurement, so that it costs
+        nothing here."""
+        zero = [name for name, (_, high) in self.calibration.ranges.items() if high == 0]
+        found = [np.broadcast_to(self.features[n] > 0, self.seconds.shape) for n in zero if n in self.features]
+        return np.any(found, axis=0) if found else np.zeros(self.seconds.shape, dtype=bool)
+
+    @cached_property
+    def _sensitivities(self) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
+        flat = {name: np.broadcast_to(each, self.seconds.shape).ravel() for name, each in self.features.items()}
+        return sensitivities(self.calibration.model.string, self.calibration.parameters, flat, self.seconds.size)
+
+    @property
+    def _parameter_deviation(self) -> Floats:
+        """Returns the relative standard deviation that the parameters' covariance gives."""
+        parameters, covariance = self.calibration.parameters, self.calibration.covariance
+        jacobian = self.calibration.model.string.compile().jacobian(parameters, self.features)
+        flat = jacobian.reshape(len(parameters), -1)
+        with np.errstate(all="ignore"):
+            fitted = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", flat, covariance, flat), 0))
+            return np.asarray(fitted.reshape(self.seconds.shape) / np.abs(self.seconds))
+
+
+def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
+    """Predicts a kernel at some sizes; see `Calibration.predict`."""
+    return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
+
+
+def predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
+    """Returns the prediction for features that are known."""
+    _warn_of_uncounted_work(calibration, kernel, features)
+    compiled = calibration.model.string.compile()
+    shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
+    return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
+
+
+def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> None:
+    """Warns of a kernel that works, but does nothing that the model has a cost for."""
+    units = {name: getattr(found, "unit", None) for name, found in calibration.model.features.items()}
+    work = [features[name] for name, unit in units.items() if unit in WORK]
+    if work and not any(np.any(values) for values in work) and (kernel.counts.operations or kernel.counts.accesses):
+        warnings.warn(
+            f"kernel {kernel.name!r} does nothing that the model counts as work; the prediction holds its launch only",
+            PredictionWarning,
+            stacklevel=5,
+        )
+
+
+def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+    """Returns every input feature of the calibration's model, each an array of the sizes' common shape."""
+    counted = calibration.model.counted(kernel)
+    return evaluate_all(calibration.model.features, counted, counted.bind(sizes))
+
+
+def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
+    """Ranks kernels by their predicted times; see `Calibration.rank`.
+
+    Returns:
+        Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s``, ``low_s`` and ``high_s``
+        (the 90 % interval), ``times_best``, ``place`` (from 1; predictions that are equal share it) and
+        ``probability_first``: that of being the fastest, NaN where the calibration does not know how far it is off.
+
+    Raises:
+        KernelError: for no kernels.
+    """
+    import pandas as pd
+
+    if not kernels:
+        raise KernelError("there is no kernel to rank; the list is empty")
+    known_sizes = {name for kernel in kernels for name in kernel.program.sizes}
+    for name, size in sizes.items():
+        if name not in known_sizes:
+            raise KernelError(f"no kernel has a size {name!r}{nearest(name, known_sizes)}; give one that they have")
+        if np.ndim(size):
+            raise KernelError(f"rank takes one number for each size, not several of {name!r}; call it for each")
+    rows: list[dict[str, Any]] = []
+    for kernel in kernels:
+        known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
+        found = predict(calibration, kernel, known)
+        rows.append(
+            {
+                "kernel": kernel.name,
+                "variant": kernel.variant,
+                "sizes": {name: int(size) for name, size in kernel.bind(known).items()},
+                "predicted_s": float(found.seconds),
+                "predicted_std_s": float(found.std),
+                **dict(zip(("low_s", "high_s"), map(float, found.interval(LEVEL)), strict=True)),
+                "scale": float(found.scale),
+            }
+        )
+    table = pd.DataFrame(rows).sort_values("predicted_s", kind="stable", ignore_index=True)
+    times = table["predicted_s"].tolist()
+    table["times_best"] = table["predicted_s"] / times[0]
+    table["place"] = places(times)
+    table["probability_first"] = _probabilities(
+        calibration, times, table.pop("scale").tolist(), table["kernel"].tolist()
+    )
+    return table
+
+
+def _probabilities(
+    calibration: Calibration, times: Sequence[float], scales: Sequence[float], families: Sequence[str]
+) -> Floats:
+    known = calibration.held_out
+    if len(times) == 1:
+        return np.ones(1)
+    if known is None or min(times) <= 0 or not np.isfinite(scales).all():
+        return np.full(len(times), np.nan)
+    return probabilities_first(times, scales, families, known)

@@ -1,0 +1,280 @@
+"""Runs a recipe on one device: both sets measured in one campaign, models fitted to one and judged by the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import FitError, KernelError, PerfmodelError
+from perfmodel.modelling.predictor import CalibratedModel, Predictor
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION, Row
+from perfmodel.modelling.summary import summarize
+from perfmodel.recipes.outcome import Cost, Outcome
+from perfmodel.recipes.recipe import Recipe, TagFilter
+from perfmodel.vocabulary.named_features import Feature, feature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from perfmodel.device import Device
+    from perfmodel.kernels.kernel import Kernel
+    from perfmodel.measuring.store import Store
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.model import Model
+
+
+@dataclass(frozen=True)
+class _Set:
+    """Kernels of one role with their measurements, a row of the table each."""
+
+    role: str
+    kernels: list[Kernel]
+    table: pd.DataFrame
+
+
+def run(
+    chosen: Recipe,
+    *,
+    device: Device | str | None = None,
+    store: Store,
+    protocol: str | None = None,
+    budget_s: float | None = None,
+    command: str = "",
+    tell: Callable[[str], None] = lambda message: None,
+) -> Outcome:
+    """Runs a recipe: measures both sets, calibrates with the one and predicts the other.
+
+    Both sets are measured in one campaign, so that the same state of the device stands behind both; the fit is given
+    the calibration set alone.
+
+    Args:
+        store: keeps every time; what it has is not measured again.
+        budget_s: seconds for measuring new kernels of the two sets, see `measure`. Those that it doesn't reach take no
+            part in anything; running again with the same store goes on with them.
+        tell: is given a line before each step.
+
+    Raises:
+        PerfmodelError: if the evaluation set overlaps the measurement set, if one of them is empty, and as `measure`
+            and `Model.fit` do.
+    """
+    from perfmodel.device import Device
+    from perfmodel.measuring.campaign import check_budget
+    from perfmodel.modelling.model import Model
+    from perfmodel.vocabulary.named_features import MeasuredFeature
+
+    check_budget(budget_s)
+    notes: list[str] = []
+    output = feature(chosen.output)
+    target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
+    strings = chosen.models_on(target if isinstance(target, Device) else None, notes)
+    models = {name: Model(chosen.output, expression) for name, expression in strings.items()}
+    as_written = [model for model in models.values() if not model.is_of_compiled]
+    features = {name: f for model in as_written for name, f in model.features.items()}
+    conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
+    steps: dict[str, float] = {}
+
+    tell("choosing sizes for this device")
+    with _timed(steps, "choosing sizes"):
+        kernels = kernels_of(chosen, models.values(), conditions, notes)
+    with _timed(steps, "counting"):
+        counting = {kernel: _counting_seconds(kernel, models.values()) for kernel in kernels[EVALUATION]}
+    tell(
+        f"measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and {len(kernels[EVALUATION])} others, kept "
+        "from the fit, to check predictions"
+    )
+    with _timed(steps, "measuring"):
+        fitted, judged = _measured(kernels, models.values(), conditions, budget_s, notes)
+    tell(f"fitting {len(models)} models")
+    with _timed(steps, "fitting"):
+        options = {name: chosen.fit_options(name, target if isinstance(target, Device) else None) for name in models}
+        calibrations = _calibrations(chosen, models, options, fitted, notes)
+        baselines = _baselines(chosen, fitted, calibrations, features, notes) if chosen.baselines else []
+    rows: list[Row] = []
+    predicting: dict[str, float] = {}
+    for predictor in (*(CalibratedModel(name, found) for name, found in calibrations.items()), *baselines):
+        rows += _rows(chosen, predictor, fitted)
+        with _timed(predicting, predictor.name):
+            rows += _rows(chosen, predictor, judged)
+    measuring = sum(sum(found.trials) for found in store.get_many(judged.table["key"]).values())
+    counting_s = sum(counting[kernel] for kernel in judged.kernels)
+    return Outcome(
+        chosen,
+        command,
+        fitted.table.attrs["device"],
+        fitted.table.attrs["protocol"],
+        calibrations,
+        tuple(rows),
+        summarize(rows, list(predicting), ranked=chosen.ranked),
+        {baseline.name: baseline for baseline in baselines},
+        tuple(notes),
+        Cost(measuring, counting_s, predicting) if measuring else None,
+        steps,
+    )
+
+
+@contextmanager
+def _timed(steps: dict[str, float], step: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    steps[step] = time.perf_counter() - started
+
+
+def kernels_of(
+    chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str]
+) -> dict[str, list[Kernel]]:
+    """Returns both sets, by role, each kernel once; what can't run on the device at all is noted and left out.
+
+    Args:
+        conditions: device, store and protocol, as `measure` takes them.
+    """
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.modelling.feature_table import measure
+
+    collection = KernelCollection(ALL_GENERATORS)
+
+    def seconds_of(tags: TagFilter) -> float:
+        kernels = collection.generate_kernels(tags, conditions["device"])
+        return float(measure(kernels, models, **conditions)[chosen.output].iloc[0])
+
+    def generated(filters: Sequence[TagFilter]) -> list[Kernel]:
+        kernels: list[Kernel] = []
+        for tags in filters:
+            try:
+                kernels += collection.generate_kernels(tags, conditions["device"])
+            except KernelError as error:
+                notes.append(f"the kernels of {' '.join(tags)} were left out: {error}")
+        return list(dict.fromkeys(kernels))
+
+    found = {
+        CALIBRATION: generated(chosen.measurement_tags(seconds_of)),
+        EVALUATION: generated(chosen.evaluation_tags(seconds_of)),
+    }
+    _check_sets(chosen, found, notes)
+    return found
+
+
+def _check_sets(chosen: Recipe, kernels: Mapping[str, Sequence[Kernel]], notes: Sequence[str]) -> None:
+    if both := set(kernels[CALIBRATION]) & set(kernels[EVALUATION]):
+        raise PerfmodelError(
+            f"recipe {chosen.name!r} would judge itself on {min(map(repr, both))}, which it is calibrated with; "
+            "take it out of one of the two sets"
+        )
+    for role, found in kernels.items():
+        if not found:
+            raise PerfmodelError(
+                f"recipe {chosen.name!r} has no {role} kernels for this device{_in_brackets(notes)}; choose another one"
+            )
+
+
+def _in_brackets(notes: Sequence[str]) -> str:
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _counting_seconds(kernel: Kernel, models: Iterable[Model]) -> float:
+    from perfmodel.modelling.feature_table import feature_columns
+
+    started = time.perf_counter()
+    feature_columns([kernel], models)
+    return time.perf_counter() - started
+
+
+def _measured(
+    kernels: Mapping[str, list[Kernel]],
+    models: Iterable[Model],
+    conditions: Mapping[str, Any],
+    budget_s: float | None,
+    notes: list[str],
+) -> tuple[_Set, _Set]:
+    """Returns both sets without the kernels that the budget didn't reach, or that only the store could have had."""
+    from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED
+    from perfmodel.modelling.feature_table import measure
+
+    everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
+    table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
+    reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
+    if missing := reached.count(False):
+        flags = {flag for of_kernel in table["flags"] for flag in of_kernel}
+        here, refusal = conditions["device"].key, conditions["store"].refusal
+        why = (
+            f"as the budget of {budget_s:g} s did not reach them; run again with the same store to go on"
+            if NOT_REACHED in flags
+            else f"as the store has no times of them on {here}, and {refusal}"
+            if STOPPED in flags and refusal
+            else f"as measuring on {here} was stopped; run again with the same store to go on"
+            if STOPPED in flags
+            else f"as the store has no times of them on {here}, which is not on this machine"
+        )
+        notes.append(f"{missing} of {len(reached)} kernels were left out, {why}")
+
+    def part(role: str) -> _Set:
+        chosen = [i for i, (of_role, _) in enumerate(everything) if of_role == role and reached[i]]
+        return _Set(role, [everything[i][1] for i in chosen], table.iloc[chosen])
+
+    return part(CALIBRATION), part(EVALUATION)
+
+
+def _calibrations(
+    chosen: Recipe,
+    models: Mapping[str, Model],
+    options: Mapping[str, Mapping[str, Any]],
+    fitted: _Set,
+    notes: Sequence[str],
+) -> dict[str, Calibration]:
+    def table(model: str) -> pd.DataFrame:
+        return fitted.table[[chosen.is_fitted_to(model, kernel) for kernel in fitted.kernels]]
+
+    try:
+        return {name: model.fit(table(name), **options[name]) for name, model in models.items()}
+    except FitError as error:
+        if not notes:
+            raise
+        raise FitError(f"{error}{_in_brackets(notes)}") from error
+
+
+def _baselines(
+    chosen: Recipe,
+    fitted: _Set,
+    calibrations: Mapping[str, Calibration],
+    features: Mapping[str, Feature],
+    notes: list[str],
+) -> list[Predictor]:
+    """Returns the baselines, given exactly the measurements that took part in the models' fits."""
+    from perfmodel.modelling.baselines import fit_baselines
+
+    rows = next(iter(calibrations.values())).rows
+    used = [i for i, row in enumerate(rows) if row.predicted_s is not None]
+    times = fitted.table[chosen.output].to_numpy(dtype=np.float64)[used]
+    found, missing = fit_baselines([fitted.kernels[i] for i in used], times.tolist(), features)
+    notes += missing
+    if taken := {baseline.name for baseline in found} & set(calibrations):
+        raise PerfmodelError(f"recipe {chosen.name!r} has a model called {min(taken)!r}, as a baseline; rename it")
+    return found
+
+
+def _rows(chosen: Recipe, predictor: Predictor, part: _Set) -> list[Row]:
+    rows = []
+    estimates = predictor.predict(part.kernels)
+    times = part.table[chosen.output].to_numpy(dtype=np.float64)
+    for kernel, estimate, time_, flags in zip(part.kernels, estimates, times, part.table["flags"], strict=True):
+        rows.append(
+            Row(
+                predictor.name,
+                kernel.name,
+                kernel.variant,
+                kernel.sizes,
+                part.role,
+                float(time_) if np.isfinite(time_) else None,
+                estimate.seconds,
+                estimate.std,
+                tuple(flags),
+                chosen.label(kernel) if part.role == EVALUATION else kernel.name,
+                estimate.interval_68,
+                estimate.interval_90,
+            )
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Selects the configurations that are worth measuring, and adapts that to tuners."""

@@ -1,0 +1,81 @@
+"""A granularity says by whom executions are counted: work-items, sub-groups or work-groups that take part, or the
+longest work-item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import SUBGROUP_SIZE, Executions
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.vocabulary.feature_name import Word
+
+_CONDITION = re.compile(r"(workitem|workgroup|longest|subgroup([1-9][0-9]{0,3})?)$")
+
+Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Granularity:
+    """One of ``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` and ``longest``: see
+    `Executions`."""
+
+    name: str
+    subgroup_size: int | None = None
+
+    def executions(self, executions: Executions, feature: str) -> Count:
+        """Returns the count of this granularity, as a function of arrays of sizes.
+
+        Raises:
+            FeatureError: for sub-groups, where the size of a work-group is not known before the launch.
+        """
+        if self.name == "longest":
+            return lambda sizes: reduce(np.maximum, [count(sizes) for count in executions.longest])
+        found: QuasiPolynomial | None = getattr(executions, self.name)
+        if found is None:
+            raise FeatureError(
+                f"feature {feature!r} is not defined for a kernel whose work-groups have no fixed size; "
+                "fix it in the kernel, or use granularity:workgroup"
+            )
+        return found
+
+
+WORKITEM = Granularity("workitem")
+
+
+def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Sums, over loop bodies, each known by the loops around it, the largest count in it: what stands in one body does
+    not wait for each other.
+
+    What stands in one loop body does not wait for each other.
+    """
+    bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
+    for loops, count in executed:
+        bodies[loops] = np.maximum(bodies.get(loops, np.asarray(0.0)), count)
+    return np.asarray(sum(bodies.values(), np.asarray(0.0)))
+
+
+def parse_granularity(word: Word) -> Granularity:
+    """Reads ``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, or ``:subgroup64`` (of 64
+    work-items).
+
+    Raises:
+        FeatureError: for anything else.
+    """
+    match = _CONDITION.match(word.condition or "")
+    if match is None:
+        raise FeatureError(
+            f"granularity:{word.condition} is not understood; write granularity:workitem, granularity:subgroup, "
+            "granularity:subgroup64, granularity:workgroup or granularity:longest",
+            word.offset,
+        )
+    if match[1].startswith("subgroup"):
+        return Granularity("subgroup", int(match[2] or SUBGROUP_SIZE))
+    return Granularity(match[1])

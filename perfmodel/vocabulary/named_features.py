@@ -1,0 +1,267 @@
+"""Defines what a feature is, and how a name becomes one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from perfmodel.basics import registry
+from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError, nearest
+from perfmodel.counting.evaluation import blockwise
+from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.kernels.kernel import Kernel
+
+_Said = TypeVar("_Said")
+
+
+@runtime_checkable
+class Feature(Protocol):
+    """Any object that gives one number for one kernel."""
+
+    def eval(self, knl: Kernel) -> float: ...
+
+
+class CountedFeature(ABC):
+    """A feature that follows from a kernel's symbolic counts, so that it is known for whole arrays of sizes.
+
+    Attributes:
+        unit: what one of it is, for reports: ``operation``, ``access`` …
+        subgroup_size: work-items of the sub-groups whose executions it needs, if any.
+    """
+
+    unit: str
+    subgroup_size: int | None = None
+
+    def __init__(self, name: FeatureName) -> None:
+        self.name = name.text
+
+    @abstractmethod
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Returns the feature at the sizes: an array that broadcasts against them."""
+
+    def eval(self, knl: Kernel) -> float:
+        from perfmodel.kernels.kernel import as_kernel
+
+        knl = as_kernel(knl)
+        bound = knl.bind({})
+        return float(self.values(knl.counts_for(self.subgroup_size), bound))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CountedFeature):
+            return NotImplemented
+        return type(self) is type(other) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class MeasuredFeature(ABC):
+    """A feature that only a run on a device can give; models have it as their output."""
+
+    name: str
+
+    @abstractmethod
+    def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
+        """Returns the device that the name asks for, or the default (a device, a selector, or None for the best).
+
+        Args:
+            stored: devices known from measurements, for a name or selector that means none of this machine.
+        """
+
+    @abstractmethod
+    def eval(self, knl: Kernel) -> float: ...
+
+
+class FeatureFamily(ABC):
+    """One family of feature names: everything that starts with `prefix`."""
+
+    prefix: tuple[str, ...]
+    summary: str
+    examples: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return "f_" + "_".join(self.prefix)
+
+    @abstractmethod
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
+        """Returns the feature of this name; `words` are those behind the prefix. Raises FeatureError."""
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """Yields names that may matter for a kernel with these counts, coarse ones first; a search drops what is 0 for
+        all."""
+        return self.examples
+
+
+_registered: dict[str, Feature] = {}
+
+
+def register(name: str, feature: Feature) -> None:
+    """Makes `name` mean `feature` in every model string of this process.
+
+    Raises:
+        FeatureError: if the name is no feature name, is taken, or the object has no `eval`.
+    """
+    parse_name(name)
+    _check(name, feature)
+    if name in _registered or any(parse_name(name).starts_with(f.prefix) for f in families()):
+        raise FeatureError(f"feature name {name!r} is taken; choose another")
+    _registered[name] = feature
+
+
+def families() -> tuple[FeatureFamily, ...]:
+    """Returns every family of features found, perfmodel's own and those of installed packages."""
+    return registry.entries("features", FeatureFamily)
+
+
+def candidates(counts: KernelCounts) -> dict[str, Feature]:
+    """Returns every feature that may explain the time of a kernel with these counts, by name: of all families, and
+    registered.
+
+    What a family offers but does not understand itself, as a function that is none of its kinds, is left out.
+    """
+    found = dict(_registered)
+    for family in families():
+        for name in family.candidates(counts):
+            with suppress(FeatureError):
+                found[name] = feature(name)
+    return {name: f for name, f in found.items() if not isinstance(f, MeasuredFeature)}
+
+
+def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
+    """Returns the feature that a name means.
+
+    Args:
+        custom: features of one model, by name; they come before all others.
+
+    Raises:
+        FeatureError: for a name that no family understands, with the nearest known one.
+    """
+    for own in (custom or {}, _registered):
+        if name in own:
+            _check(name, own[name])
+            return own[name]
+    return _from_families(name)
+
+
+def _check(name: str, found: object) -> None:
+    if isinstance(found, type) or not callable(getattr(found, "eval", None)):
+        raise FeatureError(f"{found!r} cannot be feature {name!r}; give an object that has a method eval(knl)")
+
+
+@lru_cache(maxsize=1024)
+def _from_families(text: str) -> Feature:
+    name = parse_name(text)
+    fitting = [family for family in families() if name.starts_with(family.prefix)]
+    if not fitting:
+        known = [family.name for family in families()] + list(_registered)
+        keys = [w.key for w in name.words]
+        beginnings = (text, *("f_" + "_".join(keys[:count]) for count in (3, 2, 1)))
+        hint = next(filter(None, (nearest(beginning, known) for beginning in beginnings)), "")
+        raise FeatureError(f"no feature family knows {text!r}; families are {', '.join(sorted(known))}{hint}")
+    family = max(fitting, key=lambda f: len(f.prefix))
+    return family.parse(name, name.after(family.prefix))
+
+
+def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Evaluates a feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of their common
+    shape."""
+    return evaluate_all({"": found}, kernel, bound)[""]
+
+
+def evaluate_all(
+    features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[np.float64]]:
+    """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
+    found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
+    asked = {f.subgroup_size for f in found.values()}
+    # Counts with sub-groups of one size have all that counts without sub-groups have.
+    only = next(iter(asked - {None}), None) if len(asked) == 2 and None in asked else None
+    counts_of = {size: only if size is None else size for size in asked}
+    counted: dict[str, Any] = {}
+    is_single = not any(np.ndim(size) for size in bound.values())
+    if is_single or not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
+        source = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else kernel.program
+        counts = {size: source.counts_for(counts_of[size]) for size in asked}
+        counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
+    values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
+    return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+
+
+def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:
+    """Returns True if sizes are better looked at one by one: counts, or strides, are known only for numbers."""
+    try:
+        general = kernel.program.counts_for(subgroup_size)
+    except CountingError:
+        return True
+    if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
+        return True
+    if not general.unknown_places:
+        return False
+    first = kernel.at(**{name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)})
+    return first.counts_for(subgroup_size).unknown_places < general.unknown_places
+
+
+def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
+    flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
+    count = int(np.prod(shape, dtype=np.int64))
+    kernels = (kernel.at(**{name: int(size[i]) for name, size in flat.items()}) for i in range(count))
+    return np.array([number(found, k) for k in kernels]).reshape(shape)
+
+
+def number(found: Feature, kernel: Kernel) -> float:
+    """Returns a feature of one kernel as a number.
+
+    Raises:
+        FeatureError: for a user's feature that fails or gives no number, with the feature and the kernel.
+    """
+    try:
+        value = found.eval(kernel)
+    except PerfmodelError:
+        raise
+    except Exception as error:
+        raise FeatureError(f"feature {found!r} fails for {kernel!r} ({type(error).__name__}: {error})") from error
+    if isinstance(value, bool | str) or np.ndim(value) or not isinstance(value, int | float | np.number | np.ndarray):
+        raise FeatureError(f"feature {found!r} gives {value!r} for {kernel!r}; its eval has to return one number")
+    return float(value)
+
+
+def by_role(
+    name: FeatureName, words: Iterable[Word], read: Callable[[FeatureName, Word], tuple[str, _Said]]
+) -> dict[str, _Said]:
+    """Returns what the words of a name say, by the role that `read` finds each to play; none may play the same."""
+    found: dict[str, _Said] = {}
+    for word in words:
+        role, said = read(name, word)
+        if role in found:
+            raise FeatureError(
+                f"feature {name.text!r} gives its {role.replace('_', ' ')} twice; leave one out", word.offset
+            )
+        found[role] = said
+    return found
+
+
+def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
+    """Returns the error for a word that a family does not have, or does not allow there."""
+    if word.key in known:
+        problem = "takes no" if (word.condition or "").strip() else "needs a"
+        return FeatureError(f"the word {word.key!r} of feature {name.text!r} {problem} condition", word.offset)
+    return FeatureError(
+        f"feature {name.text!r} has the unknown word {word.key!r}{nearest(word.key, known)}"
+        f" (known: {', '.join(known)})",
+        word.offset,
+    )

@@ -1,0 +1,114 @@
+"""People may give several things as a kernel or a model, and sizes of any name."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import loopy as lp
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.basics.errors import FitError, KernelError, ModelStringError
+from perfmodel.modelling.estimator import ModelRegressor
+
+NAMES = (
+    *("first", "second", "tags", "source", "name", "args", "self", "cls", "kernels", "confidence", "level"),
+    *("program", "statistics", "arguments", "global_size", "local_size", "build_options", "folders", "assumptions"),
+    *("calibration", "sizes", "features", "store", "device"),
+)
+
+
+@pytest.fixture(scope="module")
+def calibration() -> pm.Calibration:
+    return pm.Calibration.shipped("unified-plus", device="H200")
+
+
+def program(size: str = "n") -> Any:
+    array = lp.GlobalArg("a", np.float32, shape=size)
+    made = lp.make_kernel(
+        f"{{[i]: 0 <= i < {size}}}", "a[i] = 2*a[i]", [array, lp.ValueArg(size, np.int32)], lang_version=(2018, 2)
+    )
+    return lp.split_iname(made, "i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def source(size: str) -> str:
+    return f"__kernel void f(__global float *a, const int {size}) {{ a[get_global_id(0)] = {size}; }}"
+
+
+def test_a_loopy_program_is_taken_as_a_kernel(calibration: pm.Calibration) -> None:
+    kernel = pm.Kernel(program(), n=98)
+    assert calibration.predict(program(), n=98) == calibration.predict(kernel)
+    assert calibration.explain(program(), n=98).seconds == calibration.explain(kernel).seconds
+    assert calibration.compare(program(), kernel, n=98).ratio == 1
+    assert len(calibration.rank([program(), kernel], n=98)) == len(calibration.rank(program(), n=98)) + 1
+    assert pm.feature("f_thread_groups").eval(kernel) == 4
+    with pytest.raises(KernelError, match="needs a value for n; give it as n=…"):
+        pm.feature("f_thread_groups").eval(program())
+    with pytest.raises(KernelError, match="needs a value for n"):
+        pm.emulate(program())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([program(), program()], "takes one kernel and not 2; give one at a time, or compare them by rank"),
+        ("kernel.cl", "'kernel.cl' is no Kernel; make one of OpenCL C by Kernel.from_opencl"),
+        (None, "NoneType is not a kernel; give a Loopy program"),
+        (3, "int is not a kernel"),
+    ],
+)
+def test_what_is_no_kernel_is_said(given: Any, words: str, calibration: pm.Calibration) -> None:
+    with pytest.raises(KernelError, match=words):
+        calibration.predict(given, n=98)
+    with pytest.raises(KernelError, match=words):
+        calibration.explain(given, n=98)
+    with pytest.raises(KernelError, match=words):
+        pm.feature("f_thread_groups").eval(given)
+    with pytest.raises(KernelError, match=words):
+        pm.emulate(given)
+
+
+def test_a_parsed_model_string_is_taken_as_its_text() -> None:
+    model = pm.Model("f_cl_wall_time", "p_a * f_thread_groups + p_b")
+    assert pm.Model("f_cl_wall_time", model.string) == model
+    features = np.array([[1.0], [2.0], [3.0], [4.0]])
+    fitted = ModelRegressor(model.string).fit(features, [3.0, 5.0, 7.0, 9.0])
+    assert fitted.parameters_ == pytest.approx({"p_a": 2.0, "p_b": 1.0})
+    assert fitted.predict(features) == pytest.approx([3, 5, 7, 9])
+
+
+@pytest.mark.parametrize("given", [None, 3, b"p_a", ["p_a"]])
+def test_what_is_no_model_string_is_said(given: Any) -> None:
+    with pytest.raises(ModelStringError, match="a model string is text, not"):
+        pm.Model("f_cl_wall_time", given)
+    with pytest.raises((ModelStringError, FitError), match="a model string is text, not"):
+        ModelRegressor(given).fit([[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_size_may_have_any_name(name: str, calibration: pm.Calibration) -> None:
+    size: Any = {name: 64}
+    loopy = pm.Kernel(program(name), **size)
+    in_c = pm.Kernel.from_opencl(source(name), "f", name, 32, {"a": name}).at(**size)
+    for kernel in (loopy, in_c, loopy.as_opencl(), in_c.with_transfers(), pickle.loads(pickle.dumps(loopy))):
+        assert kernel.sizes == size
+        assert calibration.predict(kernel, **size) == calibration.predict(kernel)
+        assert calibration.explain(kernel, **size).sizes == size
+        assert calibration.rank([kernel], **size)["sizes"][0] == size
+        assert calibration.compare(kernel, kernel.at(**{name: 128}), **size).ratio == 1
+        assert pm.feature("f_thread_groups").eval(kernel) == 2
+        kernel.launch()
+    assert pm.emulate(in_c).work_groups == 2
+    assert in_c.as_observed().sizes == in_c.as_emulated().sizes == size
+
+
+def test_a_size_may_be_called_kernel(calibration: pm.Calibration) -> None:
+    kernel = pm.Kernel(program("kernel"), kernel=64)  # which OpenCL C itself has no variable called
+    assert calibration.predict(kernel, kernel=64) == calibration.predict(kernel)
+
+
+def test_tags_and_statistics_may_be_named() -> None:
+    kernel = pm.Kernel(program(), tags={"generator": "doubling"}, n=64)
+    assert (kernel.name, kernel.sizes) == ("doubling", {"n": 64})
