@@ -151,27 +151,23 @@ def emulate(
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
     return Emulation(
-        kernel,
-        machine,
-        local,
-        group_ids,
-        blocks,
-        branches,
-        barriers,
-        _named(accesses),
-        touched,
-        variables,
-        findings.all(),
-        used,
-        time.perf_counter() - began,
-        loops_of(extrapolations),
-        bound,
-        {name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
+        kernel=kernel,
+        machine=machine,
+        local_size=local,
+        groups=group_ids,
+        blocks=blocks,
+        branches=branches,
+        barriers=barriers,
+        accesses=np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0],
+        footprints=touched,
+        variables=variables,
+        findings=findings.all(),
+        steps=used,
+        seconds=time.perf_counter() - began,
+        extrapolated=loops_of(extrapolations),
+        _bound=bound,
+        _given={name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
     )
-
-
-def _named(accesses: Integers) -> NDArray[Any]:
-    return np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0]
 
 
 def _three(sizes: Sequence[int] | int, rest: int, what: str) -> Size3:
