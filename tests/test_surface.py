@@ -49,6 +49,12 @@ def test_importing_loads_next_to_nothing() -> None:
     assert set(done.stdout.split()) == {"perfmodel", "perfmodel.basics", "perfmodel.basics.version"}
 
 
+def test_all_names_are_there_without_scikit_learn() -> None:
+    program = "import sys; sys.modules['sklearn'] = None; from perfmodel import *; ModelRegressor('p_a * f_op')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("perfmodel.basics.errors.FitError: estimators need scikit-learn")
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'nothing'"):
         pm.nothing  # noqa: B018

@@ -23,3 +23,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def titled(title: str, said: str, *tables: str) -> str:
     """Returns tables in HTML below a title in bold and what is said of it."""
     return "\n".join([f"<p><b>{escape(title)}</b>{escape(said)}</p>", *tables])
+
+
+def folded(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in HTML; a long one is folded behind its title."""
+    found = table(header, rows)
+    if len(rows) <= MOST_ROWS:
+        return found
+    return f"<details><summary>{escape(title)}</summary>{found}</details>"

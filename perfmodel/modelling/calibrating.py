@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +133,8 @@ def _held_out(
     """Returns how far the model is off on kernels that are left out of the fit; None for times that have no ratios."""
     if np.any(times <= 0):
         return None
-    posed = {
-        "parameters": options["parameters"],
+    posed = {  # each fit begins at the fitted values
+        "parameters": {name: replace(said, start=None) for name, said in model.declared.items()},
         "nonnegative": options.get("nonnegative", True),
         "residuals": options.get("residuals", "relative"),
     }

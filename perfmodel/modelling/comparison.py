@@ -102,7 +102,7 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        return brief(self, f"{self.second.title} takes {self.ratio:.3g} times as long as {self.first.title}")
+        return brief(self, f"{self.ratio:.3g} times as long", f"{self.second.title} as {self.first.title}")
 
     def __str__(self) -> str:
         rows = [

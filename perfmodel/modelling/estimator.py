@@ -19,8 +19,16 @@ if TYPE_CHECKING:
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import check_is_fitted
-except ImportError as error:
-    raise FitError("estimators need scikit-learn; `pip install 'perfmodel[baselines]'`") from error
+except ImportError:  # the name is at perfmodel's top level, and has to be there all the same
+
+    class RegressorMixin:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's."""
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's, and says what is missing."""
+
+        def __new__(cls, *_: Any, **__: Any) -> Any:
+            raise FitError("estimators need scikit-learn; `pip install 'perfmodel[baselines]'`")
 
 
 class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -203,7 +203,7 @@ class Explanation:
         )
 
     def __repr__(self) -> str:
-        return brief(self, self.title, f"{self.seconds:.4g} s", f"limited by {self.bottleneck}")
+        return brief(self, f"{self.seconds:.4g} s", f"limited by {self.bottleneck}", self.title)
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.seconds:.4g} s{self.sureness}, limited by {self.bottleneck}"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, ModelStringError
-from perfmodel.basics.notebook import table, titled
+from perfmodel.basics.notebook import folded, table, titled
 from perfmodel.expression import ModelString, parse
 from perfmodel.modelling.fitting.declared import Declared, Given, declared
 from perfmodel.modelling.units import parameter_units
@@ -162,7 +162,7 @@ class Model:
             self.output_name,
             " by",
             f"<p>$\\displaystyle {escape(self.latex)}$</p>",
-            table(["feature", "counts"], features),
+            folded(f"{len(features)} features", ["feature", "counts"], features),
             table(["parameter", "unit", "declared"], parameters),
         )
 

@@ -80,10 +80,8 @@ class Choice:
         return found
 
     def __repr__(self) -> str:
-        devices = number_of(len(self.ranked), "device")
-        return brief(
-            self, self.kernel, f"{self.device} of {devices}", f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}"
-        )
+        chosen = f"{self.device} of {number_of(len(self.ranked), 'device')}"
+        return brief(self, chosen, f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}", self.kernel)
 
     def __str__(self) -> str:
         from perfmodel.basics.tables import grid, seconds

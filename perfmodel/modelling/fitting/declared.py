@@ -26,7 +26,7 @@ WORDS = ("value", "vary", "min", "max", "expr")
 
 @dataclass(frozen=True)
 class Declared:
-    """Holds what is said of one parameter.
+    """Holds what is said of one parameter before a fit.
 
     Attributes:
         bounds: infinite where open, equal where they hold it; None leaves them to the fit.
@@ -40,12 +40,12 @@ class Declared:
 
     @property
     def held(self) -> float | None:
-        """The value at which the parameter is held."""
+        """Returns the value at which the parameter is held; None where it is not."""
         return self.bounds[0] if self.bounds and self.bounds[0] == self.bounds[1] else None
 
     @property
     def given(self) -> float | list[float | None] | str | dict[str, float | None]:
-        """The shortest form in which `declared` reads the same, of values that JSON can hold."""
+        """Returns the shortest form that `declared` reads as the same, of values that JSON can hold."""
         if self.tie or self.held is not None:
             return self.tie or self.bounds[0]  # type: ignore[index]
         low, high = (bound if math.isfinite(bound) else None for bound in self.bounds or (-math.inf, math.inf))
@@ -95,7 +95,7 @@ def check_parameter(name: str, model: ModelString, context: str) -> None:
 
 @dataclass(frozen=True)
 class Ties:
-    """Parameters that follow others.
+    """Ties say which parameters follow others, and how.
 
     Attributes:
         texts: the expressions as written.

@@ -167,7 +167,7 @@ def pose(
 def _starts(
     said: Mapping[str, Declared], limits: Mapping[str, tuple[float, float]], fixed: Mapping[str, float]
 ) -> dict[str, float]:
-    """The starts of the parameters that are fitted."""
+    """Returns the starts of the parameters that are fitted; raises FitError for one outside its bounds."""
     found = {name: each.start for name, each in said.items() if each.start is not None}
     for name, value in found.items():
         lower, upper = limits[name]
