@@ -41,7 +41,7 @@ NEARLY_WITHIN = 0.25
 
 
 @dataclass(frozen=True)
-class Share:
+class CostShare:
     """One cost of a prediction.
 
     Attributes:
@@ -156,7 +156,7 @@ class Explanation:
     seconds: float
     std: float
     interval: tuple[float, float]
-    costs: tuple[Share, ...]
+    costs: tuple[CostShare, ...]
     terms: dict[str, float]
     items: tuple[Item, ...]
     bottleneck: str
@@ -169,7 +169,7 @@ class Explanation:
         return self.trust.extrapolation | dict.fromkeys(self.trust.unpriced, math.inf)
 
     @property
-    def notable(self) -> tuple[Share, ...]:
+    def notable(self) -> tuple[CostShare, ...]:
         """The costs that are, or add, more than next to nothing."""
         least = LEAST_NOTABLE * self.seconds
         return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
@@ -299,9 +299,9 @@ def _of_one_size(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) 
     return features
 
 
-def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) -> tuple[Share, ...]:
+def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) -> tuple[CostShare, ...]:
     parts = attribute(calibration.model.string, calibration.parameters, features)
-    return tuple(Share(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
+    return tuple(CostShare(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
 
 
 def _growth(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float) -> Growth | None:
@@ -361,7 +361,7 @@ def _items(
     calibration: Fitted,
     features: Mapping[str, Floats],
     terms: Mapping[str, float],
-    costs: Sequence[Share],
+    costs: Sequence[CostShare],
     seconds: float,
 ) -> tuple[Item, ...]:
     """Returns what the kernel has in proportion to each price of its first cost that has one, or else of the whole

@@ -29,7 +29,7 @@ DeviceLike: TypeAlias = str | Path | DeviceProfile | Calibration
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DeviceCandidate:
     """Holds the time that one device is predicted to take.
 
     Attributes:
@@ -58,7 +58,7 @@ class Choice:
     """
 
     kernel: str
-    ranked: tuple[Candidate, ...]
+    ranked: tuple[DeviceCandidate, ...]
     refused: Mapping[str, str]
     confidence: float
     cost_s: float
@@ -198,15 +198,15 @@ class _Decision:
         self._counted: Kernel | None = None
         self._values: dict[str, float] = {}
 
-    def candidate(self, name: str, device: DeviceProfile | Calibration) -> Candidate:
+    def candidate(self, name: str, device: DeviceProfile | Calibration) -> DeviceCandidate:
         if isinstance(device, DeviceProfile):
             return self._projected(name, device)
         if self.transfers and not any(each.startswith("f_transfer") for each in device.model.features):
             raise FeatureError("the calibration's model has no cost of transfers; decide without them, or by a profile")
         explained = device.explain(self._of_source())
-        return Candidate(name, explained.seconds, explained.std, explained.bottleneck, explained.terms)
+        return DeviceCandidate(name, explained.seconds, explained.std, explained.bottleneck, explained.terms)
 
-    def _projected(self, name: str, profile: DeviceProfile) -> Candidate:
+    def _projected(self, name: str, profile: DeviceProfile) -> DeviceCandidate:
         kernel, program = self._of_emulation()
         started = time.perf_counter()
         program.prepare(profile.machine, {size: kernel.sizes[size] for size in program.sizes})
@@ -220,7 +220,7 @@ class _Decision:
         limit = max((term for term in LIMITS if term in terms), key=terms.__getitem__)
         # What nothing hides behind limits by itself.
         limit = max((limit, "launch", "transfer"), key=terms.__getitem__)
-        return Candidate(name, seconds, profile.residual_std * seconds, limit, terms)
+        return DeviceCandidate(name, seconds, profile.residual_std * seconds, limit, terms)
 
     def _check_types(self, profile: DeviceProfile) -> None:
         for dtype in ("float64", "int64"):

@@ -20,7 +20,7 @@ from perfmodel.measuring.campaign.this_machine import ThisMachine
 from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation.child import DEVICE_TIMER
 from perfmodel.measuring.isolation.interruption import noticed
-from perfmodel.measuring.isolation.process import Limits
+from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.protocol import PROTOCOLS, Protocol
 from perfmodel.measuring.store import Store, looked_into
 
@@ -55,7 +55,7 @@ class Campaign:
         protocol: Protocol | str = "unified",
         store: Store | str | os.PathLike[str] | None = None,
         scheduler: str | Client | None = None,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         retry: bool = False,
         timer: str = DEVICE_TIMER,
     ) -> None:
@@ -63,7 +63,7 @@ class Campaign:
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
         self.protocol = protocol_called(protocol)
-        self.limits = limits or Limits()
+        self.limits = limits or ProcessLimits()
         self._store = store
         self._scheduler = scheduler
         self._devices = devices

@@ -12,7 +12,7 @@ from perfmodel.device import Device
 
 
 @dataclass(frozen=True)
-class Share:
+class DeviceShare:
     """A campaign's work on one device.
 
     Attributes:
@@ -43,7 +43,7 @@ class Share:
 class Plan:
     """The shares of all devices; its text is for people."""
 
-    shares: Sequence[Share]
+    shares: Sequence[DeviceShare]
 
     @property
     def missing(self) -> int:
@@ -60,7 +60,7 @@ class Plan:
         return "\n".join(line for share in self.shares for line in _lines(share))
 
 
-def _lines(share: Share) -> list[str]:
+def _lines(share: DeviceShare) -> list[str]:
     counts = [f"{share.known} known from the store", f"{share.missing} to measure"]
     counts += [f"{share.failed} failed before"] if share.failed else []
     lines = [f"{share.device.key}: {kernels(share.kernels)}: {', '.join(counts)}"]

@@ -18,7 +18,7 @@ from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
 from perfmodel.opencl_c.emulation.code import code_of
 from perfmodel.opencl_c.emulation.emulator import Emulator
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
-from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces
@@ -130,7 +130,7 @@ def emulate(
     numbers = _chosen(groups, counts, seed)
     bound = bind(kernel, arguments, write_back)
     code = code_of(kernel)
-    findings, group_races = Findings(), GroupRaces(len(numbers) > 1)
+    findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
     variables = _variables(kernel, bound)
     parts: list[tuple[Integers, ...]] = []
     used = 0
