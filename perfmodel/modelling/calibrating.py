@@ -16,10 +16,10 @@ from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
 from perfmodel.modelling.calibration import Calibration
-from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.fitting import FitWarning, fit
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
 from perfmodel.modelling.model import Model
+from perfmodel.modelling.rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,7 @@ def _held_out(
     model: Model,
     columns: Mapping[str, NDArray[np.float64]],
     times: NDArray[np.float64],
-    rows: Sequence[CalibrationRow],
+    rows: Sequence[Row],
     result: FitResult,
     options: Mapping[str, Any],
 ) -> HeldOutErrors | None:
@@ -150,17 +150,17 @@ def _residual_std(result: FitResult) -> float:
     return float(np.sqrt(np.sum(result.relative_errors**2) / result.degrees_of_freedom))
 
 
-def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[CalibrationRow]:
-    """Yields one `CalibrationRow` for each row of the table; `predicted` are the fitted values by the row's
+def _rows(table: pd.DataFrame, output: str, predicted: Mapping[int, float]) -> Iterable[Row]:
+    """Yields one `Row` for each row of the table; `predicted` are the fitted values by the row's
     position."""
     for position, (label, row) in enumerate(table.iterrows()):
         measured, sizes = float(row[output]), row.get("sizes", {})
-        yield CalibrationRow(
-            str(row.get("kernel", label)),
-            str(row.get("variant", "")),
-            dict(sizes) if isinstance(sizes, Mapping) else {},
-            str(row.get("key", "")),
-            measured if math.isfinite(measured) else None,
-            float(predicted[position]) if position in predicted else None,
-            row["flags"],
+        yield Row(
+            kernel=str(row.get("kernel", label)),
+            variant=str(row.get("variant", "")),
+            sizes=dict(sizes) if isinstance(sizes, Mapping) else {},
+            key=str(row.get("key", "")),
+            measured_s=measured if math.isfinite(measured) else None,
+            predicted_s=float(predicted[position]) if position in predicted else None,
+            flags=row["flags"],
         )

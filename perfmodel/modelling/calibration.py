@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,9 +19,10 @@ from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
 from perfmodel.modelling.comparison import Comparison, compare
 from perfmodel.modelling.explanation import Explanation, explain
-from perfmodel.modelling.fitted import CalibrationRow, Fitted
+from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.model import Model
+from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Calibration(Fitted):
             "model": {"output": self.model.output_name, "expression": self.model.string.source} | said,
             **{f: json_values.plain(getattr(self, f)) for f in SAVED},
             "held_out": self.held_out.as_json() if self.held_out else None,
-            "rows": [json_values.plain(asdict(row)) for row in self.rows],
+            "rows": [json_values.plain(row.values(ROW)) for row in self.rows],
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -336,7 +337,7 @@ def _described(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _row(row: Mapping[str, Any]) -> CalibrationRow:
+def _row(row: Mapping[str, Any]) -> Row:
     for name in ("kernel", "variant", "key"):
         if not isinstance(row[name], str):
             raise TypeError(f"{name} {row[name]!r} of a row is no text")
@@ -345,7 +346,7 @@ def _row(row: Mapping[str, Any]) -> CalibrationRow:
             raise ValueError(f"{name} of {row['kernel']} is negative")
     flags = tuple(map(str, _listed(row["flags"])))
     sizes = {name: _whole(name, value) for name, value in _described(row["sizes"]).items()}
-    return CalibrationRow(**{**row, "sizes": sizes, "flags": flags})
+    return Row(**{name: row[name] for name in ROW} | {"sizes": sizes, "flags": flags})
 
 
 def _whole(name: str, value: Any) -> int:

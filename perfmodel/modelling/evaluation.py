@@ -13,6 +13,7 @@ from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.measuring.store import measurement_key
+from perfmodel.modelling.rows import Row
 
 if TYPE_CHECKING:
     import os
@@ -27,32 +28,11 @@ FITTED = "the calibration was fitted to it"
 """Reasons why a kernel takes no part in the errors."""
 
 
-@dataclass(frozen=True)
-class EvaluatedKernel:
-    """One kernel, measured and predicted.
-
-    Attributes:
-        measured_s, predicted_s: None where there is no time, and where the model can't predict the kernel.
-        predicted_std_s: None where it is not known.
-        flags: of the measurement.
-        left_out: why the kernel takes no part in the errors; empty if it does.
-    """
-
-    kernel: str
-    variant: str
-    sizes: dict[str, int]
-    measured_s: float | None
-    predicted_s: float | None
-    predicted_std_s: float | None
-    flags: tuple[str, ...] = ()
-    left_out: str = ""
-
-    @property
-    def error(self) -> float | None:
-        """The relative error, |predicted - measured| / measured; None where either is missing."""
-        if not self.measured_s or self.predicted_s is None:
-            return None
-        return abs(self.predicted_s - self.measured_s) / self.measured_s
+ROW = (
+    *("kernel", "variant", "sizes", "measured_s", "predicted_s", "predicted_std_s", "flags", "left_out"),
+    "error",
+)
+"""What an evaluation says of each kernel."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +47,10 @@ class Errors:
     count: int
 
     @classmethod
-    def of(cls, kernels: Iterable[EvaluatedKernel]) -> Errors | None:
+    def of(cls, kernels: Iterable[Row]) -> Errors | None:
         """Returns the errors of the kernels that take part; None if none does."""
-        found = [each.error for each in kernels if not each.left_out]
-        errors = np.array([error for error in found if error is not None])
+        found = np.array([each.error for each in kernels if not each.left_out])
+        errors = found[~np.isnan(found)]
         if not errors.size:
             return None
         return cls(
@@ -94,7 +74,7 @@ class Evaluation:
 
     device: Mapping[str, Any]
     protocol: Mapping[str, Any]
-    kernels: tuple[EvaluatedKernel, ...]
+    kernels: tuple[Row, ...]
     notes: tuple[str, ...]
 
     @property
@@ -104,7 +84,7 @@ class Evaluation:
     @property
     def by_family(self) -> dict[str, Errors]:
         """The errors of each family of which at least one kernel takes part."""
-        groups: dict[str, list[EvaluatedKernel]] = {}
+        groups: dict[str, list[Row]] = {}
         for each in self.kernels:
             groups.setdefault(each.kernel, []).append(each)
         return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
@@ -117,7 +97,7 @@ class Evaluation:
             "protocol": dict(self.protocol),
             "errors": asdict(over_all) if over_all else None,
             "by_family": {name: asdict(errors) for name, errors in self.by_family.items()},
-            "kernels": [asdict(each) | {"error": each.error} for each in self.kernels],
+            "kernels": [each.values(ROW) for each in self.kernels],
             "notes": list(self.notes),
         }
         return {name: plain(value) for name, value in found.items()}
@@ -191,11 +171,16 @@ def _protocol(calibration: Calibration) -> Protocol | str:
     return Protocol(**calibration.protocol) if calibration.protocol else "unified"
 
 
-def _evaluated(
-    calibration: Calibration, kernel: Kernel, seconds: float, flags: Sequence[str], is_fitted: bool
-) -> EvaluatedKernel:
+def _evaluated(calibration: Calibration, kernel: Kernel, seconds: float, flags: Sequence[str], is_fitted: bool) -> Row:
     measured = seconds if seconds > 0 else None
-    result = EvaluatedKernel(kernel.name, kernel.variant, kernel.sizes, measured, None, None, tuple(flags))
+    result = Row(
+        kernel=kernel.name,
+        variant=kernel.variant,
+        sizes=kernel.sizes,
+        measured_s=measured,
+        predicted_s=None,
+        flags=tuple(flags),
+    )
     reason = "" if measured else "; ".join(flags) or "it has no time"
     try:
         time, std = (float(each) for each in calibration.predict(kernel, return_std=True))
@@ -205,7 +190,7 @@ def _evaluated(
     return replace(result, left_out=FITTED if is_fitted else reason)
 
 
-def _notes(calibration: Calibration, device: Mapping[str, Any], kernels: Sequence[EvaluatedKernel]) -> list[str]:
+def _notes(calibration: Calibration, device: Mapping[str, Any], kernels: Sequence[Row]) -> list[str]:
     found = []
     if not calibration.rows:
         found.append(

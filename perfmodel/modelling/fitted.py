@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.basics.brief import brief
 from perfmodel.basics.notebook import MOST_ROWS, table
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.model import Model
+from perfmodel.modelling.rows import Row
 from perfmodel.modelling.units import parameter_units
 
 if TYPE_CHECKING:
@@ -21,28 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class CalibrationRow:
-    """One kernel of the measurement set.
-
-    Attributes:
-        predicted_s: the fitted value; None for a kernel that was left out of the fit, for the reason in `flags`.
-    """
-
-    kernel: str
-    variant: str
-    sizes: dict[str, int]
-    key: str
-    measured_s: float | None
-    predicted_s: float | None
-    flags: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return brief(self, str(self).removesuffix(": "))
-
-    def __str__(self) -> str:
-        at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
-        return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
+ROW = ("kernel", "variant", "sizes", "key", "measured_s", "predicted_s", "flags")
+"""What a calibration keeps of each kernel of its fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +53,7 @@ class Fitted:
     ranges: dict[str, tuple[float, float]]
     device: dict[str, Any]
     protocol: dict[str, Any]
-    rows: tuple[CalibrationRow, ...]
+    rows: tuple[Row, ...]
     report: str
     undetermined: tuple[str, ...] = ()
     marks: dict[str, str] = field(default_factory=dict)
@@ -87,7 +67,7 @@ class Fitted:
         return parameter_units(self.model.string, self.model.features)
 
     @property
-    def left_out(self) -> tuple[CalibrationRow, ...]:
+    def left_out(self) -> tuple[Row, ...]:
         """The kernels that took no part in the fit."""
         return tuple(row for row in self.rows if row.predicted_s is None)
 
@@ -108,7 +88,7 @@ class Fitted:
         """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
+        return pd.DataFrame([row.values(ROW) for row in self.rows], columns=list(ROW))
 
     def parameter_frame(self) -> pd.DataFrame:
         """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""

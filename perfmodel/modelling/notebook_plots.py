@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from perfmodel.modelling.fitted import CalibrationRow
+    from perfmodel.modelling.rows import Row
 
 LINE = 80
 LEAST_LABELLED = 0.06
 """A part of a bar that is smaller than this has no room for its share."""
 
 
-def fitted(rows: Sequence[CalibrationRow], ax: Axes | None = None) -> Axes:
+def fitted(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """Draws measured against fitted times in seconds, log-log, a mark a family; bands at 10 and 30 %."""
     ax = _axes(ax, 6.0)
     used = [(row.kernel, row.measured_s, row.predicted_s) for row in rows if row.measured_s and row.predicted_s]

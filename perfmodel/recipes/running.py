@@ -263,18 +263,18 @@ def _rows(chosen: Recipe, predictor: Predictor, part: _Set) -> list[Row]:
     for kernel, estimate, time_, flags in zip(part.kernels, estimates, times, part.table["flags"], strict=True):
         rows.append(
             Row(
-                predictor.name,
-                kernel.name,
-                kernel.variant,
-                kernel.sizes,
-                part.role,
-                float(time_) if np.isfinite(time_) else None,
-                estimate.seconds,
-                estimate.std,
-                tuple(flags),
-                chosen.label(kernel) if part.role == EVALUATION else kernel.name,
-                estimate.interval_68,
-                estimate.interval_90,
+                model=predictor.name,
+                kernel=kernel.name,
+                variant=kernel.variant,
+                sizes=kernel.sizes,
+                role=part.role,
+                measured_s=float(time_) if np.isfinite(time_) else None,
+                predicted_s=estimate.seconds,
+                predicted_std_s=estimate.std,
+                flags=tuple(flags),
+                label=chosen.label(kernel) if part.role == EVALUATION else kernel.name,
+                interval_68_s=estimate.interval_68,
+                interval_90_s=estimate.interval_90,
             )
         )
     return rows

@@ -19,6 +19,13 @@ from perfmodel.report.tables import comparison, text, verdict, weights
 __all__ = ["comparison", "prepared", "text", "verdict", "weights", "write"]
 
 
+ROW = (
+    *("model", "kernel", "variant", "sizes", "role", "measured_s", "predicted_s", "predicted_std_s", "flags", "label"),
+    *("interval_68_s", "interval_90_s"),
+)
+"""What results.json holds of each kernel under each model."""
+
+
 def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
     """Writes an outcome: results.json, calibration-<model>.json, table.txt, predicted.png and report.html.
 
@@ -71,7 +78,7 @@ def results(outcome: Outcome) -> dict[str, Any]:
         "command": outcome.command,
         "device": outcome.device,
         "protocol": outcome.protocol,
-        "rows": [asdict(row) for row in outcome.rows],
+        "rows": [row.values(ROW) for row in outcome.rows],
         "parameters": {
             name: {p: [value, _number(c.stderr[p])] for p, value in c.parameters.items()}
             for name, c in outcome.calibrations.items()

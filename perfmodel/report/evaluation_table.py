@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from perfmodel.basics.tables import grid, percent, seconds, sizes_text
-from perfmodel.modelling.evaluation import FITTED, Errors, EvaluatedKernel, Evaluation
+from perfmodel.modelling.evaluation import FITTED, Errors, Evaluation
+from perfmodel.modelling.rows import Row
 
 
 def as_text(evaluation: Evaluation) -> str:
@@ -18,13 +21,13 @@ def as_text(evaluation: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _line(each: EvaluatedKernel) -> list[str]:
+def _line(each: Row) -> list[str]:
     remark = "fitted to it" if each.left_out == FITTED else each.left_out or ", ".join(each.flags)
     return [
         " ".join(filter(None, [each.kernel, each.variant, sizes_text(each.sizes)])),
         seconds(each.measured_s),
         seconds(each.predicted_s),
-        "-" if each.error is None else percent(each.error),
+        "-" if math.isnan(each.error) else percent(each.error),
         remark,
     ]
 

@@ -11,7 +11,6 @@ from typing import Any
 from perfmodel.basics import json_values
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.modelling.calibration import Calibration, calibration_called
-from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.recipes.outcome import Outcome
 
@@ -85,10 +84,7 @@ def _of_calibration(name: str) -> ReportedModel:
     calibration = calibration_called(name)
     stem = Path(name).stem if name.endswith(".json") else name
     called = stem.removeprefix("calibration-").partition("@")[0]
-    rows = tuple(
-        Row(called, r.kernel, r.variant, r.sizes, CALIBRATION, r.measured_s, r.predicted_s, None, r.flags, r.kernel)
-        for r in calibration.rows
-    )
+    rows = tuple(replace(row, model=called, role=CALIBRATION, label=row.kernel) for row in calibration.rows)
     return ReportedModel(called, calibration.device, calibration.protocol, rows, calibration)
 
 
@@ -131,7 +127,7 @@ def _as_fitted(rows: Iterable[Row], calibration: Calibration | None) -> tuple[Ro
     )
 
 
-def _named(row: Row | CalibrationRow) -> tuple[str, str, tuple[int, ...]]:
+def _named(row: Row) -> tuple[str, str, tuple[int, ...]]:
     return row.kernel, row.variant, tuple(row.sizes.values())
 
 

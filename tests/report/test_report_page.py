@@ -17,8 +17,7 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.command_line import main
-from perfmodel.modelling.fitted import CalibrationRow
-from perfmodel.modelling.rows import CALIBRATION
+from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
 from perfmodel.report.ceilings import ceilings
 from perfmodel.report.device_comparison import comparisons
@@ -404,7 +403,10 @@ def test_without_javascript_the_tables_are_there(chrome: Page, file: Path) -> No
 
 def test_hostile_names_are_only_text(chrome: Page, tmp_path: Path, overlap: ReportedModel) -> None:
     assert overlap.calibration
-    rows = tuple(CalibrationRow(HOSTILE, f"{HOSTILE}=1", {HOSTILE: n}, "", n * 1e-6, n * 1.1e-6) for n in (1, 2, 4))
+    rows = tuple(
+        Row(kernel=HOSTILE, variant=f"{HOSTILE}=1", sizes={HOSTILE: n}, measured_s=n * 1e-6, predicted_s=n * 1.1e-6)
+        for n in (1, 2, 4)
+    )
     named = {**overlap.calibration.device, "name": HOSTILE, "driver": HOSTILE}
     hostile = replace(overlap.calibration, rows=rows, device=named, report=HOSTILE, created=HOSTILE)
     hostile.save(tmp_path / "hostile.json")

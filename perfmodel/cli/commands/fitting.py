@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import check_writable, kernel_data, selected, store_beside
+from perfmodel.cli.commands.selection import check_writable, selected, store_beside
 from perfmodel.cli.options import Command, condition_options, json_option, tag_options
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ def _suggestion_data(found: Suggestion) -> dict[str, Any]:
         "typical_error_by_group": found.error_by_group,
         "path": [{"terms": step.terms, "typical_error": step.error} for step in found.path],
         "evaluation": [
-            {**kernel_data(row.kernel), "measured_s": row.measured_s, "predicted_s": row.predicted_s}
-            for row in found.evaluation
+            row.values(("kernel", "variant", "sizes", "measured_s", "predicted_s")) for row in found.evaluation
         ],
     }
 

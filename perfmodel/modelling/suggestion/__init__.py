@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.fitting import FitWarning
 from perfmodel.modelling.model import Model
+from perfmodel.modelling.rows import Row
 from perfmodel.modelling.suggestion.candidates import columns, distinct, offered
 from perfmodel.modelling.suggestion.forms import Form, cross_validated_forms, resource
 from perfmodel.modelling.suggestion.search import MEMORY, ON_CHIP, Array, Found, Search, folds, penalty, typical_error
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from perfmodel.modelling.calibration import Calibration
 
-__all__ = ["Evaluated", "Step", "Suggestion", "suggest"]
+__all__ = ["Step", "Suggestion", "suggest"]
 
 OUTPUT = "f_cl_wall_time"
 TERMS = 12
@@ -57,15 +58,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """An evaluation kernel under the suggested model; `predicted_s` is None where a feature is not defined for it."""
-
-    kernel: Kernel
-    measured_s: float
-    predicted_s: float | None
-
-
-@dataclass(frozen=True)
 class Suggestion:
     """Holds what a search found.
 
@@ -85,7 +77,7 @@ class Suggestion:
     chosen: Form
     candidates: tuple[str, ...]
     groups: tuple[str, ...]
-    evaluation: tuple[Evaluated, ...]
+    evaluation: tuple[Row, ...]
 
     @property
     def error_by_group(self) -> dict[str, float]:
@@ -263,8 +255,16 @@ def _steps(path: Sequence[Found], names: Sequence[str]) -> list[Step]:
     return steps
 
 
-def _evaluated(calibration: Calibration, kernel: Kernel, time: float) -> Evaluated:
+def _evaluated(calibration: Calibration, kernel: Kernel, time: float) -> Row:
+    row = Row(
+        kernel=kernel.name,
+        variant=kernel.variant,
+        sizes=kernel.sizes,
+        measured_s=time if np.isfinite(time) else None,
+        predicted_s=None,
+        label=kernel.label,
+    )
     try:
-        return Evaluated(kernel, time, float(calibration.predict(kernel)))
+        return replace(row, predicted_s=float(calibration.predict(kernel)))
     except FeatureError:
-        return Evaluated(kernel, time, None)
+        return row

@@ -9,7 +9,8 @@ import numpy as np
 
 from perfmodel.basics.statistics import of_errors
 from perfmodel.basics.tables import grid, seconds
-from perfmodel.modelling.suggestion import Evaluated, Suggestion
+from perfmodel.modelling.rows import Row
+from perfmodel.modelling.suggestion import Suggestion
 from perfmodel.modelling.suggestion.search import geometric_mean_error
 
 
@@ -72,10 +73,9 @@ def _forms(suggestion: Suggestion) -> str:
     return grid(header, lines)
 
 
-def _evaluation(rows: Sequence[Evaluated]) -> str:
-    lines = [[r.kernel.label, *_times(r)] for r in rows]
-    ratios = np.array([r.predicted_s / r.measured_s for r in rows if r.predicted_s is not None])
-    known = ratios[np.isfinite(ratios)]
+def _evaluation(rows: Sequence[Row]) -> str:
+    lines = [[r.label, *_times(r)] for r in rows]
+    known = np.array([r.predicted_s / r.measured_s for r in rows if r.predicted_s is not None and r.measured_s])
     table = grid(["evaluation, never in a fit", "measured", "predicted", "error"], lines)
     errors = of_errors(np.abs(known - 1).tolist())
     if errors is None:
@@ -85,11 +85,10 @@ def _evaluation(rows: Sequence[Evaluated]) -> str:
     return f"{table}\n{shown}, mean {mean}, maximum {largest}; {within} within ±30 %"
 
 
-def _times(row: Evaluated) -> list[str]:
-    measured = seconds(row.measured_s) if np.isfinite(row.measured_s) else "-"
+def _times(row: Row) -> list[str]:
     if row.predicted_s is None:
-        return [measured, "not defined", "-"]
-    return [measured, seconds(row.predicted_s), _percent(abs(row.predicted_s / row.measured_s - 1))]
+        return [seconds(row.measured_s), "not defined", "-"]
+    return [seconds(row.measured_s), seconds(row.predicted_s), _percent(row.error)]
 
 
 def _percent(error: float) -> str:
