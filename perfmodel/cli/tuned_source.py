@@ -29,7 +29,7 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
         for name in ("arg", "option", "statistic"):
             setattr(given, name, [filled(text) for text in getattr(parsed, name)])
         given.option += [f"-D{name}={_word(name, value)}" for name, value in configuration.items()]
-        return source_kernel(path, given)[0]
+        return source_kernel(path, given)
 
     return kernel
 

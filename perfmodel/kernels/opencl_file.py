@@ -20,6 +20,11 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MU
 MOST_INCLUDES = 200
 
 
+def is_source(argument: str) -> bool:
+    """Returns True if a command's argument names a ``.cl`` file, or ``FILE.cl:KERNEL``."""
+    return argument.endswith(".cl") or argument.rpartition(":")[0].endswith(".cl")
+
+
 def opencl_program(
     source: str | Path,
     name: str,
