@@ -13,7 +13,7 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.cli.options import ARGUMENT_FORMS
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import declared_arguments, read_source, unit_of
+from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
 from perfmodel.kernels.opencl_program import Array, OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
@@ -44,7 +44,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     Raises:
         KernelError: for options that are missing or not understood; SourceError for what cannot be read.
     """
-    path, _, named = (path, "", "") if path.endswith(".cl") else path.rpartition(":")
+    path, named = split(path)
     text, file = read_source(Path(path), parsed.include)
     name = named or parsed.kernel or _only_kernel(text, file, parsed.option)
     for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
@@ -81,7 +81,7 @@ def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: boo
     return [
         Kernel(
             kernel.program,
-            {"generator": f"{Path(path.rpartition(':')[0] or path).name}:{kernel.name}"},
+            {"generator": f"{Path(split(path)[0]).name}:{kernel.name}"},
             None,
             **kernel.bound,
         )

@@ -11,6 +11,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.cli.command_line import command_parser, main
+from perfmodel.kernels.resources import resources
 from tests.conftest import SimulatedTime
 
 SCALE = """\
@@ -262,6 +263,10 @@ WRONG = {
     ),
     "reference of a source": (["verify", "scale.cl"], "numpy reference, which scale.cl has not; name a generator"),
     "reference of a kernel": (["verify", "mine.py:doubled"], "which mine.py:doubled has not; name a generator"),
+    "Python file of tuned kernels": (
+        ["store", "import", "t.sqlite", "cache.json", "--source", "mine.py:doubled"],
+        "--source mine.py:doubled is no FILE.cl; give import_kernel_tuner a function",
+    ),
     "lacking class": (["kernels", "lacking.py:Some", "n:1"], "generator Some of module kernel file lacking.py lacks"),
     "no kernels": (["kernels", "empty.cl"], "empty.cl defines no kernel"),
     "curves of several": (
@@ -300,6 +305,7 @@ def test_the_same_in_python() -> None:
         (choice,) = pm.choose_device(kernel, ["H200"]).ranked
         assert choice.seconds > 0
         assert not pm.emulate(kernel).findings
+        assert resources(kernel).registers
     ranked = calibration.rank([*maps, doubled, scale])
     assert len(ranked) == 6
     assert len(pm.prune([*maps, doubled, scale], calibration.predict)) == 6
