@@ -21,7 +21,7 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
     """
     if is_kernel_file(path):
         raise KernelError(
-            f"--source {path} is no FILE.cl; give import_kernel_tuner a function from configurations to kernels in Python"
+            f"--source {path} is no FILE.cl; give import_kernel_tuner, in Python, a function that makes kernels"
         )
 
     def kernel(configuration: Mapping[str, Any]) -> Kernel:
