@@ -25,7 +25,7 @@ import psutil
 import perfmodel
 from perfmodel.basics.provenance import versions
 from perfmodel.device import Device, find_device
-from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign import Campaign, ProcessLimits
 from perfmodel.measuring.campaign.run import Run
 from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation.bench import Batch, Measured
@@ -118,7 +118,7 @@ def capacity(n_devices: int, count: int, folder: Path) -> None:
     with Store(folder / "capacity.sqlite") as store:
         work = [DeviceWork(device, kernels(count), PROTOCOL, store, True, False) for device in many]
         started = time.perf_counter()
-        Run(work, Instant(many), PROTOCOL, Limits(), STEADY, None).measure(progress=False)
+        Run(work, Instant(many), PROTOCOL, ProcessLimits(), STEADY, None).measure(progress=False)
         took = time.perf_counter() - started
         assert len(store) == n_devices * count
         size = store.n_bytes

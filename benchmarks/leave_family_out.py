@@ -46,7 +46,7 @@ def main() -> None:
     known = calibration.held_out
     assert known is not None
     columns = {feature: table[column].to_numpy(dtype=np.float64) for feature, column in model.columns.items()}
-    posed = {"bounds": {}, "nonnegative": True, "residuals": "relative", **options}
+    posed = {"parameters": {}, "nonnegative": True, "residuals": "relative", **options}
     found = left_out_errors(
         model.string,
         columns,
@@ -54,7 +54,7 @@ def main() -> None:
         table["kernel"].tolist(),
         table["variant"].tolist(),
         calibration.parameters,
-        **{option: posed[option] for option in ("bounds", "nonnegative", "residuals")},
+        **{option: posed[option] for option in ("parameters", "nonnegative", "residuals")},
     )
     inside = {level: np.full(len(table), np.nan) for level in LEVELS}
     for level, probability in LEVELS.items():

@@ -69,7 +69,7 @@ def local_fit(problem: Problem, *, analytic: bool) -> float:
 @pytest.mark.benchmark(group="one local fit")
 def test_local_fit(benchmark: Any, analytic: bool, count: int) -> None:
     columns, times = measurements(MODEL, count)
-    problem = pose(MODEL, columns, times, bounds={}, nonnegative=True, residuals="relative", labels=None)
+    problem = pose(MODEL, columns, times, parameters={}, nonnegative=True, residuals="relative", labels=None)
     expected = 1e-4 * count
 
     squares = benchmark(local_fit, problem, analytic=analytic)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.device.occupancy import Limits, limits_of, occupancy
-from perfmodel.kernels.resources import Estimate, estimate
+from perfmodel.device.occupancy import OccupancyLimits, limits_of, occupancy
+from perfmodel.kernels.resources import ResourceEstimate, estimate
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import FeatureFamily, by_role, unknown_word
 
@@ -49,7 +49,7 @@ class OccupancyFeature(_NamedFeature):
 
     unit = "occupancy"
 
-    def __init__(self, name: FeatureName, limits: Limits, registers: int | None) -> None:
+    def __init__(self, name: FeatureName, limits: OccupancyLimits, registers: int | None) -> None:
         super().__init__(name)
         self.limits, self.registers = limits, registers
 
@@ -146,7 +146,7 @@ class _ByContent:
 
 
 @lru_cache(maxsize=256)
-def _estimated(key: _ByContent) -> Estimate:
+def _estimated(key: _ByContent) -> ResourceEstimate:
     try:
         return estimate(key.kernel.program.as_opencl())
     except PerfmodelError:

@@ -211,11 +211,14 @@ class CacheAware(Recipe):
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         if model != self.name:
-            held = {f"p_{name}_saturated": (N_SATURATED, N_SATURATED) for name in SATURATING}
+            held: dict[str, Any] = {f"p_{name}_saturated": N_SATURATED for name in SATURATING}
             held |= {f"p_{name}_b": (0.3, 2.0) for name in SATURATING}  # as 0 would make a and c one parameter
-            return {"bounds": {"p_lanes": (32.0, 32.0), **held}, "residuals": "logarithmic"}
-        bounds = {**options(device)["bounds"], "p_cache": (1e6, 8e7), "p_kept": (1e6, 6e7)}
-        return {"bounds": bounds, "residuals": "logarithmic", "start": {"p_cache": 4e7, "p_kept": 3e7}}
+            return {"parameters": {"p_lanes": 32.0, **held}, "residuals": "logarithmic"}
+        caches = {
+            "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
+            "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
+        }
+        return {"parameters": {**options(device)["parameters"], **caches}, "residuals": "logarithmic"}
 
     def label(self, kernel: Kernel) -> str:
         return kernel.tags.get("set", kernel.name)

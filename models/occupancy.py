@@ -105,8 +105,8 @@ def published(
     )
 
 
-def profile(string: str, device: Device | None, **values: float) -> dict[str, tuple[float, float]]:
-    """Returns bounds of a fit that hold a device's cycles and clock fixed: the paper's, but for the `values` given.
+def profile(string: str, device: Device | None, **values: float) -> dict[str, float]:
+    """Values at which a fit holds a device's cycles and clock: the paper's, but for the `values` given.
 
     Args:
         string: the model's, which has some of these parameters.
@@ -116,7 +116,7 @@ def profile(string: str, device: Device | None, **values: float) -> dict[str, tu
     clock = device.clock_mhz * 1e6 if device and device.clock_mhz else TITAN_V_CLOCK
     known = {**PAPER, "p_clock": clock, **values}
     used = set(re.findall(r"\bp_\w+", string))
-    return {name: (value, value) for name, value in known.items() if name in used}
+    return {name: value for name, value in known.items() if name in used}
 
 
 # Equation 3 once more, where a last-level cache keeps what the launch before left in it, if that fits; what all groups
@@ -324,14 +324,19 @@ class Occupancy(Recipe):
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         if model in (ONCE, SEVERAL):
-            return {"bounds": profile(self.models[model], device)}
+            return {"parameters": profile(self.models[model], device)}
         units = float(device.compute_units) if device else 1.0
-        held = {**profile(self.models[model], device), "p_units": (units, units)}
+        held = {**profile(self.models[model], device), "p_units": units}
         slowest = PAPER["p_global"]
         # Of two caches that explain the runs, the one of about today's size; a hit takes no longer than a miss.
-        open_ = {"p_l1": (0.0, slowest), "p_l2": (0.0, slowest), "p_cache": (1e6, 2e8)}
-        start = {"p_l1": 50.0, "p_l2": 400.0, "p_cache": 4e7, "p_launch": 3e-6, "p_group": 5e-10}
-        return {"bounds": {**held, **open_}, "start": start, "residuals": "logarithmic"}
+        fitted = {
+            "p_l1": {"value": 50.0, "min": 0.0, "max": slowest},
+            "p_l2": {"value": 400.0, "min": 0.0, "max": slowest},
+            "p_cache": {"value": 4e7, "min": 1e6, "max": 2e8},
+            "p_launch": {"value": 3e-6},
+            "p_group": {"value": 5e-10},
+        }
+        return {"parameters": {**held, **fitted}, "residuals": "logarithmic"}
 
     def label(self, kernel: Kernel) -> str:
         if kernel.name == HOLDING:

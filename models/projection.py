@@ -12,7 +12,14 @@ from perfmodel.device import Device, devices, find_device
 from perfmodel.measuring.campaign import protocol_called
 from perfmodel.measuring.isolation import start
 from perfmodel.measuring.store import Store, looked_into
-from perfmodel.projection.study import FIGURE_6, FIGURE_7, LONGEST_EMULATION, Application, DeviceStudy, Findings
+from perfmodel.projection.study import (
+    FIGURE_6,
+    FIGURE_7,
+    LONGEST_EMULATION,
+    Application,
+    DeviceStudy,
+    ProjectionFindings,
+)
 from perfmodel.recipes.study import Study, StudyOptions
 from perfmodel.report.projection_tables import text, write
 
@@ -117,7 +124,7 @@ def reproduce(applications: Sequence[Application], published: Mapping[str, Any],
                 "part of it, or a store that has times of another one"
             )
         cases = study.cases(times, profiles)
-        findings = Findings(
+        findings = ProjectionFindings(
             {device.key: device.fingerprint() for device in chosen},
             {name: profile.source for name, profile in profiles.items()},
             tuple(cases),

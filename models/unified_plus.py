@@ -197,7 +197,7 @@ def options(device: Device | None) -> Mapping[str, Any]:
     """Returns options for a fit of these resources: what is known of the device, and residuals that no few kernels
     bend."""
     units = float(device.compute_units) if device else 1.0
-    return {"bounds": {"p_units": (units, units)}, "residuals": "logarithmic"}
+    return {"parameters": {"p_units": units}, "residuals": "logarithmic"}
 
 
 class UnifiedPlus(Recipe):

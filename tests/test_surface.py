@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -36,10 +37,22 @@ def test_the_names_are_these_and_no_others() -> None:
         assert all(getattr(pm, name) is not None for name in NAMES)
 
 
+def test_the_reference_has_them_first() -> None:
+    reference = (Path(__file__).parent.parent / "docs" / "reference.md").read_text()
+    section = reference.split("\n## ")[1]
+    assert set(re.findall(r"^\.\. auto\w+:: .*\.(\w+)$", section, re.M)) == NAMES - {"ALL_GENERATORS"}
+
+
 def test_importing_loads_next_to_nothing() -> None:
     program = "import sys, perfmodel; dir(perfmodel); print(*(n for n in sys.modules if n.startswith('perfmodel')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["perfmodel"]
+    assert set(done.stdout.split()) == {"perfmodel", "perfmodel.basics", "perfmodel.basics.version"}
+
+
+def test_all_names_are_there_without_scikit_learn() -> None:
+    program = "import sys; sys.modules['sklearn'] = None; from perfmodel import *; ModelRegressor('p_a * f_op')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("perfmodel.basics.errors.FitError: estimators need scikit-learn")
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

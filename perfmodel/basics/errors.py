@@ -15,7 +15,7 @@ class PerfmodelError(Exception):
 
 
 class PerfmodelWarning(UserWarning):
-    """Base of all warnings: something that goes on, and whose result is less than what was asked for."""
+    """Is the base of all warnings: the work goes on, and its result is less than what was asked for."""
 
 
 class ModelStringError(PerfmodelError):

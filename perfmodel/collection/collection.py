@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import registry
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
+from perfmodel.basics.notebook import table, titled
 from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
 from perfmodel.collection.own_files import OwnFiles, own_files
 from perfmodel.collection.tags import COMMON, LSIZES
@@ -133,6 +135,16 @@ class KernelCollection:
         if not fitting:
             raise reasons[0]
         return fitting
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, generator.summary, " ".join(tag.name for tag in generator.tags), generator.source]
+            for name, generator in sorted(self.generators.items())
+        ]
+        return titled(number_of(len(rows), "generator"), "", table(["generator", "kernels", "tags", "source"], rows))
+
+    def __repr__(self) -> str:
+        return brief(self, number_of(len(self.generators), "generator"), *sorted(self.generators))
 
 
 def _tag_names(generator: KernelGenerator) -> set[str]:

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.collection.size_series import SizeSeries, parse_size
 from perfmodel.collection.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRANSFERS, WORK_REMOVED, Tag, work_groups
@@ -278,6 +279,9 @@ class KernelGenerator(ABC):
             at_least=self._multiples(variant).get(name, 1),
         )
         return [at(value) for value in values]
+
+    def __repr__(self) -> str:
+        return brief(self, self.name, self.summary, f"tags {', '.join(tag.name for tag in self.tags)}")
 
 
 def check_generator(generator: KernelGenerator) -> None:

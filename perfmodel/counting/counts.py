@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
@@ -213,3 +214,12 @@ class KernelCounts:
             for access in self.accesses
         )
         return accesses + sum(footprint.elements is None for footprint in self.footprints)
+
+    def __repr__(self) -> str:
+        said = (
+            number_of(sum(map(len, (self.operations, self.index_operations or ()))), "kind") + " of operations",
+            f"{len(self.accesses)} accesses, {len(self.footprints)} footprints, {len(self.branches)} branches",
+            f"sub-groups of {self.subgroup_size}" if self.subgroup_size else "",
+            "" if self.exact else "bounds from above",
+        )
+        return brief(self, *said)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from perfmodel.basics import json_values
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ScalarRegisters:
 
 
 @dataclass(frozen=True)
-class Limits:
+class OccupancyLimits:
     """Holds what one multiprocessor (AMD: compute unit, or work-group processor) has room for at a time.
 
     Attributes:
@@ -106,7 +107,7 @@ class Occupancy:
             registers of a wavefront.
     """
 
-    device: Limits
+    device: OccupancyLimits
     block: int
     registers: int
     shared: int
@@ -122,6 +123,16 @@ class Occupancy:
         """Returns the occupancy as values that JSON can hold."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: json_values.plain(value) for name, value in found.items()} | {"device": asdict(self.device)}
+
+    def __repr__(self) -> str:
+        limits = ", ".join(self.limited_by) or "nothing"
+        return brief(
+            self,
+            self.device.name,
+            f"{self.blocks} blocks of {self.block}",
+            f"{self.occupancy:.3g}",
+            f"limited by {limits}",
+        )
 
     def __str__(self) -> str:
         word = self.device.word
@@ -146,7 +157,7 @@ def occupancy(
     *,
     arch: str | None = None,
     device: str | Device | None = None,
-    limits: Limits | None = None,
+    limits: OccupancyLimits | None = None,
     block: int,
     registers: int,
     shared: int = 0,
@@ -206,7 +217,7 @@ def occupancy(
     )
 
 
-def limits_of(compute_capability: str | float | None = None, arch: str | None = None) -> Limits:
+def limits_of(compute_capability: str | float | None = None, arch: str | None = None) -> OccupancyLimits:
     """Returns the limits of an NVIDIA compute capability, or of an AMD architecture or family.
 
     Raises:
@@ -228,7 +239,7 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
     return _limits(name, {**amd["common"], **amd["families"][known[name]], "registers_per_group": None})
 
 
-def limits_of_device(device: str | Device | None) -> Limits:
+def limits_of_device(device: str | Device | None) -> OccupancyLimits:
     """Returns the limits of an OpenCL device of this machine, by what its driver says of itself.
 
     Raises:
@@ -262,7 +273,9 @@ def condition_of_device(device: Device) -> str:
     )
 
 
-def _resident(limits: Limits, block: int, registers: int, shared: int, scalar_registers: int) -> dict[str, int | None]:
+def _resident(
+    limits: OccupancyLimits, block: int, registers: int, shared: int, scalar_registers: int
+) -> dict[str, int | None]:
     """Returns how many blocks each resource has room for, 0 where one of them is too large already."""
     warps = _up(block, limits.wave_sizes[0])
     asked = _rounded(registers * limits.wave_sizes[0], limits.register_unit)
@@ -285,7 +298,7 @@ def _resident(limits: Limits, block: int, registers: int, shared: int, scalar_re
     return found
 
 
-def blocks_at(limits: Limits, block: int, registers: int, shared: int, scalar_registers: int = 0) -> int:
+def blocks_at(limits: OccupancyLimits, block: int, registers: int, shared: int, scalar_registers: int = 0) -> int:
     """Returns active blocks as in `occupancy`, but 0 for what can't be launched: for curves that go beyond."""
     try:
         _check(limits, block, registers, shared, scalar_registers)
@@ -295,7 +308,7 @@ def blocks_at(limits: Limits, block: int, registers: int, shared: int, scalar_re
     return min(most for most in found.values() if most is not None)
 
 
-def _check(limits: Limits, block: int, registers: int, shared: int, scalar_registers: int) -> None:
+def _check(limits: OccupancyLimits, block: int, registers: int, shared: int, scalar_registers: int) -> None:
     of_scalars = limits.scalar.per_wave if limits.scalar else 0
     bounds = (
         ("a block", block, 1, limits.items_per_group, "threads", "block"),
@@ -310,7 +323,7 @@ def _check(limits: Limits, block: int, registers: int, shared: int, scalar_regis
             )
 
 
-def _too_large(limits: Limits, numbers: Mapping[str, int]) -> KernelError:
+def _too_large(limits: OccupancyLimits, numbers: Mapping[str, int]) -> KernelError:
     warps = _up(numbers["block"], limits.wave_sizes[0])
     asked = _rounded(numbers["registers"] * limits.wave_sizes[0], limits.register_unit)
     taken = asked * (warps if limits.is_amd else _rounded(warps, CHECKED_WARPS))
@@ -326,14 +339,14 @@ def _data() -> dict[str, Any]:
     return loaded
 
 
-def _limits(name: str, values: Mapping[str, Any]) -> Limits:
+def _limits(name: str, values: Mapping[str, Any]) -> OccupancyLimits:
     scalar = values.get("scalar")
     of_type = {
         **values,
         "wave_sizes": tuple(values["wave_sizes"]),
         "scalar": ScalarRegisters(**scalar) if scalar else None,
     }
-    return Limits(name=name, **of_type)
+    return OccupancyLimits(name=name, **of_type)
 
 
 def _up(number: int, unit: int) -> int:

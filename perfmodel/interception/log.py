@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, overload
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
 from perfmodel.interception.launches import Launches, predicted
 from perfmodel.interception.patches import PATCHES
@@ -126,4 +127,8 @@ class LaunchLog(Sequence[LaunchRecord]):
         return frame.astype({"predicted_s": "float64", "measured_s": "float64"})
 
     def __repr__(self) -> str:
+        names = dict.fromkeys(record.name for record in self)
+        return brief(self, f"{len(self):,} launched", *names)
+
+    def __str__(self) -> str:
         return as_text(self.groups())

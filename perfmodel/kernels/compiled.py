@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError
 from perfmodel.kernels.transfers import WithTransfers
 
@@ -70,3 +71,6 @@ class Compiled:
 
     def as_opencl(self) -> OpenCLProgram:
         return self.source
+
+    def __repr__(self) -> str:
+        return brief(self, repr(self.program))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
@@ -118,10 +119,10 @@ class EmulatedProgram:
         )
 
     def _emulate(self, sizes: Sizes, machine: Machine) -> _Run:
+        from perfmodel.kernels.bound_kernel import BoundKernel
         from perfmodel.kernels.emulation import emulate
-        from perfmodel.kernels.kernel import Kernel
 
-        kernel = Kernel(self.program, {}, None, **{**self.scalars, **dict(sizes)})
+        kernel = BoundKernel(self.program, {}, None, **{**self.scalars, **dict(sizes)})
         profile = emulate(
             kernel,
             self.arrays,
@@ -134,6 +135,9 @@ class EmulatedProgram:
         run = _Run(profile.emulation, profile.global_size, profile.work_groups)
         self._runs.setdefault(sizes, []).append(run)
         return run
+
+    def __repr__(self) -> str:
+        return brief(self, self.name, f"sizes {', '.join(self.sizes) or 'none'}")
 
 
 class _Run:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
-from perfmodel.kernels.kernel import Kernel, as_kernel
+from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def emulate(
-    kernel: Kernel,
+    kernel: BoundKernel,
     arrays: Mapping[str, Any] | None = None,
     *,
     groups: str | Sequence[tuple[int, ...] | int] = "first",
@@ -57,7 +58,7 @@ def emulate(
         SourceError, KernelError: for what cannot be read, or arguments that don't fit.
         EmulationError: for a kernel that does not end.
     """
-    kernel = as_kernel(kernel)
+    kernel = BoundKernel.of(kernel)
     if not isinstance(groups, str | Sequence):
         raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
     launch = kernel.launch()
@@ -115,7 +116,7 @@ class Profile:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: BoundKernel,
         lowered: low.LoweredKernel,
         global_size: tuple[int, ...],
         local_size: tuple[int, ...],
@@ -250,7 +251,8 @@ class Profile:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"Profile({self.kernel!r}, {len(self.emulation.groups)} of {self.work_groups} groups)"
+        emulated = f"{len(self.emulation.groups)} of {self.work_groups} groups"
+        return brief(self, emulated, repr(self.kernel))
 
 
 _TABLES = ("operations", "accesses", "branches", "footprints")

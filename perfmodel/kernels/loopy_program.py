@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.device.launch_shape import check_extent, check_shape
@@ -289,3 +290,6 @@ class LoopyProgram:
                 "0 or more"
             )
         return value
+
+    def __repr__(self) -> str:
+        return brief(self, self.name, f"sizes {', '.join(self.sizes) or 'none'}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
@@ -340,3 +341,8 @@ class OpenCLProgram:
 
     def _expression(self, role: str, given: int | str) -> SizeExpression:
         return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)
+
+    def __repr__(self) -> str:
+        return brief(
+            self, self.name, f"sizes {', '.join(self.sizes) or 'none'}", "as compiled" if self.is_compiled else ""
+        )

@@ -45,7 +45,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ResourceEstimate:
     """Holds an estimate from a kernel's source; see `Resources`. Local memory may depend on the sizes."""
 
     registers: int
@@ -77,11 +77,11 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
     return Resources(_registers(lowered), lowered.local_bytes + launched, lowered.private_bytes, "estimate")
 
 
-def estimate(program: OpenCLProgram) -> Estimate:
+def estimate(program: OpenCLProgram) -> ResourceEstimate:
     """Estimates a program's resources from its source, for all sizes."""
     lowered = program.lowered
     launched = [n_bytes.polynomial() for n_bytes in program.local_arguments]
-    return Estimate(_registers(lowered), sum(launched, number(lowered.local_bytes)), lowered.private_bytes)
+    return ResourceEstimate(_registers(lowered), sum(launched, number(lowered.local_bytes)), lowered.private_bytes)
 
 
 def _registers(lowered: LoweredKernel) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.brief import brief
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -56,3 +58,6 @@ class WithTransfers:
     def as_opencl(self) -> OpenCLProgram:
         """Returns the kernel without its transfers, of which OpenCL C says nothing."""
         return self.program.as_opencl()
+
+    def __repr__(self) -> str:
+        return brief(self, repr(self.program))

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, nearest
 from perfmodel.counting.counts import AccessCount
-from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.bound_kernel import BoundKernel
 
 # Names of what is added; Loopy makes them unique in the kernel.
 SUM, RESULT = "kept_sum", "kept_result"
 STORE = "store_kept"
 KEPT_TAG = "kept"
 
+K = TypeVar("K", bound=BoundKernel)
+
 
 class WorkRemovalWarning(PerfmodelWarning):
     """Warns of an access that could not be isolated."""
 
 
-def with_one_access(kernel: Kernel, keep: AccessCount | str) -> Kernel:
+def with_one_access(kernel: K, keep: AccessCount | str) -> K:
     """Returns a kernel with one global access of `kernel` left, with its loops, launch and addresses.
 
     What is loaded is summed up in a register, and the sum is stored if it is negative. It never is with the positive
@@ -46,13 +48,13 @@ def with_one_access(kernel: Kernel, keep: AccessCount | str) -> Kernel:
     access = _found(kernel, keep)
     stripped = _stripped(kernel, access)
     statistics = {STORE: 0.0} if access.direction == "load" else {}
-    kept = Kernel(stripped, {**kernel.tags, KEPT_TAG: f"{access.direction} {access.text}"}, statistics)
+    kept = type(kernel)(stripped, {**kernel.tags, KEPT_TAG: f"{access.direction} {access.text}"}, statistics)
     # Loopy makes arguments of the offsets that it finds itself; our arrays begin at their buffers' start.
     offsets = dict.fromkeys(set(kept.program.arguments) - set(kernel.program.arguments), 0)
     return kept.at(**kernel.bound, **offsets)
 
 
-def with_each_access(kernel: Kernel) -> list[Kernel]:
+def with_each_access(kernel: K) -> list[K]:
     """Returns one kernel for each distinct global access pattern of `kernel`, as `with_one_access` makes it.
 
     Accesses have one pattern if type, direction, all strides, executions and the number of distinct elements are the
@@ -66,7 +68,7 @@ def with_each_access(kernel: Kernel) -> list[Kernel]:
     return [found for found in isolated if found is not None]
 
 
-def _first_isolated(kernel: Kernel, accesses: Sequence[AccessCount]) -> Kernel | None:
+def _first_isolated(kernel: K, accesses: Sequence[AccessCount]) -> K | None:
     """Returns the kernel of the first access that can be isolated; None if none can."""
     reasons = []
     for access in accesses:
@@ -78,7 +80,7 @@ def _first_isolated(kernel: Kernel, accesses: Sequence[AccessCount]) -> Kernel |
     return None
 
 
-def _global_accesses(kernel: Kernel) -> list[AccessCount]:
+def _global_accesses(kernel: BoundKernel) -> list[AccessCount]:
     return [access for access in kernel.counts.accesses if access.space == "global"]
 
 
@@ -95,7 +97,7 @@ def _pattern(access: AccessCount) -> object:
     )
 
 
-def _found(kernel: Kernel, keep: AccessCount | str) -> AccessCount:
+def _found(kernel: BoundKernel, keep: AccessCount | str) -> AccessCount:
     candidates = _global_accesses(kernel)
     if isinstance(keep, AccessCount):
         if keep not in candidates:
@@ -119,7 +121,7 @@ def _found(kernel: Kernel, keep: AccessCount | str) -> AccessCount:
     return next(iter(chosen.values()))
 
 
-def _stripped(kernel: Kernel, access: AccessCount) -> Any:
+def _stripped(kernel: BoundKernel, access: AccessCount) -> Any:
     """Returns the Loopy program of the kept access."""
     import loopy as lp
 

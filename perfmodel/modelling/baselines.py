@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError, KernelError
-from perfmodel.modelling.predictor import Estimate, Predictor
+from perfmodel.modelling.predictor import PredictedTime, Predictor
 from perfmodel.vocabulary.named_features import Feature, evaluate_all, feature
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class Roofline:
                         peaks[name] = max(amount / time, peaks.get(name, 0.0))
         return cls(min(seconds), peaks)
 
-    def predict(self, kernels: Sequence[Kernel]) -> list[Estimate]:
-        return [Estimate(self.seconds(work) if (work := Work.of(kernel)) else None) for kernel in kernels]
+    def predict(self, kernels: Sequence[Kernel]) -> list[PredictedTime]:
+        return [PredictedTime(self.seconds(work) if (work := Work.of(kernel)) else None) for kernel in kernels]
 
     def seconds(self, work: Work) -> float:
         resources = (*([item] for item in work.demands.items()), list(work.operations.items()))
@@ -140,10 +140,10 @@ class RandomForest:
         forest.fit(_logarithms(every, kernels), np.log(seconds))
         return cls(every, forest, len(kernels))
 
-    def predict(self, kernels: Sequence[Kernel]) -> list[Estimate]:
+    def predict(self, kernels: Sequence[Kernel]) -> list[PredictedTime]:
         if not kernels:
             return []
-        return [Estimate(float(time)) for time in np.exp(self.forest.predict(_logarithms(self.features, kernels)))]
+        return [PredictedTime(float(time)) for time in np.exp(self.forest.predict(_logarithms(self.features, kernels)))]
 
     def parameter_lines(self) -> list[str]:
         return [f"{TREES} trees, {len(self.features)} features, {self.measurements} measurements"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
-from perfmodel.modelling.calibration import Calibration, CalibrationRow
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.fitting import FitWarning, fit
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
 from perfmodel.modelling.model import Model
@@ -31,6 +33,8 @@ NAMED = 5
 
 def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     """Fits a model to a feature table; see `Model.fit`."""
+    model = model.with_parameters(options.pop("parameters", None) or {})
+    options["parameters"] = model.declared
     table = _normalized(table, model)
     chosen = _usable(table, len(model.parameters))
     used = table[chosen]
@@ -129,8 +133,8 @@ def _held_out(
     """Returns how far the model is off on kernels that are left out of the fit; None for times that have no ratios."""
     if np.any(times <= 0):
         return None
-    posed = {
-        "bounds": options.get("bounds") or {},
+    posed = {  # each fit begins at the fitted values
+        "parameters": {name: replace(said, start=None) for name, said in model.declared.items()},
         "nonnegative": options.get("nonnegative", True),
         "residuals": options.get("residuals", "relative"),
     }

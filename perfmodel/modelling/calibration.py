@@ -6,17 +6,20 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from perfmodel.basics import files, json_values, registry
-from perfmodel.basics.errors import CalibrationError
+from perfmodel.basics.brief import brief, number_of
+from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
-from perfmodel.modelling import prediction
+from perfmodel.modelling import notebook_plots, prediction
+from perfmodel.modelling.comparison import Comparison, compare
+from perfmodel.modelling.explanation import Explanation, explain
+from perfmodel.modelling.fitted import CalibrationRow, Fitted
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.model import Model
 from perfmodel.vocabulary.named_features import Feature
@@ -28,68 +31,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from perfmodel.modelling.explanation import Comparison, Explanation
 
 FORMAT = "perfmodel-calibration"
 VERSION = 1
 
 
-@dataclass(frozen=True)
-class CalibrationRow:
-    """One kernel of the measurement set.
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Fitted):
+    """A calibration is a fitted model on one device; it predicts without any OpenCL driver.
 
-    Attributes:
-        predicted_s: the fitted value; None for a kernel that was left out of the fit, for the reason in `flags`.
+    Its attributes are those of `perfmodel.modelling.fitted.Fitted`.
     """
-
-    kernel: str
-    variant: str
-    sizes: dict[str, int]
-    key: str
-    measured_s: float | None
-    predicted_s: float | None
-    flags: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
-        return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """A fitted model on one device: predicts without any OpenCL driver.
-
-    Attributes:
-        parameters: fitted values, in the model's order.
-        stderr: standard errors; NaN where the measurements give none.
-        covariance: shape (P, P), in the order of `parameters`.
-        residual_std: standard deviation of the relative residuals, i.e. what the model itself leaves unexplained; NaN,
-            as the covariance, where there are no more measurements than parameters.
-        ranges: smallest and largest value of each feature in the fit, to tell how far a prediction extrapolates.
-        device, protocol: where and how the times were measured.
-        rows: the kernels of the fit, with their keys in the store.
-        report: the fit as text.
-        undetermined: what the measurements leave open, as sentences.
-        marks: why parameters have no standard error: fixed, at a bound, or undetermined, in brackets.
-        held_out: how far it is off on kernels that were left out of the fit, of which intervals are made; None where
-            too few were measured, and in files of an earlier perfmodel.
-    """
-
-    model: Model
-    parameters: dict[str, float]
-    stderr: dict[str, float]
-    covariance: NDArray[np.float64]
-    residual_std: float
-    ranges: dict[str, tuple[float, float]]
-    device: dict[str, Any]
-    protocol: dict[str, Any]
-    rows: tuple[CalibrationRow, ...]
-    report: str
-    undetermined: tuple[str, ...] = ()
-    marks: dict[str, str] = field(default_factory=dict)
-    held_out: HeldOutErrors | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    created: str = ""
 
     @overload
     def predict(
@@ -141,33 +93,24 @@ class Calibration:
 
     def explain(self, kernel: Kernel, /, **sizes: int) -> Explanation:
         """Explains one prediction: its costs, what doubling each size changes, and how far it can be trusted."""
-        from perfmodel.modelling.explanation import explain
-
         return explain(self, as_kernel(kernel), sizes)
 
     def compare(self, first: Kernel, second: Kernel, /, **sizes: int) -> Comparison:
         """Explains the difference between the times of two kernels, cost by cost."""
-        from perfmodel.modelling.explanation import compare
-
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
         """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
         return prediction.rank(self, as_kernels(kernels), sizes)
 
-    @cached_property
-    def units(self) -> dict[str, str]:
-        """Each parameter's unit, e.g. ``s/operation``; empty where there is none."""
-        from perfmodel.modelling.units import parameter_units
-
-        return parameter_units(self.model.string, self.model.features)
-
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
+        declared = {name: each.given for name, each in self.model.declared.items()}
+        said = {"parameters": declared} if declared else {}
         return {
             "format": FORMAT,
             "version": VERSION,
-            "model": {"output": self.model.output_name, "expression": self.model.string.source},
+            "model": {"output": self.model.output_name, "expression": self.model.string.source} | said,
             **{f: json_values.plain(getattr(self, f)) for f in SAVED},
             "held_out": self.held_out.as_json() if self.held_out else None,
             "rows": [json_values.plain(asdict(row)) for row in self.rows],
@@ -200,7 +143,7 @@ class Calibration:
         content = _read(Path(path))
         try:
             loaded = cls(
-                model=Model(content["model"]["output"], content["model"]["expression"], features),
+                model=_model(content["model"], features),
                 rows=tuple(map(_row, _listed(content["rows"]))),
                 **_checked(content),
             )
@@ -255,6 +198,8 @@ class Calibration:
         if self.model != other.model or (self.held_out is None) != (other.held_out is None):
             return False
         own, others = (each.held_out.as_json() if each.held_out else None for each in (self, other))
+        if self.model.declared != other.model.declared:
+            return False
         return own == others and all(
             json_values.plain(getattr(self, f)) == json_values.plain(getattr(other, f)) for f in SAVED
         )
@@ -262,52 +207,20 @@ class Calibration:
     def __hash__(self) -> int:
         return hash((self.model, tuple(self.parameters.items())))
 
-    @property
-    def left_out(self) -> tuple[CalibrationRow, ...]:
-        """The kernels that took no part in the fit."""
-        return tuple(row for row in self.rows if row.predicted_s is None)
-
-    def parameter_lines(self) -> list[str]:
-        """Returns each parameter with its value, standard error and unit, as text."""
-        width = max(map(len, self.parameters))
-        lines = []
-        for name, value in self.parameters.items():
-            error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
-            mark = "" if error else self.marks.get(name, "(at a bound, or undetermined)")
-            lines.append(
-                f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + (f"  {mark}" if mark else "")
-            )
-        return lines
-
-    def to_frame(self) -> pd.DataFrame:
-        """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
-
-    def parameter_frame(self) -> pd.DataFrame:
-        """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
-        import pandas as pd
-
-        columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
-        return pd.DataFrame(columns, index=list(self.parameters))
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plots measured against predicted times of the fit, on matplotlib axes, new ones if none are given.
 
         Raises:
             CalibrationError: the calibration is one that comes along, without its measurements.
         """
-        from perfmodel.modelling.notebook_plots import fitted
-
         if not any(row.predicted_s for row in self.rows):
             raise CalibrationError("this calibration has not kept its measurements; plot one that you calibrated")
-        return fitted(self.rows, ax)
+        return notebook_plots.fitted(self.rows, ax)
 
-    def _repr_html_(self) -> str:
-        from perfmodel.modelling.notebook_html import calibration_html
-
-        return calibration_html(self)
+    def __repr__(self) -> str:
+        on = str(self.device.get("name") or "no device")
+        fitted = [number_of(len(self.rows) - len(self.left_out), "kernel")] if self.rows else []
+        return brief(self, f"{self.model.output_name} on {on}", number_of(len(self.parameters), "parameter"), *fitted)
 
     def __str__(self) -> str:
         name = self.device.get("name", "no device")
@@ -364,6 +277,13 @@ def _read(path: Path) -> dict[str, Any]:
             "use the perfmodel that wrote it, or calibrate again"
         )
     return content
+
+
+def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:
+    try:
+        return Model(content["output"], content["expression"], features, parameters=content.get("parameters"))
+    except FitError as error:
+        raise ValueError(str(error)) from error
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,16 @@ if TYPE_CHECKING:
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import check_is_fitted
-except ImportError as error:
-    raise FitError("estimators need scikit-learn; `pip install 'perfmodel[baselines]'`") from error
+except ImportError:  # the name is at perfmodel's top level, and has to be there all the same
+
+    class RegressorMixin:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's."""
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's, and says what is missing."""
+
+        def __new__(cls, *_: Any, **__: Any) -> Any:
+            raise FitError("estimators need scikit-learn; `pip install 'perfmodel[baselines]'`")
 
 
 class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -29,7 +37,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         expression: the model string, or that of a `Model`.
         output: name of the output feature; only for messages, as `fit` is given times.
-        bounds, nonnegative, residuals: of `perfmodel.modelling.fitting.fit`.
+        parameters, nonnegative, residuals: of `perfmodel.modelling.fitting.fit`.
 
     Attributes:
         parameters_: fitted values by name.
@@ -45,13 +53,13 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         expression: str | ModelString = "",
         output: str = "f_cl_wall_time",
-        bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         nonnegative: bool = True,
         residuals: str = "relative",
     ) -> None:
         self.expression = expression
         self.output = output
-        self.bounds = bounds
+        self.parameters = parameters
         self.nonnegative = nonnegative
         self.residuals = residuals
 
@@ -75,7 +83,7 @@ class ModelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model.string,
             columns,
             times,
-            bounds=dict(self.bounds or {}),
+            parameters=self.parameters,
             nonnegative=self.nonnegative,
             residuals=self.residuals,  # type: ignore[arg-type]
         )

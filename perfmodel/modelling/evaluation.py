@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
@@ -120,6 +121,11 @@ class Evaluation:
             "notes": list(self.notes),
         }
         return {name: plain(value) for name, value in found.items()}
+
+    def __repr__(self) -> str:
+        errors = self.over_all
+        error = f"geometric mean of errors {errors.geometric_mean:.1%}" if errors else "no errors"
+        return brief(self, str(self.device.get("name") or "no device"), number_of(len(self.kernels), "kernel"), error)
 
 
 def evaluate(

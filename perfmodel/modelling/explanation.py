@@ -1,25 +1,30 @@
-"""Explains predictions: where a kernel's time goes, how it grows, how far to trust it, and why two kernels differ."""
+"""Explains predictions: where a kernel's time goes, how it grows, and how far to trust it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.notebook import table
+from perfmodel.basics.tables import grid
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
+from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.prediction import LEVEL, Floats, feature_values, predicted
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from perfmodel.modelling.calibration import Calibration
 
 # A size is followed over so many doublings, to see where another cost takes over.
 DOUBLINGS = 6
@@ -36,7 +41,7 @@ NEARLY_WITHIN = 0.25
 
 
 @dataclass(frozen=True)
-class Share:
+class CostShare:
     """One cost of a prediction.
 
     Attributes:
@@ -151,7 +156,7 @@ class Explanation:
     seconds: float
     std: float
     interval: tuple[float, float]
-    costs: tuple[Share, ...]
+    costs: tuple[CostShare, ...]
     terms: dict[str, float]
     items: tuple[Item, ...]
     bottleneck: str
@@ -164,7 +169,7 @@ class Explanation:
         return self.trust.extrapolation | dict.fromkeys(self.trust.unpriced, math.inf)
 
     @property
-    def notable(self) -> tuple[Share, ...]:
+    def notable(self) -> tuple[CostShare, ...]:
         """The costs that are, or add, more than next to nothing."""
         least = LEAST_NOTABLE * self.seconds
         return tuple(cost for cost in self.costs if max(cost.seconds, cost.share * self.seconds) >= least)
@@ -182,18 +187,23 @@ class Explanation:
         """Returns the costs as a DataFrame: columns ``cost``, ``seconds``, ``share``."""
         import pandas as pd
 
-        return pd.DataFrame({"cost": [c.name for c in self.costs]} | _columns(self.costs, "seconds", "share"))
+        return pd.DataFrame({"cost": [c.name for c in self.costs]} | columns_of(self.costs, "seconds", "share"))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plots bars of what each cost adds to the time, on matplotlib axes, new ones if none are given."""
-        from perfmodel.modelling.notebook_plots import costs
-
-        return costs(self, ax)
+        shown = [notebook_plots.Cost(each.name, each.seconds, each.share * self.seconds) for each in self.notable]
+        return notebook_plots.costs(self.title, self.seconds, shown, ax)
 
     def _repr_html_(self) -> str:
-        from perfmodel.modelling.notebook_html import explanation_html
+        rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in self.notable]
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences())
+        return (
+            f"<p><b>{escape(self.title)}</b>: {self.seconds:.4g} s{self.sureness}, limited by "
+            f"<b>{escape(self.bottleneck)}</b></p>\n{table(['cost', 'by itself', 'share'], rows)}\n<ul>{sentences}</ul>"
+        )
 
-        return explanation_html(self)
+    def __repr__(self) -> str:
+        return brief(self, f"{self.seconds:.4g} s", f"limited by {self.bottleneck}", self.title)
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.seconds:.4g} s{self.sureness}, limited by {self.bottleneck}"]
@@ -203,8 +213,6 @@ class Explanation:
             lines.append(f"  {hidden} others are next to nothing")
         lines += [f"  {sentence}" for sentence in self.sentences()]
         if self.items:
-            from perfmodel.basics.tables import grid  # which imports calibrations
-
             rows = [[item.parameter, f"{item.number:.4g}", item.unit, f"{item.seconds:.4g} s"] for item in self.items]
             lines += ["", grid(["cost type", "number", "of", "time by itself"], rows)]
         return "\n".join(lines)
@@ -257,7 +265,7 @@ def times_as_long(ratio: float) -> str:
     return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
 
 
-def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
+def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
     """Explains a prediction; see `Calibration.explain`.
 
     See `perfmodel.modelling.attribution` for what a share is.
@@ -284,123 +292,19 @@ def explain(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) 
     )
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One cost of two predictions: what it adds to each, in seconds."""
-
-    name: str
-    first_s: float
-    second_s: float
-
-    @property
-    def seconds(self) -> float:
-        """The seconds that the cost adds to the second time over the first."""
-        return self.second_s - self.first_s
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Holds where the difference between two predictions comes from.
-
-    Attributes:
-        differences: by cost, the largest first; they add up to the difference of the two times.
-    """
-
-    first: Explanation
-    second: Explanation
-    differences: tuple[Difference, ...]
-
-    @property
-    def notable(self) -> tuple[Difference, ...]:
-        """The differences without costs that are next to nothing in both; those are summed up as one."""
-        least = LEAST_NOTABLE * min(self.first.seconds, self.second.seconds)
-        small = [each for each in self.differences if max(abs(each.first_s), abs(each.second_s)) < least]
-        if len(small) < 2:
-            return self.differences
-        others = Difference("others", sum(each.first_s for each in small), sum(each.second_s for each in small))
-        return (*(each for each in self.differences if each not in small), others)
-
-    @property
-    def ratio(self) -> float:
-        """The second time over the first."""
-        return self.second.seconds / self.first.seconds
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the comparison as values that JSON can hold."""
-        return {
-            "first": self.first.as_json(),
-            "second": self.second.as_json(),
-            "ratio": plain(self.ratio),
-            "differences": [asdict(each) | {"seconds": each.seconds} for each in self.differences],
-        }
-
-    def to_frame(self) -> pd.DataFrame:
-        """Returns the differences as a DataFrame: columns ``cost``, ``first_s``, ``second_s``, ``seconds``, a row a
-        cost."""
-        import pandas as pd
-
-        names = {"cost": [each.name for each in self.differences]}
-        return pd.DataFrame(names | _columns(self.differences, "first_s", "second_s", "seconds"))
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plots two stacked bars, on matplotlib axes, new ones if none are given."""
-        from perfmodel.modelling.notebook_plots import comparison
-
-        return comparison(self, ax)
-
-    def _repr_html_(self) -> str:
-        from perfmodel.modelling.notebook_html import comparison_html
-
-        return comparison_html(self)
-
-    def __str__(self) -> str:
-        from perfmodel.basics.tables import grid
-
-        rows = [
-            [each.name, *(f"{value:.4g} s" for value in (each.first_s, each.second_s)), f"{each.seconds:+.4g} s"]
-            for each in self.notable
-        ]
-        total = [f"{value:.4g} s" for value in (self.first.seconds, self.second.seconds)]
-        rows.append(["all", *total, f"{self.second.seconds - self.first.seconds:+.4g} s"])
-        return "\n".join(
-            [
-                f"first:  {self.first.title}, limited by {self.first.bottleneck}",
-                f"second: {self.second.title}, limited by {self.second.bottleneck}",
-                f"the second takes {times_as_long(self.ratio)} the first",
-                "",
-                grid(["cost", "first", "second", "difference"], rows),
-            ]
-        )
-
-
-def compare(calibration: Calibration, first: Kernel, second: Kernel, sizes: Mapping[str, int]) -> Comparison:
-    """Compares two predictions; see `Calibration.compare`."""
-    found = []
-    for kernel in (first, second):
-        known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
-        found.append(explain(calibration, kernel, known))
-    if unknown := set(sizes) - {name for kernel in (first, second) for name in kernel.program.sizes}:
-        raise KernelError(f"no kernel has a size {min(unknown)!r}; give one that they have")
-    one, other = ({cost.name: cost.share * each.seconds for cost in each.costs} for each in found)
-    differences = [Difference(name, one.get(name, 0.0), other.get(name, 0.0)) for name in {**one, **other}]
-    return Comparison(found[0], found[1], tuple(sorted(differences, key=lambda each: -abs(each.seconds))))
-
-
-def _of_one_size(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Floats]:
+def _of_one_size(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Floats]:
     features = feature_values(calibration, kernel, sizes)
     if any(f.ndim for f in features.values()):
         raise KernelError("explain takes one number for each size; call it for each size by itself")
     return features
 
 
-def _costs(calibration: Calibration, features: Mapping[str, Floats], seconds: float) -> tuple[Share, ...]:
+def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) -> tuple[CostShare, ...]:
     parts = attribute(calibration.model.string, calibration.parameters, features)
-    return tuple(Share(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
+    return tuple(CostShare(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
 
 
-def _growth(
-    calibration: Calibration, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float
-) -> Growth | None:
+def _growth(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float) -> Growth | None:
     """Returns what doubling a size changes; None where it can't be doubled or counted."""
     compiled = calibration.model.string.compile()
     found: Growth | None = None
@@ -422,7 +326,7 @@ def _growth(
     return found
 
 
-def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: float, novelty: float) -> Trust:
+def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, novelty: float) -> Trust:
     string, parameters = calibration.model.string, calibration.parameters
     compiled = string.compile()
     jacobian = compiled.jacobian(parameters, features).reshape(len(parameters))
@@ -454,10 +358,10 @@ def _trust(calibration: Calibration, features: Mapping[str, Floats], seconds: fl
 
 
 def _items(
-    calibration: Calibration,
+    calibration: Fitted,
     features: Mapping[str, Floats],
     terms: Mapping[str, float],
-    costs: Sequence[Share],
+    costs: Sequence[CostShare],
     seconds: float,
 ) -> tuple[Item, ...]:
     """Returns what the kernel has in proportion to each price of its first cost that has one, or else of the whole
@@ -499,5 +403,6 @@ def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, F
     return outside
 
 
-def _columns(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+def columns_of(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """Returns attributes of rows as columns, by their names."""
     return {name: [getattr(row, name) for row in rows] for name in names}

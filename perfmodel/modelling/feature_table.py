@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.errors import MeasurementError, PerfmodelWarning
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
-from perfmodel.measuring.campaign import Campaign, DeviceResult, Limits, Result, check_budget, protocol_called
+from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, evaluate_all, number
@@ -36,7 +36,7 @@ def measure(
     protocol: Protocol | str = "unified",
     progress: bool | None = None,
     budget_s: float | None = None,
-    limits: Limits | None = None,
+    limits: ProcessLimits | None = None,
     retry: bool = False,
 ) -> pd.DataFrame:
     """Measures kernels, and returns their feature table: one row a kernel, one column a feature.

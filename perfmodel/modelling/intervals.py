@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.brief import brief
 from perfmodel.expression import ModelString
 from perfmodel.modelling.fitting.left_out import leave_out
 
@@ -174,6 +175,11 @@ class HeldOutErrors:
             scores=tuple(scores.tolist()),
             covered={level: float(content["covered"][level]) for level in LEVELS},
             neighbourhood=Neighbourhood(names, elasticities, most),
+        )
+
+    def __repr__(self) -> str:
+        return brief(
+            self, f"{self.groups} {self.held_out} left out", f"{self.count} measurements", f"scale {self.base:.3g}"
         )
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, ModelStringError
+from perfmodel.basics.notebook import folded, table, titled
 from perfmodel.expression import ModelString, parse
-from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature
+from perfmodel.modelling.fitting.declared import Declared, Given, declared
+from perfmodel.modelling.units import parameter_units
+from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature, summary_of
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
@@ -22,22 +29,34 @@ class Model:
         output: name of the feature to be predicted, e.g. ``f_cl_wall_time``.
         expression: the model string (docs/model-language.md).
         features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
+        parameters: what is known of parameters before a fit, by name: a number holds one at that value, ``(lower,
+            upper)`` bounds it (None where open), and a text ties it to others: ``"2 * p_a"``; see docs/fitting.md.
 
     Attributes:
         output: the output feature.
         features: the input features by name, in order of first appearance.
         parameters: names of the parameters, in order of first appearance.
         string: the parsed model string.
+        declared: what is said of parameters before a fit, by name.
 
     Raises:
         ModelStringError: for a string that is not in the language or names an unknown feature.
         FeatureError: for an output that is no feature.
+        FitError: for what cannot be said of parameters.
+
+    Two models are equal if output, string and features are, whatever is known of their parameters.
     """
 
     def __init__(
-        self, output: str, expression: str | ModelString, features: Mapping[str, Feature] | None = None
+        self,
+        output: str,
+        expression: str | ModelString,
+        features: Mapping[str, Feature] | None = None,
+        *,
+        parameters: Given | None = None,
     ) -> None:
         self.string: ModelString = expression if isinstance(expression, ModelString) else parse(expression)
+        self.declared: dict[str, Declared] = declared(parameters, self.string)
         self.output_name = output
         self.output: Feature = feature(output, features)
         self.features: dict[str, Feature] = {name: self._input(name, features) for name in self.string.features}
@@ -94,7 +113,8 @@ class Model:
 
         Args:
             table: as `perfmodel.measure` returns it; rows with flags are left out and listed in the calibration.
-            options: of `perfmodel.modelling.fitting.fit`: bounds, nonnegative, start, residuals, strict.
+            options: of `perfmodel.modelling.fitting.fit`: parameters, beside those of the model and before them;
+                nonnegative, residuals, strict.
 
         Raises:
             FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
@@ -102,6 +122,20 @@ class Model:
         from perfmodel.modelling.calibrating import calibrate
 
         return calibrate(self, table, **options)
+
+    def with_parameters(self, parameters: Given) -> Model:
+        """Returns the same model with more, or something else, said of its parameters; None for one takes that back.
+
+        >>> model.with_parameters({"p_launch": 5e-6, "p_byte": (0, 1e-9), "p_store": "2 * p_byte"})
+
+        Raises:
+            FitError: for what cannot be said of them.
+        """
+        if not parameters:
+            return self
+        told = copy(self)
+        told.declared = declared({**self.declared, **parameters}, self.string)
+        return told
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
@@ -112,7 +146,25 @@ class Model:
         return hash((self.output_name, self.string.source))
 
     def __repr__(self) -> str:
-        return f"Model({self.output_name!r}, {self.string.source!r})"
+        lines = [line for line in self.string.source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        size = f"{number_of(len(self.features), 'feature')}, {number_of(len(self.parameters), 'parameter')}"
+        return brief(self, self.output_name, size if len(lines) > 1 else "", lines[-1])
+
+    def __str__(self) -> str:
+        said = [f"{name}: {each}" for name, each in self.declared.items()]
+        return "\n".join([f"{self.output_name} by", *textwrap.dedent(self.string.source).strip().splitlines(), *said])
+
+    def _repr_html_(self) -> str:
+        units = parameter_units(self.string, self.features)
+        features = [[name, summary_of(name)] for name in self.features]
+        parameters = [[name, units[name], str(self.declared.get(name, ""))] for name in self.parameters]
+        return titled(
+            self.output_name,
+            " by",
+            f"<p>$\\displaystyle {escape(self.latex)}$</p>",
+            folded(f"{len(features)} features", ["feature", "counts"], features),
+            table(["parameter", "unit", "declared"], parameters),
+        )
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"

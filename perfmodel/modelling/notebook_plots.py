@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from perfmodel.modelling.calibration import CalibrationRow
-    from perfmodel.modelling.explanation import Comparison, Explanation
+    from perfmodel.modelling.fitted import CalibrationRow
 
 LINE = 80
 LEAST_LABELLED = 0.06
@@ -34,36 +33,46 @@ def fitted(rows: Sequence[CalibrationRow], ax: Axes | None = None) -> Axes:
     return ax
 
 
-def costs(explanation: Explanation, ax: Axes | None = None) -> Axes:
+class Cost(NamedTuple):
+    """One bar: a cost, the seconds that it takes by itself, and those that it adds to the time."""
+
+    name: str
+    alone: float
+    added: float
+
+
+def costs(title: str, seconds: float, shown: Sequence[Cost], ax: Axes | None = None) -> Axes:
     """Draws a bar a cost: what it adds to the time, beside what it takes by itself, in seconds."""
-    shown = explanation.notable
     ax = _axes(ax, 1.6 + 0.35 * len(shown))
     places = range(len(shown))
-    ax.barh(places, [cost.seconds for cost in shown], color="0.85", label="by itself")
-    adds = [cost.share * explanation.seconds for cost in shown]
-    bars = ax.barh(places, adds, height=0.5, label="adds to the time")
-    ax.bar_label(bars, [f" {cost.share:.0%}" for cost in shown])
+    ax.barh(places, [cost.alone for cost in shown], color="0.85", label="by itself")
+    bars = ax.barh(places, [cost.added for cost in shown], height=0.5, label="adds to the time")
+    ax.bar_label(bars, [f" {cost.added / (seconds or 1.0):.0%}" for cost in shown])
     ax.set_yticks(places, [cost.name for cost in shown])
-    return _finished(ax, f"{explanation.title}: {explanation.seconds:.3g} s")
+    return _finished(ax, f"{title}: {seconds:.3g} s")
 
 
-def comparison(found: Comparison, ax: Axes | None = None) -> Axes:
+def comparison(
+    titles: Sequence[str],
+    totals: tuple[float, float],
+    costs: Mapping[str, tuple[float, float]],
+    ratio: float,
+    ax: Axes | None = None,
+) -> Axes:
     """Draws two stacked bars: what each cost adds to the two times, in seconds."""
     ax = _axes(ax, 3.0)
-    titles = [each.title.split() for each in (found.first, found.second)]
-    shared = [word for word in titles[0] if word in titles[1]]
-    own = [[word for word in title if word not in shared] for title in titles]
+    words = [title.split() for title in titles]
+    shared = [word for word in words[0] if word in words[1]]
+    own = [[word for word in each if word not in shared] for each in words]
     left = [0.0, 0.0]
-    for each in found.notable:
-        added = [each.first_s, each.second_s]
-        bars = ax.barh([0, 1], added, left=left, label=each.name)
-        totals = (found.first.seconds, found.second.seconds)
+    for name, added in costs.items():
+        bars = ax.barh([0, 1], added, left=left, label=name)
         shares = [seconds / total if total else 0.0 for seconds, total in zip(added, totals, strict=True)]
         ax.bar_label(bars, [f"{share:.0%}" if share >= LEAST_LABELLED else "" for share in shares], label_type="center")
         left = [so_far + seconds for so_far, seconds in zip(left, added, strict=True)]
-    names = ["\n".join(words) or which for words, which in zip(own, ("first", "second"), strict=True)]
+    names = ["\n".join(each) or which for each, which in zip(own, ("first", "second"), strict=True)]
     ax.set_yticks([0, 1], names)
-    return _finished(ax, f"{' '.join(shared)}: {found.ratio:.3g} times as long")
+    return _finished(ax, f"{' '.join(shared)}: {ratio:.3g} times as long")
 
 
 def _finished(ax: Axes, title: str) -> Axes:

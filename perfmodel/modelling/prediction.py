@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.choosing import places, probabilities_first
+from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import between, sensitivities
 from perfmodel.vocabulary.named_features import evaluate_all
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from perfmodel.modelling.calibration import Calibration
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class PredictionWarning(PerfmodelWarning):
 class Prediction:
     """Seconds at some sizes, and on demand how sure they are: arrays of one shape."""
 
-    calibration: Calibration
+    calibration: Fitted
     features: Mapping[str, Floats]
     seconds: Floats
 
@@ -106,13 +107,18 @@ class Prediction:
             fitted = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", flat, covariance, flat), 0))
             return np.asarray(fitted.reshape(self.seconds.shape) / np.abs(self.seconds))
 
+    def __repr__(self) -> str:
+        seconds = np.asarray(self.seconds)
+        shown = f"{float(seconds):.4g} s" if not seconds.ndim else f"seconds of shape {seconds.shape}"
+        return brief(self, shown, f"by {self.calibration!r}")
 
-def predict(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
+
+def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """Predicts a kernel at some sizes; see `Calibration.predict`."""
     return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
 
 
-def predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
+def predicted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
     """Returns the prediction for features that are known."""
     _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
@@ -120,7 +126,7 @@ def predicted(calibration: Calibration, kernel: Kernel, features: Mapping[str, F
     return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
 
 
-def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: Mapping[str, Floats]) -> None:
+def _warn_of_uncounted_work(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> None:
     """Warns of a kernel that works, but does nothing that the model has a cost for."""
     units = {name: getattr(found, "unit", None) for name, found in calibration.model.features.items()}
     work = [features[name] for name, unit in units.items() if unit in WORK]
@@ -132,13 +138,13 @@ def _warn_of_uncounted_work(calibration: Calibration, kernel: Kernel, features: 
         )
 
 
-def feature_values(calibration: Calibration, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+def feature_values(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     """Returns every input feature of the calibration's model, each an array of the sizes' common shape."""
     counted = calibration.model.counted(kernel)
     return evaluate_all(calibration.model.features, counted, counted.bind(sizes))
 
 
-def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
+def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
     """Ranks kernels by their predicted times; see `Calibration.rank`.
 
     Returns:
@@ -185,7 +191,7 @@ def rank(calibration: Calibration, kernels: Sequence[Kernel], sizes: Mapping[str
 
 
 def _probabilities(
-    calibration: Calibration, times: Sequence[float], scales: Sequence[float], families: Sequence[str]
+    calibration: Fitted, times: Sequence[float], scales: Sequence[float], families: Sequence[str]
 ) -> Floats:
     known = calibration.held_out
     if len(times) == 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.calibration import Calibration
 
 
-class Estimate(NamedTuple):
+class PredictedTime(NamedTuple):
     """A predicted time, its standard deviation, and the 68 and 90 % intervals; None where there is none."""
 
     seconds: float | None
@@ -32,7 +32,7 @@ class Predictor(Protocol):
     @property
     def name(self) -> str: ...
 
-    def predict(self, kernels: Sequence[Kernel]) -> list[Estimate]:
+    def predict(self, kernels: Sequence[Kernel]) -> list[PredictedTime]:
         """Returns an estimate for each kernel, in their order; without seconds for one that it can't predict."""
 
     def parameter_lines(self) -> list[str]:
@@ -46,16 +46,16 @@ class CalibratedModel:
     name: str
     calibration: Calibration
 
-    def predict(self, kernels: Sequence[Kernel]) -> list[Estimate]:
+    def predict(self, kernels: Sequence[Kernel]) -> list[PredictedTime]:
         return [self._estimate(kernel) for kernel in kernels]
 
     def parameter_lines(self) -> list[str]:
         return self.calibration.parameter_lines()
 
-    def _estimate(self, kernel: Kernel) -> Estimate:
+    def _estimate(self, kernel: Kernel) -> PredictedTime:
         found = predict(self.calibration, kernel, {})
         std = float(found.std) if np.isfinite(found.std) else None
-        return Estimate(float(found.seconds), std, _ends(found.interval(0.68)), _ends(found.interval(0.9)))
+        return PredictedTime(float(found.seconds), std, _ends(found.interval(0.68)), _ends(found.interval(0.9)))
 
 
 def _ends(interval: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Interval | None:

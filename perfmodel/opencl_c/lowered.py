@@ -14,12 +14,12 @@ and constant memory an address.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfmodel.opencl_c.arithmetic import Number as Number
 from perfmodel.opencl_c.syntax import Place
-from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of
+from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of, is_float
 from perfmodel.opencl_c.visitor import Tree, children
 from perfmodel.opencl_c.visitor import walk as nodes_within
 
@@ -388,7 +388,6 @@ class LoweredKernel:
     blocks: int
     barriers: int
     work_group: tuple[int, int, int] | None = None
-    warnings: tuple[str, ...] = field(default=())
 
 
 # --- walks
@@ -430,6 +429,13 @@ def simple_statements(body: Iterable[Statement]) -> Iterator[Simple]:
 def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
     """Iterates over what accesses memory in a statement: its loads, and the statement itself if it stores."""
     yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
+
+
+def may_divide_by_zero(expression: Expression) -> bool:
+    """Returns whether an expression divides whole numbers by what may be zero."""
+    if not isinstance(expression, Binary) or expression.operator not in "/%" or is_float(expression.type):
+        return False
+    return not (isinstance(expression.right, Constant) and expression.right.value)
 
 
 def registers_read(node: Expression | Simple) -> Iterator[Register]:

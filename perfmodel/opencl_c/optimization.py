@@ -299,8 +299,4 @@ def _is_work(expression: low.Expression) -> bool:
 
 def _cannot_fail(expression: low.Expression) -> bool:
     """Returns whether an expression may be computed where the program may not ask for it."""
-    if isinstance(expression, low.Load):
-        return False
-    if isinstance(expression, low.Binary) and expression.operator in "/%":
-        return is_float(expression.type) or isinstance(expression.right, low.Constant)
-    return True
+    return not isinstance(expression, low.Load) and not low.may_divide_by_zero(expression)

@@ -52,9 +52,15 @@ def children(node: Tree) -> list[Any]:
 
 def walk(node: Tree) -> Iterator[Any]:
     """Iterates over a node and all within it, children first."""
+    found: list[Any] = []
+    _gather(node, found)
+    return iter(found)
+
+
+def _gather(node: Tree, found: list[Any]) -> None:
     for child in children(node):
-        yield from walk(child)
-    yield node
+        _gather(child, found)
+    found.append(node)
 
 
 def rebuilt(node: N, visit: Callable[[Any], Any]) -> N:

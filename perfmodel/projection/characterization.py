@@ -12,7 +12,7 @@ import numpy as np
 from perfmodel.basics.errors import MeasurementError, PerfmodelError, PerfmodelWarning
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device.device import find_device
-from perfmodel.device.occupancy import Limits, limits_of_device
+from perfmodel.device.occupancy import OccupancyLimits, limits_of_device
 from perfmodel.measuring.campaign import protocol_called
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
@@ -358,7 +358,7 @@ def _line(seconds: Sequence[float], elements: Sequence[int]) -> Transfer:
     return Transfer(1 / slope, max(0.0, seconds[0] - slope * n_bytes[0]))
 
 
-def _limits(device: Device) -> Limits | None:
+def _limits(device: Device) -> OccupancyLimits | None:
     """Returns a device's occupancy limits; None where the driver does not tell which are its."""
     if not device.is_here:
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from perfmodel.basics import json_values
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
@@ -26,7 +27,7 @@ DeviceLike: TypeAlias = str | Path | DeviceProfile | Calibration
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DeviceCandidate:
     """Holds the time that one device is predicted to take.
 
     Attributes:
@@ -55,7 +56,7 @@ class Choice:
     """
 
     kernel: str
-    ranked: tuple[Candidate, ...]
+    ranked: tuple[DeviceCandidate, ...]
     refused: Mapping[str, str]
     confidence: float
     cost_s: float
@@ -75,6 +76,10 @@ class Choice:
         """Returns the chosen device and all others, as values that JSON can hold."""
         found: dict[str, Any] = json_values.plain({"device": self.device, **asdict(self)})
         return found
+
+    def __repr__(self) -> str:
+        chosen = f"{self.device} of {number_of(len(self.ranked), 'device')}"
+        return brief(self, chosen, f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}", self.kernel)
 
     def __str__(self) -> str:
         from perfmodel.basics.tables import grid, seconds
@@ -191,15 +196,15 @@ class _Decision:
         self._counted: Kernel | None = None
         self._values: dict[str, float] = {}
 
-    def candidate(self, name: str, device: DeviceProfile | Calibration) -> Candidate:
+    def candidate(self, name: str, device: DeviceProfile | Calibration) -> DeviceCandidate:
         if isinstance(device, DeviceProfile):
             return self._projected(name, device)
         if self.transfers and not any(each.startswith("f_transfer") for each in device.model.features):
             raise FeatureError("the calibration's model has no cost of transfers; decide without them, or by a profile")
         explained = device.explain(self._of_source())
-        return Candidate(name, explained.seconds, explained.std, explained.bottleneck, explained.terms)
+        return DeviceCandidate(name, explained.seconds, explained.std, explained.bottleneck, explained.terms)
 
-    def _projected(self, name: str, profile: DeviceProfile) -> Candidate:
+    def _projected(self, name: str, profile: DeviceProfile) -> DeviceCandidate:
         kernel, program = self._of_emulation()
         started = time.perf_counter()
         program.prepare(profile.machine, {size: kernel.sizes[size] for size in program.sizes})
@@ -213,7 +218,7 @@ class _Decision:
         limit = max((term for term in LIMITS if term in terms), key=terms.__getitem__)
         # What nothing hides behind limits by itself.
         limit = max((limit, "launch", "transfer"), key=terms.__getitem__)
-        return Candidate(name, seconds, profile.residual_std * seconds, limit, terms)
+        return DeviceCandidate(name, seconds, profile.residual_std * seconds, limit, terms)
 
     def _check_types(self, profile: DeviceProfile) -> None:
         for dtype in ("float64", "int64"):

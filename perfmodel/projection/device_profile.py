@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics import files, json_values
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
 from perfmodel.device.occupancy import condition_of_device
@@ -225,6 +226,9 @@ class DeviceProfile:
 
     def __hash__(self) -> int:
         return hash((self.name, self.key, self.source))
+
+    def __repr__(self) -> str:
+        return brief(self, self.name, self.kind, f"{self.compute_units} compute units")
 
 
 class _Strings:

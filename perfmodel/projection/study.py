@@ -60,7 +60,7 @@ class Application:
 
 
 @dataclass(frozen=True)
-class Emulated:
+class EmulationCost:
     """Holds what emulating the whole launch costs beside one work-group, and what it changes (Table III, Figure 4).
 
     Attributes:
@@ -80,7 +80,7 @@ class Emulated:
 
 
 @dataclass(frozen=True)
-class Findings:
+class ProjectionFindings:
     """Holds all results of the study.
 
     Attributes:
@@ -91,7 +91,7 @@ class Findings:
     devices: Mapping[str, Mapping[str, Any]]
     profiles: Mapping[str, str]
     cases: tuple[Case, ...]
-    emulated: tuple[Emulated, ...]
+    emulated: tuple[EmulationCost, ...]
     costs: Mapping[str, tuple[tuple[int, float, float], ...]]
     notes: tuple[str, ...]
 
@@ -182,7 +182,9 @@ class DeviceStudy:
             found.append(_case(name, size, size == tables[name], transfers, measured, choice))
         return found
 
-    def emulation(self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float) -> list[Emulated]:
+    def emulation(
+        self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float
+    ) -> list[EmulationCost]:
         """Compares emulating one work-group with emulating the whole launch, for each application at the size of the
         table."""
         found = []
@@ -209,7 +211,9 @@ class DeviceStudy:
                 whole = choice.emulated_s / machines if choice.emulated_s else time.perf_counter() - started
             full = _case(application.name, smaller.size, False, False, smaller.measured, choice)
             errors = smaller.relative_error, full.relative_error
-            found.append(Emulated(application.name, case.size, groups, one, whole, is_estimate, smaller.size, *errors))
+            found.append(
+                EmulationCost(application.name, case.size, groups, one, whole, is_estimate, smaller.size, *errors)
+            )
         return found
 
     def costs(self, names: Sequence[str]) -> dict[str, tuple[tuple[int, float, float], ...]]:

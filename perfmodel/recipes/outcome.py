@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.modelling.rows import EVALUATION, Row
 
 if TYPE_CHECKING:
@@ -59,3 +60,9 @@ class Outcome:
 
     def evaluation(self, model: str) -> list[Row]:
         return [row for row in self.rows if row.model == model and row.role == EVALUATION]
+
+    def __repr__(self) -> str:
+        on = str(self.device.get("name") or "no device")
+        return brief(
+            self, f"{self.recipe.name} on {on}", f"models {', '.join(self.models)}", number_of(len(self.rows), "row")
+        )

@@ -11,7 +11,7 @@ Times = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DeviceComparison:
     """Calibrations of one model string, to be compared.
 
     Attributes:
@@ -23,7 +23,7 @@ class Comparison:
     kernels: tuple[tuple[str, str, str, Times], ...]
 
 
-def comparisons(models: Sequence[ReportedModel]) -> list[Comparison]:
+def comparisons(models: Sequence[ReportedModel]) -> list[DeviceComparison]:
     """Returns a comparison for each model string that more than one calibration has."""
     groups: list[list[ReportedModel]] = []
     for model in models:
@@ -36,7 +36,7 @@ def comparisons(models: Sequence[ReportedModel]) -> list[Comparison]:
                 break
         else:
             groups.append([model])
-    return [Comparison(tuple(group), _common(group)) for group in groups if len(group) > 1]
+    return [DeviceComparison(tuple(group), _common(group)) for group in groups if len(group) > 1]
 
 
 def _common(models: Sequence[ReportedModel]) -> tuple[tuple[str, str, str, Times], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfmodel.device.occupancy import GROUPS, LOCAL, REGISTERS, WARPS, Limits, Occupancy, blocks_at
+from perfmodel.device.occupancy import GROUPS, LOCAL, REGISTERS, WARPS, Occupancy, OccupancyLimits, blocks_at
 
 POINTS = 512
 """So many points, at most, has a curve over bytes."""
@@ -105,7 +105,7 @@ def _annotate(axis: Any, curve: Curve, found: Occupancy) -> None:
     )
 
 
-def _ticks(axis: Any, curve: Curve, limits: Limits) -> None:
+def _ticks(axis: Any, curve: Curve, limits: OccupancyLimits) -> None:
     axis.set_yticks(range(0, limits.waves + 1, max(1, limits.waves // 8)))
     last = curve.values[-1]
     if curve.name == "shared":

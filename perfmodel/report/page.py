@@ -17,7 +17,7 @@ from perfmodel.basics.version import VERSION
 from perfmodel.modelling.predictor import Predictor
 from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
-from perfmodel.report.device_comparison import Comparison, comparisons
+from perfmodel.report.device_comparison import DeviceComparison, comparisons
 from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
 from perfmodel.report.model_sections import judged_rows, model_article, seconds
 from perfmodel.report.reported import ReportedModel, of_outcome
@@ -97,7 +97,7 @@ def _hash(content: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 
-def _data(charts: Sequence[Charts], compared: Sequence[Comparison]) -> str:
+def _data(charts: Sequence[Charts], compared: Sequence[DeviceComparison]) -> str:
     """Returns JSON that cannot end the element that it is in, whatever kernels are called."""
     content: Mapping[str, Any] = {
         "chosen": _best([each.model for each in charts]),
@@ -118,7 +118,7 @@ def _best(models: Sequence[ReportedModel]) -> int:
     return min(range(len(models)), key=rank)
 
 
-def _comparisons(models: Sequence[ReportedModel], compared: Sequence[Comparison]) -> str:
+def _comparisons(models: Sequence[ReportedModel], compared: Sequence[DeviceComparison]) -> str:
     if len({model.device_name for model in models}) < 2 and not compared:
         return ""
     if not compared:
@@ -131,7 +131,7 @@ def _comparisons(models: Sequence[ReportedModel], compared: Sequence[Comparison]
     )
 
 
-def _comparison(index: int, compared: Comparison) -> list[str]:
+def _comparison(index: int, compared: DeviceComparison) -> list[str]:
     calibrations = [model.calibration for model in compared.models if model.calibration is not None]
     first, others = calibrations[0], calibrations[1:]
     names = [model.name for model in compared.models]

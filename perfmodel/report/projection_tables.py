@@ -12,11 +12,11 @@ from perfmodel.basics import files
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
 from perfmodel.projection.case import Case, crossover
-from perfmodel.projection.study import FIGURE_6, FIGURE_7, Findings
+from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
 from perfmodel.report.tables import ERRORS, error_cells
 
 
-def text(findings: Findings, published: Mapping[str, Any]) -> str:
+def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     """Returns the tables: choices with and without transfers, a summary beside the published one, Table III,
     crossovers."""
     parts = [_profile_lines(findings)]
@@ -33,7 +33,7 @@ def text(findings: Findings, published: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _profile_lines(findings: Findings) -> str:
+def _profile_lines(findings: ProjectionFindings) -> str:
     return "\n".join(f"{device}: {source}" for device, source in findings.profiles.items())
 
 
@@ -53,7 +53,7 @@ def _choices(cases: Sequence[Case], title: str) -> str:
     return f"{title}; * is Table II\n\n" + grid([*header, "fastest", "chosen", "penalty", "error"], rows)
 
 
-def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
+def _summary(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     for name, found in findings.summary().items():
         if "cases" in found:
@@ -93,7 +93,7 @@ def _summary(findings: Findings, published: Mapping[str, Any]) -> str:
     return grid([*header, "cost of a choice"], rows)
 
 
-def _time_errors(findings: Findings) -> str:
+def _time_errors(findings: ProjectionFindings) -> str:
     """Returns the errors of the projected times themselves, a line a device and set of cases."""
     rows = [
         [f"{name}: {device}", *error_cells(errors), str(int(errors["count"]) if errors else 0)]
@@ -104,7 +104,7 @@ def _time_errors(findings: Findings) -> str:
     return grid(["error of the projected time", *ERRORS, "times"], rows)
 
 
-def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:
+def _emulation(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     for each in findings.emulated:
         mark = "≈" if each.is_estimate else ""
@@ -130,7 +130,7 @@ def _emulation(findings: Findings, published: Mapping[str, Any]) -> str:
     return grid(header, rows)
 
 
-def _crossovers(findings: Findings) -> str:
+def _crossovers(findings: ProjectionFindings) -> str:
     """Returns the sizes from which on each GPU is faster than the largest processor."""
     kinds = {name: each["kind"] for name, each in findings.devices.items()}
     gpus = [name for name, kind in kinds.items() if kind == "gpu"]
@@ -155,7 +155,7 @@ def _crossovers(findings: Findings) -> str:
 
 
 def write(
-    findings: Findings, published: Mapping[str, Any], command: str, protocol: str, folder: Path, shown: str
+    findings: ProjectionFindings, published: Mapping[str, Any], command: str, protocol: str, folder: Path, shown: str
 ) -> list[Path]:
     """Writes results.json, table.txt and the plots."""
     from perfmodel.report import prepared

@@ -10,7 +10,8 @@ from typing import Any
 
 from perfmodel.basics import json_values
 from perfmodel.basics.errors import PerfmodelError
-from perfmodel.modelling.calibration import Calibration, CalibrationRow, calibration_called
+from perfmodel.modelling.calibration import Calibration, calibration_called
+from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.recipes.outcome import Outcome
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.modelling.choosing import places, probability_fastest
 from perfmodel.modelling.prediction import PredictionWarning
@@ -17,7 +18,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class Candidate(Generic[C]):
+class Configuration(Generic[C]):
     """A configuration and what is known of it.
 
     Attributes:
@@ -45,8 +46,8 @@ class Pruned(Sequence[C]):
         left_out: the others, best predicted first.
     """
 
-    kept: tuple[Candidate[C], ...]
-    left_out: tuple[Candidate[C], ...]
+    kept: tuple[Configuration[C], ...]
+    left_out: tuple[Configuration[C], ...]
 
     @property
     def probability_first(self) -> float:
@@ -70,6 +71,11 @@ class Pruned(Sequence[C]):
 
     def __iter__(self) -> Iterator[C]:
         return (candidate.config for candidate in self.kept)
+
+    def __repr__(self) -> str:
+        best = self.kept[0] if self.kept else None
+        said = f"first {best.config}, predicted {best.seconds:.4g} s" if best else ""
+        return brief(self, f"{len(self.kept)} of {len(self.kept) + len(self.left_out)} configurations", said)
 
     def __str__(self) -> str:
         every = (*self.kept, *self.left_out)
@@ -134,8 +140,8 @@ def prune(
             PredictionWarning,
             stacklevel=2,
         )
-    kept: list[Candidate[C]] = []
-    left_out: list[Candidate[C]] = []
+    kept: list[Configuration[C]] = []
+    left_out: list[Configuration[C]] = []
     for candidate in candidates:
         reason = _reason(candidate, candidates[0], len(kept), top_k, within, unpredicted)
         if reason:
@@ -155,11 +161,11 @@ def check_limits(top_k: int | None, within: float | None, unpredicted: str) -> N
         raise PerfmodelError(f"unpredicted={unpredicted!r} is not understood; give 'last' or 'drop'")
 
 
-def _candidate(config: C, predict: Callable[[C], Any]) -> Candidate[C]:
+def _candidate(config: C, predict: Callable[[C], Any]) -> Configuration[C]:
     try:
         given = predict(config)
     except (KernelError, FeatureError) as error:
-        return Candidate(config, math.nan, unpredicted=str(error))
+        return Configuration(config, math.nan, unpredicted=str(error))
     try:
         seconds, std = (float(each) for each in (given if isinstance(given, tuple) else (given, math.nan)))
     except (TypeError, ValueError) as error:
@@ -167,17 +173,17 @@ def _candidate(config: C, predict: Callable[[C], Any]) -> Candidate[C]:
             f"predict gives {str(given)[:60]!r} for {str(config)[:200]}, which is no number; give its time in seconds"
         ) from error
     if 0 < seconds < math.inf:
-        return Candidate(config, seconds, std)
-    return Candidate(config, math.nan, unpredicted=f"{seconds:g} s is no time")
+        return Configuration(config, seconds, std)
+    return Configuration(config, math.nan, unpredicted=f"{seconds:g} s is no time")
 
 
-def _order(candidate: Candidate[Any]) -> tuple[bool, float]:
+def _order(candidate: Configuration[Any]) -> tuple[bool, float]:
     return (bool(candidate.unpredicted), 0.0 if candidate.unpredicted else candidate.seconds)
 
 
 def _reason(
-    candidate: Candidate[Any],
-    best: Candidate[Any],
+    candidate: Configuration[Any],
+    best: Configuration[Any],
     kept: int,
     top_k: int | None,
     within: float | None,

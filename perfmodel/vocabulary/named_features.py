@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ import numpy as np
 
 from perfmodel.basics import registry
 from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError, nearest
+from perfmodel.basics.notebook import table, titled
 from perfmodel.counting.evaluation import blockwise
 from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
 
@@ -67,11 +69,20 @@ class CountedFeature(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def _repr_html_(self) -> str:
+        return _shown(self.name, type(self), getattr(self, "unit", "s"))
+
 
 class MeasuredFeature(ABC):
     """A feature that only a run on a device can give; models have it as their output."""
 
     name: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return _shown(self.name, type(self), getattr(self, "unit", "s"))
 
     @abstractmethod
     def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
@@ -176,6 +187,15 @@ def _from_families(text: str) -> Feature:
     return family.parse(name, name.after(family.prefix))
 
 
+def family_of(text: str) -> FeatureFamily | None:
+    """Returns the family that understands a feature's name; None for a name of somebody's own."""
+    if text in _registered:
+        return None
+    name = parse_name(text)
+    fitting = [family for family in families() if name.starts_with(family.prefix)]
+    return max(fitting, key=lambda family: len(family.prefix), default=None)
+
+
 def evaluate(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     """Evaluates a feature of one kernel at arrays of sizes (as `Kernel.bind` gives them): an array of their common
     shape."""
@@ -265,3 +285,18 @@ def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> Featu
         f" (known: {', '.join(known)})",
         word.offset,
     )
+
+
+def summary_of(name: str) -> str:
+    """Returns what the family of a feature counts; empty for a feature of somebody's own."""
+    try:
+        family = family_of(name)
+    except FeatureError:
+        return ""
+    return family.summary if family else ""
+
+
+def _shown(name: str, kind: type, unit: str) -> str:
+    told = (inspect.getdoc(kind) or "").split("\n\n")[0]
+    rows = [["family", summary_of(name)], ["unit", unit], ["means", told]]
+    return titled(name, "", table(["", ""], [row for row in rows if row[1]]))

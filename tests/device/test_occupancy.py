@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.device.occupancy import Limits, limits_of
+from perfmodel.device.occupancy import OccupancyLimits, limits_of
 from perfmodel.vocabulary.named_features import evaluate
 
 NVIDIA = ["5.0", "5.2", "5.3", "6.0", "6.1", "6.2", "7.0", "7.2", "7.5"]
@@ -35,7 +35,7 @@ __kernel void reversed(__global const float *a, __global float *o, int n)
 """
 
 
-def placed(limits: Limits, wave: int, block: int, registers: int, shared: int) -> int:
+def placed(limits: OccupancyLimits, wave: int, block: int, registers: int, shared: int) -> int:
     """Returns the blocks put onto an empty multiprocessor one by one, warp by warp, until one does not go in."""
     warps = len(range(0, block, wave))
     per_warp = len(range(0, registers * wave, limits.register_unit)) * limits.register_unit

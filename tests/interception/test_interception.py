@@ -237,7 +237,7 @@ def test_binaries_have_no_source(bench: Bench) -> None:
     ):
         with pytest.raises(KernelError, match="has no source"):
             fails()
-    assert "has no source" in repr(log)
+    assert "has no source" in str(log)
 
 
 def test_a_source_that_is_not_supported(bench: Bench) -> None:
@@ -414,7 +414,7 @@ def test_exceptions_are_the_same(bench: Bench) -> None:
         recorded = [failure(call) for call in wrong]
     assert recorded == plain
     assert not log
-    assert repr(log) == "no launches"
+    assert str(log) == "no launches"
 
 
 def test_results_are_the_same_and_patches_are_undone(bench: Bench) -> None:
@@ -582,7 +582,7 @@ def test_tables(some: LaunchLog) -> None:
     assert table.measured_s.dtype == np.float64
     assert pm.intercept().table().empty
     assert pm.intercept().predict(calibration_called("unified-plus@h200")).empty
-    lines = repr(some).splitlines()
+    lines = str(some).splitlines()
     assert lines[0].split() == ["kernel", "launches", "global", "local", "argument", "bytes", "measured"]
     assert lines[2].split()[:5] == ["scale", "2", "4096", "any", "16384"]
     assert repr(some[0]) == "LaunchRecord(scale (4096,) in groups of any size)"

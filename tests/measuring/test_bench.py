@@ -14,7 +14,7 @@ from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.isolation import bench as benches
 from perfmodel.measuring.isolation.bench import ATTEMPTS, FAILURES_IN_A_ROW, KILLED_ATTEMPTS, Bench, Task
 from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE, held
-from perfmodel.measuring.isolation.process import Asked, Limits, ProcessEndedError
+from perfmodel.measuring.isolation.process import Asked, ProcessEndedError, ProcessLimits
 from perfmodel.measuring.isolation.reference import NAME
 from perfmodel.measuring.protocol import Protocol, Timing
 from tests.simulated_kernels import kernel
@@ -22,7 +22,7 @@ from tests.simulated_timers import BROKEN_VARIABLE, expected
 
 STEADY = "tests.simulated_timers:steady"
 FIVE = Protocol("five", trials=5, dropped=1, statistic="min")
-ENOUGH = Limits(60.0)
+ENOUGH = ProcessLimits(60.0)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def task(name: str = "fine", n: int = 64) -> Task:
 def test_others_go_on_after_kernels_that_fail_in_every_way(cpu: Device) -> None:
     names = ["hang", "fine", "abort", "refuse", "leave", "mistake", "fine"]
     tasks = [task(name, 64 + place) for place, name in enumerate(names)]
-    batch = Bench(cpu, STEADY).measure(tasks, FIVE, Limits(1.0), 1e6)
+    batch = Bench(cpu, STEADY).measure(tasks, FIVE, ProcessLimits(1.0), 1e6)
     assert [each.key for each in batch.done] == [each.key for each in tasks]
     assert [each.timing is not None for each in batch.done] == [name == "fine" for name in names]
     assert all(bool(each.reason) == (each.timing is None) for each in batch.done)
@@ -83,7 +83,7 @@ class Scripted:
     def __call__(self, device: Device, timer: str, is_given_up: Asked) -> Scripted:
         return self
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked) -> Timing:
         step = 1e-3 if launch.kernel_name == NAME else self.script.pop(0)
         if isinstance(step, Exception):
             raise step
@@ -134,7 +134,7 @@ def test_a_kernel_that_always_fails_is_given_up_in_whatever_order_it_does(
 
 def test_a_batch_carries_the_slower_of_the_references_around_it(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slowing(Scripted):
-        def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
+        def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked) -> Timing:
             if launch.kernel_name != NAME:
                 self.slow = True
             return Timing(((2e-3 if getattr(self, "slow", False) else 1e-3),) * 5, 1, "min")
@@ -179,7 +179,7 @@ def test_accelerators_are_measured_side_by_side_and_processors_alone(cpu: Device
 def test_an_interrupted_batch_ends_after_its_launch(cpu: Device) -> None:
     bench = Bench(cpu, STEADY)
     threading.Timer(0.5, bench.interrupt).start()
-    batch = bench.measure([task("hang"), task()], FIVE, Limits(2.0), 1e6)
+    batch = bench.measure([task("hang"), task()], FIVE, ProcessLimits(2.0), 1e6)
     assert [each.key for each in batch.done] == ["hang 64"]
 
 
@@ -190,7 +190,7 @@ def test_an_interruption_after_a_crash_is_not_the_drivers_fault(
     """Nothing is said of a kernel that would have been tried again; of one that broke a limit, that."""
 
     class Interrupting(Scripted):
-        def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
+        def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked) -> Timing:
             if launch.kernel_name == NAME and not self.script:
                 bench.interrupt()
                 raise ended()

@@ -9,7 +9,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
-from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign import Campaign, ProcessLimits
 from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.modelling.feature_table import MeasurementWarning
@@ -37,7 +37,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_others_complete_and_each_failure_has_its_reason(cpu: Device, tmp_path: Path) -> None:
     path = tmp_path / "times.sqlite"
     mixed = [FINE[0], HANGS, FINE[1], CRASHES, FINE[2], ASSERTS, TOO_LARGE, FINE[3]]
-    campaign = Campaign(mixed, [cpu], protocol=SHORT, store=path, limits=Limits(4.0))
+    campaign = Campaign(mixed, [cpu], protocol=SHORT, store=path, limits=ProcessLimits(4.0))
     (found,) = campaign.run(progress=False).devices
     assert found.new == 4
     assert [math.isfinite(result.seconds) for result in found.results] == [k.name.startswith("fine") for k in mixed]

@@ -15,7 +15,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
-from perfmodel.measuring.campaign import Campaign, Limits
+from perfmodel.measuring.campaign import Campaign, ProcessLimits
 from perfmodel.measuring.campaign.cluster import Cluster
 from perfmodel.measuring.isolation import bench as benches
 from perfmodel.measuring.isolation import interruption
@@ -181,7 +181,7 @@ def campaign(store: pm.Store, cpu: Device, *of: pm.Kernel, scheduler: str | None
         protocol=PROTOCOL,
         store=store,
         timer=STEADY,
-        limits=Limits(3600),
+        limits=ProcessLimits(3600),
         scheduler=scheduler,
     )
 
@@ -241,7 +241,7 @@ def test_a_timer_by_itself(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None
     """The device can be used again afterwards, and gives no time of the launch that was ended."""
     monkeypatch.setattr(benches, "DEVICE_TIMER", STEADY)
     monkeypatch.setattr(benches.bench_of, "__defaults__", (STEADY,))
-    with interrupted(lambda: bool(children())), isolated_timer(cpu, Limits(3600)) as timer:
+    with interrupted(lambda: bool(children())), isolated_timer(cpu, ProcessLimits(3600)) as timer:
         timer(kernel("hang").launch(), FIVE)
     assert children() == []
     with isolated_timer(cpu) as timer:

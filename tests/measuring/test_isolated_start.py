@@ -15,7 +15,7 @@ import perfmodel
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device, devices
 from perfmodel.measuring.isolation import start
-from perfmodel.measuring.isolation.process import Limits, MeasuringProcess
+from perfmodel.measuring.isolation.process import MeasuringProcess, ProcessLimits
 from perfmodel.measuring.protocol import Protocol
 from tests.simulated_kernels import kernel
 
@@ -54,7 +54,7 @@ def test_a_measuring_process_runs_nothing_of_the_working_folder(
 ) -> None:
     set_path(path, monkeypatch)
     process = MeasuringProcess(cpu)
-    timing = process.time(kernel().launch(), Protocol("two", trials=2, dropped=1, statistic="min"), Limits(60.0))
+    timing = process.time(kernel().launch(), Protocol("two", trials=2, dropped=1, statistic="min"), ProcessLimits(60.0))
     process.close()
     assert timing.seconds > 0
     assert not marker.exists()

@@ -19,14 +19,14 @@ from perfmodel.basics.errors import DeviceError, KernelError, MeasurementError
 from perfmodel.device import Device
 from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
 from perfmodel.measuring.isolation.child import as_launch, as_message
-from perfmodel.measuring.isolation.process import Limits, MeasuringProcess, ProcessEndedError
+from perfmodel.measuring.isolation.process import MeasuringProcess, ProcessEndedError, ProcessLimits
 from perfmodel.measuring.protocol import Protocol
 from tests.simulated_kernels import kernel
 from tests.simulated_timers import expected
 
 STEADY = "tests.simulated_timers:steady"
 FIVE = Protocol("five", trials=5, dropped=1, statistic="min")
-ENOUGH = Limits(60.0)
+ENOUGH = ProcessLimits(60.0)
 
 
 @pytest.fixture
@@ -73,18 +73,22 @@ def test_an_error_there_is_an_error_here_and_the_process_goes_on(
 @pytest.mark.parametrize(
     ("name", "limits", "words"),
     [
-        ("hang", Limits(0.5), r"kernel 'hang' took more than 0\.5 s on .*: use smaller sizes, or allow more time"),
+        (
+            "hang",
+            ProcessLimits(0.5),
+            r"kernel 'hang' took more than 0\.5 s on .*: use smaller sizes, or allow more time",
+        ),
         ("abort", ENOUGH, r"kernel 'abort' ended its process on .* \(SIGABRT\): check the memory"),
         ("leave", ENOUGH, r"kernel 'leave' ended its process on .* \(exit status 7, the driver has had enough\)"),
         (
             "glutton",
-            Limits(60.0, 2**29),
+            ProcessLimits(60.0, 2**29),
             r"'glutton' made its process take \d+ bytes of memory .* the 536870912",
         ),
     ],
 )
 def test_what_ends_the_process_is_told_and_leaves_none_behind(
-    process: MeasuringProcess, name: str, limits: Limits, words: str
+    process: MeasuringProcess, name: str, limits: ProcessLimits, words: str
 ) -> None:
     with pytest.raises(ProcessEndedError, match=words) as raised:
         process.time(kernel(name).launch(), FIVE, limits)
@@ -109,9 +113,9 @@ def test_a_device_that_is_not_there(cpu: Device) -> None:
 
 def test_limits_that_leave_nothing() -> None:
     with pytest.raises(MeasurementError, match="a time limit of 0 s leaves no time"):
-        Limits(0.0)
+        ProcessLimits(0.0)
     with pytest.raises(MeasurementError, match="a memory limit of -1 bytes leaves none"):
-        Limits(1.0, -1)
+        ProcessLimits(1.0, -1)
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
@@ -121,7 +125,7 @@ def test_a_hanging_process_ends_after_its_parent(
     code = """
 import threading
 from perfmodel.device import find_device
-from perfmodel.measuring.isolation.process import Limits, MeasuringProcess
+from perfmodel.measuring.isolation.process import ProcessLimits, MeasuringProcess
 from tests.simulated_kernels import kernel
 from perfmodel.measuring.protocol import PROTOCOLS
 started = []
@@ -131,7 +135,7 @@ starter = threading.Thread(target=start)  # whose end is not that of the process
 starter.start()
 starter.join()
 print(started[0].pid, flush=True)
-started[0].time(kernel("hang").launch(), PROTOCOLS["quick"], Limits(600))
+started[0].time(kernel("hang").launch(), PROTOCOLS["quick"], ProcessLimits(600))
 """
     root = Path(perfmodel.__file__).parents[1]
     with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True) as parent:
@@ -149,7 +153,7 @@ def test_a_process_that_does_not_read_its_request_breaks_the_time_limit(process:
     """A request that is longer than what sockets hold is not sent before it is read."""
     os.kill(process.pid, signal.SIGSTOP)
     with pytest.raises(ProcessEndedError, match=r"took more than 0\.5 s"):
-        process.time(kernel(body="// " + "x" * 2**22).launch(), FIVE, Limits(0.5))
+        process.time(kernel(body="// " + "x" * 2**22).launch(), FIVE, ProcessLimits(0.5))
     assert not psutil.pid_exists(process.pid)
 
 

@@ -13,7 +13,7 @@ from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.campaign import work
 from perfmodel.measuring.isolation import bench
 from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
-from perfmodel.measuring.isolation.process import Asked, Limits
+from perfmodel.measuring.isolation.process import Asked, ProcessLimits
 from perfmodel.measuring.isolation.reference import NAME, Reference, is_disturbed
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
@@ -46,7 +46,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Callabl
             def __init__(self, device: Device, timer: str, is_given_up: Asked) -> None:
                 pass
 
-            def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked) -> Timing:
+            def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked) -> Timing:
                 seconds = TRUE_SECONDS * load(sum(name != NAME for name in ran))
                 ran.append(launch.kernel_name)
                 return Timing((seconds,) * 5, 1, "min")

@@ -27,7 +27,7 @@ from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation import bench
 from perfmodel.measuring.isolation.bench import FAILURES_IN_A_ROW, Batch
 from perfmodel.measuring.isolation.locks import FOLDER_VARIABLE
-from perfmodel.measuring.isolation.process import Limits
+from perfmodel.measuring.isolation.process import ProcessLimits
 from tests.kill_campaigns import kill_campaigns
 from tests.simulated_campaign import PROTOCOL, all_kernels, expected_rows
 from tests.simulated_kernels import kernel, kernels
@@ -286,7 +286,7 @@ def test_a_place_without_room_is_asked_now_and_then(cpu: Device, monkeypatch: py
 
     with pm.Store() as store:
         work = DeviceWork(cpu, kernels(3), PROTOCOL, store, True, False)
-        Run([work], Full([cpu]), PROTOCOL, Limits(), STEADY, None).measure(progress=False)
+        Run([work], Full([cpu]), PROTOCOL, ProcessLimits(), STEADY, None).measure(progress=False)
         assert {each.flags for each in work.results().results} == {(STOPPED,)}
     assert 1 < len(asked) < 30
 
@@ -324,7 +324,7 @@ def test_a_hanging_kernel_can_be_interrupted(
     monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.GRACE_SECONDS", grace_s)
     mixed = [*kernels(3), kernel("hang"), *kernels(40, "later")]
     with pm.Store() as store:
-        chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=Limits(limit_s))
+        chosen = Campaign(mixed, [cpu], protocol=PROTOCOL, store=store, timer=STEADY, limits=ProcessLimits(limit_s))
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             chosen.run(progress=False)

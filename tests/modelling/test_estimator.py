@@ -55,7 +55,7 @@ def test_an_array_has_the_columns_of_the_features_in_their_order(table: pd.DataF
 
 
 def test_a_clone_is_unfitted_and_equal(table: pd.DataFrame) -> None:
-    fitted = ModelRegressor(LINEAR, residuals="logarithmic", bounds={"p_launch": (1e-6, 1e-5)})
+    fitted = ModelRegressor(LINEAR, residuals="logarithmic", parameters={"p_launch": (1e-6, 1e-5)})
     fitted.fit(table, table["f_cl_wall_time"])
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()

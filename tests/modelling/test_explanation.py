@@ -15,7 +15,8 @@ mpl.use("Agg")
 
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, KernelError
-from perfmodel.modelling.explanation import Comparison, Explanation
+from perfmodel.modelling.comparison import Comparison
+from perfmodel.modelling.explanation import Explanation
 from tests.conftest import SimulatedTime
 
 MADD, BYTES, LAUNCH = "f_op_float32_madd", "f_mem_access_global_float32", "f_sync_kernel_launch"

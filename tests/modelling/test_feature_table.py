@@ -123,7 +123,7 @@ def test_marks_of_parameters_say_which_it_is(launches: tuple[pm.Model, pd.DataFr
     table["f_sim"] -= [1e-8, -1e-8, 1e-8, 0.0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        calibration = model.fit(table, bounds={"p_held": (1e-15, 1e-15)})
+        calibration = model.fit(table, parameters={"p_held": (1e-15, 1e-15)})
     marks = {
         name: line.partition("(")[2] for name, line in zip(model.parameters, calibration.parameter_lines(), strict=True)
     }

@@ -37,7 +37,7 @@ def families(count: int, of_each: int, spread: float, noise: float, seed: int) -
 
 def of_families(columns: Columns, times: np.ndarray, names: list[str]) -> tuple[HeldOutErrors, dict[str, float]]:
     result = fit(MODEL, columns, times, residuals="logarithmic")
-    options = {"bounds": {}, "nonnegative": True, "residuals": "logarithmic"}
+    options = {"parameters": {}, "nonnegative": True, "residuals": "logarithmic"}
     found = left_out_errors(MODEL, columns, times, names, [""] * len(names), result.parameters, **options)
     errors = held_out_errors(found, MODEL, columns, times, result.parameters, result.degrees_of_freedom)
     assert errors is not None

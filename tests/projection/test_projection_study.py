@@ -25,8 +25,8 @@ from perfmodel.projection.characterization import _Microbenchmarks
 from perfmodel.projection.study import (
     Application,
     DeviceStudy,
-    Emulated,
-    Findings,
+    EmulationCost,
+    ProjectionFindings,
     emulation_seconds,
 )
 from perfmodel.recipes.study import StudyOptions, studies
@@ -95,8 +95,10 @@ def test_the_summary_counts_choices(tmp_path: Path) -> None:
         "a": {**device.fingerprint(), "kind": "gpu"},
         "b": {**device.fingerprint(), "kind": "cpu"},
     }
-    emulated = (Emulated("x", 2, 10, 1e-3, 1e-1, False, 2, 0.2, 0.1),)
-    findings = Findings(devices, {"a": "made up", "b": "made up"}, cases, emulated, {"Reduction": ((1, 1.0, 2.0),)}, ())
+    emulated = (EmulationCost("x", 2, 10, 1e-3, 1e-1, False, 2, 0.2, 0.1),)
+    findings = ProjectionFindings(
+        devices, {"a": "made up", "b": "made up"}, cases, emulated, {"Reduction": ((1, 1.0, 2.0),)}, ()
+    )
     summary = findings.summary()
     every, table = summary["all sizes, without transfers"], summary["table sizes, without transfers"]
     assert (every["cases"], every["fastest_chosen"], every["largest_penalty"]) == (2, 1, 0.5)

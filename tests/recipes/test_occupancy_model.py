@@ -107,7 +107,7 @@ def test_the_model_string_gives_the_papers_predictions(
     (kernel,) = collection.generate_kernels([*tags.split(), f"n:{rows[0].n}"])
     model = pm.Model("f_cl_wall_time", kumar.published("cc:7.0"))
     found = evaluate_all(model.features, kernel, kernel.bind({"n": np.array([row.n for row in rows])}))
-    held = {parameter: low for parameter, (low, _) in kumar.profile(kumar.published("cc:7.0"), None).items()}
+    held = kumar.profile(kumar.published("cc:7.0"), None)
     weights = {f"p_adjust_{each}": 1.0 for each in kumar.KERNELS}
     time = model.string.compile()({**held, **weights}, found) * 1e3
     implied = time[0] / rows[0].predicted
@@ -139,7 +139,7 @@ def test_both_sides_of_a_divergent_branch_are_charged() -> None:
     kernel = pm.Kernel.from_opencl(DIVERGENT, "both", 320, 320, arrays, tags={"generator": "vector_add"})
     string = kumar.published("cc:7.0_registers:16")
     model = pm.Model("f_cl_wall_time", string)
-    held = {parameter: low for parameter, (low, _) in kumar.profile(string, None, p_clock=1.0).items()}
+    held = kumar.profile(string, None, p_clock=1.0)
     values = {**held, "p_add": 5.0, "p_global": 100.0, **{f"p_adjust_{each}": 1.0 for each in kumar.KERNELS}}
     found = evaluate_all(model.features, kernel, kernel.bind({}))
     occupancy = 6 * 10 / 64  # six blocks of 320 threads go into 2048
@@ -170,7 +170,7 @@ def test_hits_are_charged_by_the_level_that_has_them() -> None:
     cycles = accesses / asked * (first * 5 + 12 * 250 + new * 500)
     named = pm.Kernel(kernel.program, {"generator": "vector_add"})
     found = evaluate_all(model.features, named, named.bind({}))
-    held = {parameter: low for parameter, (low, _) in kumar.profile(string, None, p_clock=1.0).items()}
+    held = kumar.profile(string, None, p_clock=1.0)
     values = {**held, "p_add": 0.0, **{f"p_adjust_{each}": 1.0 for each in kumar.KERNELS}}
     occupancy = float(found["f_occupancy_cc:7.0"])
     assert model.string.compile()(values, found) * occupancy == pytest.approx(cycles)

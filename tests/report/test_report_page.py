@@ -17,7 +17,7 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.command_line import main
-from perfmodel.modelling.calibration import CalibrationRow
+from perfmodel.modelling.fitted import CalibrationRow
 from perfmodel.modelling.rows import CALIBRATION
 from perfmodel.report import chart_data
 from perfmodel.report.ceilings import ceilings

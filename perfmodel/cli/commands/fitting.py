@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from perfmodel.modelling.suggestion import Suggestion
 
 
+PARAMETER_OPTIONS = (
+    ("hold", "NAME=VALUE", "hold a parameter at a value; may be given several times"),
+    ("bound", "NAME=LOW..HIGH", "keep a parameter between two values, either of which may be left out"),
+    ("start", "NAME=VALUE", "let the search for a parameter begin there"),
+    ("tie", "NAME=EXPRESSION", "let a parameter follow others: 'p_c=2 * p_a'"),
+)
+
+
 def add(command: Command) -> None:
     added = command(
         _calibrate,
@@ -33,6 +41,8 @@ def add(command: Command) -> None:
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
     added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
     added.add_argument("--free", action="store_true", help="let parameters be negative")
+    for option, form, summary in PARAMETER_OPTIONS:
+        added.add_argument(f"--{option}", action="append", default=[], metavar=form, help=summary)
     json_option(added)
     added = command(
         _suggest,
@@ -52,7 +62,7 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     from perfmodel.modelling.feature_table import measure
     from perfmodel.modelling.model import Model
 
-    model = Model(parsed.output, _text(parsed.model))
+    model = Model(parsed.output, _text(parsed.model), parameters=_parameters(parsed))
     check_writable(parsed.out)
     # What was measured is kept, also if the command is interrupted or the fit fails.
     parsed.store = parsed.store or store_beside(parsed.out)
@@ -64,6 +74,36 @@ def _calibrate(parsed: argparse.Namespace) -> None:
         printing.document({"written": parsed.out, "store": parsed.store, **_calibration_data(calibration)})
     else:
         printing.text(lambda: f"{calibration}\n\nwritten to {parsed.out}")
+
+
+def _parameters(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the options say of parameters, as `Model` takes it."""
+    found: dict[str, Any] = {}
+    for option, form, _ in PARAMETER_OPTIONS:
+        for text in getattr(parsed, option):
+            name, equals, value = (part.strip() for part in text.partition("="))
+            if not equals or not name or not value:
+                raise PerfmodelError(f"--{option} {text!r} is not {form}; write it so")
+            said = _said(option, text, value)
+            if name in found and not (option == "start" and found[name].keys() == {"min", "max"}):
+                raise PerfmodelError(f"--{option} {text!r} is not all that is said of {name}; leave one of the two out")
+            found[name] = found.get(name, {}) | said
+    return found
+
+
+def _said(option: str, text: str, value: str) -> dict[str, Any]:
+    if option == "tie":
+        return {"expr": value}
+    try:
+        if option == "bound":
+            low, dots, high = value.partition("..")
+            if not dots:
+                raise ValueError("no dots")
+            return {"min": float(low) if low else None, "max": float(high) if high else None}
+        return {"value": float(value), "vary": option == "start"}
+    except ValueError as error:
+        form = "LOW..HIGH" if option == "bound" else "a number"
+        raise PerfmodelError(f"--{option} {text!r}: {value!r} is not {form}; write 1e-12, or 0..1e-9") from error
 
 
 def _suggest(parsed: argparse.Namespace) -> None:
@@ -108,6 +148,7 @@ def _calibration_data(calibration: Calibration) -> dict[str, Any]:
             name: {"value": value, "stderr": calibration.stderr[name], "unit": calibration.units[name]}
             for name, value in calibration.parameters.items()
         },
+        "declared": {name: said.given for name, said in calibration.model.declared.items()},
         "residual_std": calibration.residual_std,
         "kernels": len(calibration.rows) - len(calibration.left_out),
         "left_out": [

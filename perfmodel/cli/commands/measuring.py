@@ -57,7 +57,7 @@ def add(command: Command) -> None:
 
 def _measure(parsed: argparse.Namespace) -> int:
     """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
-    from perfmodel.measuring.campaign import Campaign, Limits
+    from perfmodel.measuring.campaign import Campaign, ProcessLimits
 
     if not parsed.store:
         raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
@@ -72,7 +72,7 @@ def _measure(parsed: argparse.Namespace) -> int:
         protocol=parsed.protocol or "unified",
         store=parsed.store,
         scheduler=parsed.scheduler,
-        limits=Limits(parsed.time_limit, memory),
+        limits=ProcessLimits(parsed.time_limit, memory),
         retry=parsed.retry,
     )
     if parsed.dry_run:

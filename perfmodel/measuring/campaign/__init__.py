@@ -13,7 +13,7 @@ from perfmodel.measuring.campaign.result import (
     DeviceResult,
     Result,
 )
-from perfmodel.measuring.isolation.process import Limits
+from perfmodel.measuring.isolation.process import ProcessLimits
 
 __all__ = [
     "FAILED",
@@ -25,8 +25,8 @@ __all__ = [
     "Campaign",
     "CampaignResult",
     "DeviceResult",
-    "Limits",
     "Plan",
+    "ProcessLimits",
     "Result",
     "check_budget",
     "protocol_called",

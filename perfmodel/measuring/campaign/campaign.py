@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import MeasurementError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
@@ -19,7 +20,7 @@ from perfmodel.measuring.campaign.this_machine import ThisMachine
 from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation.child import DEVICE_TIMER
 from perfmodel.measuring.isolation.interruption import noticed
-from perfmodel.measuring.isolation.process import Limits
+from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.protocol import PROTOCOLS, Protocol
 from perfmodel.measuring.store import Store, looked_into
 
@@ -54,7 +55,7 @@ class Campaign:
         protocol: Protocol | str = "unified",
         store: Store | str | os.PathLike[str] | None = None,
         scheduler: str | Client | None = None,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         retry: bool = False,
         timer: str = DEVICE_TIMER,
     ) -> None:
@@ -62,7 +63,7 @@ class Campaign:
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
         self.protocol = protocol_called(protocol)
-        self.limits = limits or Limits()
+        self.limits = limits or ProcessLimits()
         self._store = store
         self._scheduler = scheduler
         self._devices = devices
@@ -123,6 +124,12 @@ class Campaign:
     def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
         chosen = dict.fromkeys(place.chosen(self._devices, store))
         return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
+
+    def __repr__(self) -> str:
+        devices = ", ".join(str(getattr(each, "key", each)) for each in self._devices or ())
+        return brief(
+            self, number_of(len(self.kernels), "kernel"), f"protocol {self.protocol.name}", devices and f"on {devices}"
+        )
 
 
 def check_budget(budget_s: float | None) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.json_values import plain
 from perfmodel.device import Device
 
 
 @dataclass(frozen=True)
-class Share:
+class DeviceShare:
     """A campaign's work on one device.
 
     Attributes:
@@ -42,7 +43,7 @@ class Share:
 class Plan:
     """The shares of all devices; its text is for people."""
 
-    shares: Sequence[Share]
+    shares: Sequence[DeviceShare]
 
     @property
     def missing(self) -> int:
@@ -52,11 +53,14 @@ class Plan:
         """Returns the shares of all devices, as values that JSON can hold."""
         return {"devices": [plain(asdict(share) | {"device": share.device.key}) for share in self.shares]}
 
+    def __repr__(self) -> str:
+        return brief(self, f"{self.missing:,} to measure", f"on {', '.join(share.device.key for share in self.shares)}")
+
     def __str__(self) -> str:
         return "\n".join(line for share in self.shares for line in _lines(share))
 
 
-def _lines(share: Share) -> list[str]:
+def _lines(share: DeviceShare) -> list[str]:
     counts = [f"{share.known} known from the store", f"{share.missing} to measure"]
     counts += [f"{share.failed} failed before"] if share.failed else []
     lines = [f"{share.device.key}: {kernels(share.kernels)}: {', '.join(counts)}"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.device import Device
 from perfmodel.measuring.campaign.plan import kernels
 
@@ -73,6 +74,10 @@ class DeviceResult:
                     counts[flag] = counts.get(flag, 0) + 1
         return counts
 
+    def __repr__(self) -> str:
+        found = f"{self.new} measured, {self.known} known, {len(self.failures)} failed"
+        return brief(self, self.device.name, number_of(len(self.results), "kernel"), found)
+
 
 @dataclass(frozen=True)
 class CampaignResult:
@@ -109,6 +114,12 @@ class CampaignResult:
                 for each in self.devices
             ],
         }
+
+    def __repr__(self) -> str:
+        keys = ", ".join(each.device.key for each in self.devices)
+        kernels = sum(len(each.results) for each in self.devices)
+        state = "complete" if self.is_complete else "not complete"
+        return brief(self, number_of(kernels, "result"), state, f"{self.seconds:.3g} s", f"on {keys}")
 
     def __str__(self) -> str:
         return "\n".join(line for each in self.devices for line in _lines(each))

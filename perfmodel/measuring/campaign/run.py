@@ -15,7 +15,7 @@ from perfmodel.measuring.campaign.progress import Progress
 from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation.bench import BATCH_SECONDS, Batch, Task
 from perfmodel.measuring.isolation.interruption import LOOK_SECONDS, Interruption
-from perfmodel.measuring.isolation.process import Limits
+from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.protocol import Protocol
 
 # Tasks of a batch; more than a second's worth come back unmeasured.
@@ -33,7 +33,7 @@ class Run:
         work: Sequence[DeviceWork],
         place: Place,
         protocol: Protocol,
-        limits: Limits,
+        limits: ProcessLimits,
         timer: str,
         budget_s: float | None,
         interruption: Interruption | None = None,

@@ -15,7 +15,7 @@ from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.provenance import versions
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.measuring.campaign.plan import Share
+from perfmodel.measuring.campaign.plan import DeviceShare
 from perfmodel.measuring.campaign.result import FAILED, LOST, NOT_HERE, NOT_REACHED, STOPPED, DeviceResult, Result
 from perfmodel.measuring.isolation.bench import Batch, Task
 from perfmodel.measuring.isolation.reference import DISTURBED, is_disturbed
@@ -168,7 +168,7 @@ class DeviceWork:
         for measurement in marked:
             self._keep(measurement)
 
-    def share(self) -> Share:
+    def share(self) -> DeviceShare:
         """Returns what is to be done, and how long it will take by the costs of what was done before."""
         costs = self._store.costs(self.device.key)
         missing = {key: self._kernels[key] for key in self._queue}
@@ -184,7 +184,7 @@ class DeviceWork:
             except KernelError as error:
                 impossible[kernel.label] = str(error)
         largest = max(sizes, key=lambda label: sizes[label])
-        return Share(
+        return DeviceShare(
             self.device,
             len(self._kernels),
             sum(math.isfinite(result.seconds) for result in self._results.values()),

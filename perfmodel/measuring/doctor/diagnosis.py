@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.device import Device
 
 BEST_PRECISION, COMMON_PRECISION = 1e-3, 1e-2
@@ -134,6 +135,14 @@ class Diagnosis:
             "promises": [asdict(promise) for promise in self.promises] if self.trusted else [],
             "findings": [finding.as_json() for finding in self.findings],
         }
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            self.device.name,
+            "trusted" if self.trusted else "not trusted",
+            number_of(len(self.findings), "finding"),
+        )
 
 
 def promised(spread: float, step_s: float, overhead_s: float, overhead_spread_s: float) -> tuple[Promise, ...]:

@@ -23,7 +23,7 @@ from perfmodel.measuring.isolation.child import DEVICE_TIMER, Timer
 from perfmodel.measuring.isolation.interruption import noticed
 from perfmodel.measuring.isolation.locks import held
 from perfmodel.measuring.isolation.memory import available
-from perfmodel.measuring.isolation.process import Asked, Limits, MeasuringProcess, ProcessEndedError, never
+from perfmodel.measuring.isolation.process import Asked, MeasuringProcess, ProcessEndedError, ProcessLimits, never
 from perfmodel.measuring.isolation.reference import Reference
 from perfmodel.measuring.protocol import Protocol, Timing, array_bytes
 
@@ -98,7 +98,7 @@ class Bench:
         self._is_interrupted, self._is_given_up = threading.Event(), threading.Event()
 
     def measure(
-        self, tasks: Sequence[Task], protocol: Protocol, limits: Limits, seconds: float, patience_s: float = 0.0
+        self, tasks: Sequence[Task], protocol: Protocol, limits: ProcessLimits, seconds: float, patience_s: float = 0.0
     ) -> Batch:
         """Times tasks until they are done or the seconds are spent; the first is timed in any case.
 
@@ -127,7 +127,7 @@ class Bench:
                 around = before
         return Batch(tuple(done), around, self._reference.best, socket.gethostname(), versions(), stopped)
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked = never) -> Timing:
         """Times one launch by itself.
 
         Args:
@@ -163,12 +163,12 @@ class Bench:
         if self._process is not None:
             self._process.close()
 
-    def _measured(self, task: Task, protocol: Protocol, limits: Limits) -> Measured:
+    def _measured(self, task: Task, protocol: Protocol, limits: ProcessLimits) -> Measured:
         started = time.monotonic()
         timing, reason = self._attempted(task.launch, protocol, limits)
         return Measured(task.key, timing, reason, time.monotonic() - started)
 
-    def _attempted(self, launch: Launch, protocol: Protocol, limits: Limits) -> tuple[Timing | None, str]:
+    def _attempted(self, launch: Launch, protocol: Protocol, limits: ProcessLimits) -> tuple[Timing | None, str]:
         attempts = crashes = 0
         while True:
             try:
@@ -244,7 +244,7 @@ class Bench:
         return seconds
 
     def _time_reference(self, launch: Launch, protocol: Protocol) -> Timing:
-        return self.time(launch, protocol, Limits(60.0))
+        return self.time(launch, protocol, ProcessLimits(60.0))
 
 
 _benches: dict[tuple[str, str], Bench] = {}
@@ -265,7 +265,7 @@ def bench_of(device: Device, timer: str = DEVICE_TIMER) -> Bench:
 
 
 @contextmanager
-def isolated_timer(device: Device, limits: Limits | None = None) -> Iterator[Timer]:
+def isolated_timer(device: Device, limits: ProcessLimits | None = None) -> Iterator[Timer]:
     """Yields a timer of launches in a device's measuring process; the device is held meanwhile.
 
     It raises what `time_launch` raises, and MeasurementError for a launch that ended the process. Ctrl-C ends a launch.
@@ -275,7 +275,7 @@ def isolated_timer(device: Device, limits: Limits | None = None) -> Iterator[Tim
 
         def timer(launch: Launch, protocol: Protocol) -> Timing:
             try:
-                return bench.time(launch, protocol, limits or Limits(), interruption.is_asked)
+                return bench.time(launch, protocol, limits or ProcessLimits(), interruption.is_asked)
             except ProcessEndedError as error:
                 interruption.check()
                 raise MeasurementError(str(error)) from error
@@ -288,7 +288,7 @@ def measure_batch(
     timer: str,
     tasks: Sequence[Task],
     protocol: Protocol,
-    limits: Limits,
+    limits: ProcessLimits,
     seconds: float,
     patience_s: float,
 ) -> Batch:

@@ -39,7 +39,7 @@ def never() -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """The limits of one measurement.
 
     Attributes:
@@ -92,7 +92,7 @@ class MeasuringProcess:
             self._process = _starter(os.getpid()).submit(_started, theirs.fileno(), self._errors).result()
         opening = {"device": device.fingerprint(), "timer": timer}
         what = "the start of a measuring process"
-        if error := self._asked(opening, what, Limits(START_SECONDS), is_given_up).get("error"):
+        if error := self._asked(opening, what, ProcessLimits(START_SECONDS), is_given_up).get("error"):
             self.close()
             raise DeviceError(error)
 
@@ -100,7 +100,7 @@ class MeasuringProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def time(self, launch: Launch, protocol: Protocol, limits: Limits, is_given_up: Asked = never) -> Timing:
+    def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked = never) -> Timing:
         """Times a launch in the measuring process.
 
         Args:
@@ -127,7 +127,9 @@ class MeasuringProcess:
             self._process.wait(CLOSE_SECONDS)
         self._errors.close()
 
-    def _asked(self, request: Mapping[str, Any], what: str, limits: Limits, is_given_up: Asked) -> dict[str, Any]:
+    def _asked(
+        self, request: Mapping[str, Any], what: str, limits: ProcessLimits, is_given_up: Asked
+    ) -> dict[str, Any]:
         """Returns the answer to a request; whatever happens instead, no process is left that might still give it."""
         try:
             return self._answer(request, what, limits, is_given_up)
@@ -139,7 +141,9 @@ class MeasuringProcess:
             self.close()
             raise
 
-    def _answer(self, request: Mapping[str, Any], what: str, limits: Limits, is_given_up: Asked) -> dict[str, Any]:
+    def _answer(
+        self, request: Mapping[str, Any], what: str, limits: ProcessLimits, is_given_up: Asked
+    ) -> dict[str, Any]:
         end = time.monotonic() + limits.time_s
         memory = limits.memory_bytes or int(MEMORY_SHARE * (available() + resident(self.pid)))
         waiting, heard = memoryview(json.dumps(request).encode() + b"\n"), bytearray()
@@ -165,7 +169,7 @@ class MeasuringProcess:
             raise EOFError
         return part
 
-    def _check_limits(self, what: str, limits: Limits, end: float, memory: int) -> None:
+    def _check_limits(self, what: str, limits: ProcessLimits, end: float, memory: int) -> None:
         if time.monotonic() >= end:
             reason = f"{what} took more than {limits.time_s:g} s on {self.device.key}: "
             raise ProcessEndedError(reason + "use smaller sizes, or allow more time", is_certain=True)

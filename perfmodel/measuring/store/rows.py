@@ -12,6 +12,7 @@ from functools import lru_cache
 from operator import index
 from typing import Any, TypeVar
 
+from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import Device
 from perfmodel.measuring.protocol import Protocol, reduced
@@ -51,6 +52,10 @@ class Measurement:
     def seconds(self) -> float:
         return reduced(self.trials, self.dropped, self.statistic)
 
+    def __repr__(self) -> str:
+        at = " ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return brief(self, f"{self.kernel} {at}".strip(), f"{self.seconds:.4g} s", str(self.device.get("key", "")))
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -71,6 +76,10 @@ class Failure:
     created: str
     versions: dict[str, str]
     conditions: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        at = " ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return brief(self, f"{self.kernel} {at}".strip(), self.reason)
 
 
 Row = TypeVar("Row", bound=Measurement | Failure)

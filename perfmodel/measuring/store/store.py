@@ -11,7 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelWarning, StoreError
+from perfmodel.basics.notebook import MOST_ROWS, table, titled
 from perfmodel.device import Device
 from perfmodel.measuring.store.documents import document_number, put_document
 from perfmodel.measuring.store.opening import explained, opened, shown
@@ -28,6 +30,7 @@ from perfmodel.measuring.store.rows import (
 )
 
 KEYS_A_QUERY = 500
+LONGEST_PATH = 72
 TABLE: dict[type, str] = {Measurement: "measurement", Failure: "failure"}
 
 
@@ -98,6 +101,24 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        try:
+            held = number_of(len(self), "measurement")
+        except StoreError:
+            held = "closed, or damaged"
+        where = "in memory" if self.path is None else str(self.path)
+        return brief(self, where if len(where) <= LONGEST_PATH else f"…{where[-LONGEST_PATH:]}", held)
+
+    def _repr_html_(self) -> str:
+        counts: dict[tuple[str, ...], list[int]] = {}
+        for group in self.groups():
+            device, protocol = (str(each.get("name") or "") for each in (group.device, group.protocol))
+            counts.setdefault((device, protocol, group.kernel), [0, 0])[bool(group.reason)] += group.count
+        rows = [[*names, *map(str, numbers)] for names, numbers in counts.items()]
+        more = f"<p>and {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
+        header = ["device", "protocol", "kernel", "measurements", "failures"]
+        return titled(repr(self), "", table(header, rows[:MOST_ROWS])) + more
 
     def close(self) -> None:
         """Closes the file; the last process to do so leaves a single file that can be copied or committed."""
@@ -192,10 +213,10 @@ class Store:
     def groups(self) -> list[Group]:
         """Returns how many rows there are of each device, protocol and kernel, and of failures, of each reason."""
         found = []
-        for table, reason in (("measurement", "''"), ("failure", "reason")):
+        for rows_of, reason in (("measurement", "''"), ("failure", "reason")):
             with explained(self.name):
                 rows = self._connection.execute(
-                    f"SELECT device, protocol, kernel, {reason}, count(*) FROM {table} GROUP BY 1, 2, 3, 4 "
+                    f"SELECT device, protocol, kernel, {reason}, count(*) FROM {rows_of} GROUP BY 1, 2, 3, 4 "
                     "ORDER BY min(number)"
                 ).fetchall()
             texts = self._texts({number for row in rows for number in row[:2]})

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FitError
 from perfmodel.expression import ModelString
-from perfmodel.modelling.fitting.diagnostics import assess
+from perfmodel.modelling.fitting.declared import Declared, Given, declared
+from perfmodel.modelling.fitting.diagnostics import Assessment, assess
 from perfmodel.modelling.fitting.linear import solve_directly
 from perfmodel.modelling.fitting.nonlinear import solve_nonlinear
 from perfmodel.modelling.fitting.poor_fit import poor_fit
-from perfmodel.modelling.fitting.problem import Bounds, Problem, Residuals, check_parameter, pose
+from perfmodel.modelling.fitting.problem import Problem, Residuals, pose
 from perfmodel.modelling.fitting.result import FitResult, FitWarning, Solution, Undetermined
 
-__all__ = ["FitResult", "FitWarning", "Undetermined", "fit"]
+__all__ = ["Declared", "FitResult", "FitWarning", "Undetermined", "declared", "fit"]
 
 
 def fit(
@@ -30,9 +31,8 @@ def fit(
     features: Mapping[str, NDArray[np.float64]],
     output: NDArray[np.float64],
     *,
-    bounds: Bounds | None = None,
+    parameters: Given | None = None,
     nonnegative: bool = True,
-    start: Mapping[str, float] | None = None,
     residuals: Residuals = "relative",
     strict: bool = False,
     labels: Sequence[str] | None = None,
@@ -43,11 +43,11 @@ def fit(
         model: The parsed model string.
         features: A column of shape (N,) for every feature of the model; others are ignored.
         output: Measured outputs in seconds, shape (N,); positive for relative residuals.
-        bounds: (lower, upper) by parameter, None where open; equal bounds fix a parameter.
-        nonnegative: Whether parameters without `bounds` are at least zero. The exponent of an `overlap` is always
+        parameters: What is said of parameters, by name: a number holds one, (lower, upper) bounds it (None where open),
+            a text such as ``"2 * p_a"`` ties it to others; see `perfmodel.modelling.fitting.declared`.
+        nonnegative: Whether parameters without bounds are at least zero. The exponent of an `overlap` is always
             within [1, 64], the edge of a `smooth_max` or `smooth_step` at least the reciprocal of the median output
             (or of the argument's typical size), so that it is a maximum (a step) for most measurements.
-        start: Starting values for a non-linear model; without them they are derived from model and measurements.
         residuals: "relative", (predicted - measured) / measured; "absolute", predicted - measured; or "logarithmic",
             ln(predicted / measured) under a soft L1 loss, for models of many different kernels, of which it cannot
             explain some.
@@ -57,7 +57,8 @@ def fit(
     Returns:
         Values, standard errors, covariance and diagnostics. An undetermined parameter is zero (or its nearest
         bound) where its features are absent from the measurements; collinear ones take the smallest values, each in
-        units of its feature's typical contribution.
+        units of its feature's typical contribution. Standard errors of tied parameters follow from those of the
+        others.
 
     Raises:
         FitError: The measurements cannot serve, the fit does not converge, or (strict) parameters are undetermined.
@@ -66,22 +67,23 @@ def fit(
         FitWarning: Parameters are undetermined, or the model does not explain the measurements.
     """
     problem = pose(
-        model, features, output, bounds=bounds or {}, nonnegative=nonnegative, residuals=residuals, labels=labels
+        model, features, output, parameters=parameters, nonnegative=nonnegative, residuals=residuals, labels=labels
     )
-    given = _checked_start(problem, start or {})
     if problem.is_direct:
         solution = Solution(solve_directly(problem), 0, 0, "solved within bounds")
     else:
-        solution = solve_nonlinear(problem, given)
+        solution = solve_nonlinear(problem, problem.starts)
     unit = float(1 / problem.weights[0]) if residuals == "absolute" else 1.0
     found = assess(problem, solution.parameters, unit)
     free = {name: solution.parameters[name] for name in problem.free}
+    slopes = problem.ties.slopes(solution.parameters) if problem.ties.nodes else None
+    covariance = found.covariance if slopes is None else _propagated(found.covariance, slopes)
     predicted = problem.predict(free)
     _tell([_undetermined_sentence(found.undetermined), *poor_fit(problem, predicted, found.degrees_of_freedom)], strict)
     return FitResult(
-        parameters={name: solution.parameters[name] for name in model.parameters},
-        stderr=found.stderr,
-        covariance=found.covariance,
+        parameters=problem.ties.completed(solution.parameters),
+        stderr=found.stderr if slopes is None else _stderr(found, problem, slopes, covariance),
+        covariance=covariance,
         predicted=predicted,
         measured=problem.output,
         labels=problem.labels,
@@ -89,6 +91,7 @@ def fit(
         at_bound=found.at_bound,
         limits=found.limits,
         undetermined=found.undetermined,
+        ties=dict(problem.ties.texts),
         method="linear" if problem.is_direct else "nonlinear",
         residuals=residuals,
         starts=solution.starts,
@@ -99,15 +102,28 @@ def fit(
     )
 
 
-def _checked_start(problem: Problem, start: Mapping[str, float]) -> dict[str, float]:
-    for name, value in start.items():
-        check_parameter(name, problem.model, "a start is given")
-        lower, upper = problem.bounds[name]
-        if not lower <= value <= upper:
-            raise FitError(
-                f"the start of {name!r} is {value:g}, outside its bounds [{lower:g}, {upper:g}]; move either"
-            )
-    return {name: float(value) for name, value in start.items() if name not in problem.fixed}
+def _propagated(covariance: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the covariance of all parameters, to first order, from that of those that are not tied."""
+    known = np.where(np.isfinite(slopes), slopes, 0.0)
+    return np.asarray(known @ covariance @ known.T)
+
+
+def _stderr(
+    found: Assessment, problem: Problem, slopes: NDArray[np.float64], covariance: NDArray[np.float64]
+) -> dict[str, float]:
+    """Returns the standard errors of all parameters.
+
+    A tied parameter has none where all that it follows has none, where one of these is undetermined, or where it has
+    no slope, as a square root at zero.
+    """
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    open_ = {name for item in found.undetermined for name in item.parameters}
+    stderr = {}
+    for name, deviation, by in zip(problem.ties.names, deviations, slopes, strict=True):
+        behind = [other for other, slope in zip(problem.model.parameters, by, strict=True) if slope]
+        is_known = np.isfinite(by).all() and any(np.isfinite(found.stderr[other]) for other in behind)
+        stderr[name] = float(deviation) if is_known and not open_ & set(behind) else np.nan
+    return {**stderr, **found.stderr}
 
 
 def _tell(sentences: Sequence[str], strict: bool) -> None:
@@ -122,5 +138,5 @@ def _undetermined_sentence(undetermined: Sequence[Undetermined]) -> str:
         return ""
     return (
         f"the measurements do not determine {'; '.join(map(str, undetermined))};"
-        " add measurements that do, fix the parameters by bounds, or take them out of the model"
+        " add measurements that do, hold parameters at a value, or take them out of the model"
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfmodel.basics.errors import FitError
 from perfmodel.modelling.fitting.problem import Array, Problem
 from perfmodel.modelling.fitting.resampling import Resampled, resample
 from perfmodel.modelling.fitting.result import Undetermined
@@ -71,6 +72,12 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
         for name, features in problem.absent.items()
     ]
     whole = problem.jacobian({name: parameters[name] for name in problem.free})
+    steep = [name for name, column in zip(problem.free, whole.T, strict=True) if not np.isfinite(column).all()]
+    if steep:
+        raise FitError(
+            f"the model's slope by {steep[0]!r} is not finite at the fitted {parameters[steep[0]]:g}, as of a square"
+            " root at zero; bound the parameter away from there"
+        )
     influence = np.abs(whole * _magnitudes(problem, parameters, list(problem.free))).max(axis=0, initial=0.0)
     audible = [name for name, size in zip(problem.free, influence, strict=True) if size >= _NO_INFLUENCE]
     undetermined += _without_influence(problem, [n for n in problem.free if n not in audible and n not in at_bound])

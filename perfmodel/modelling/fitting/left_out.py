@@ -49,7 +49,7 @@ def leave_out(
         output: Measured outputs in seconds, shape (N,).
         groups: The group of each measurement, shape (N,).
         fitted: Parameters fitted to all measurements, from which each non-linear fit starts.
-        options: `bounds`, `nonnegative` and `residuals`, as `perfmodel.modelling.fitting.fit` takes them.
+        options: `parameters`, `nonnegative` and `residuals`, as `perfmodel.modelling.fitting.fit` takes them.
 
     Yields:
         The groups in sorted order, without those whose absence leaves too few measurements for a fit.
@@ -76,6 +76,6 @@ def leave_out(
 
 def _refitted(problem: Problem, fitted: Mapping[str, float]) -> dict[str, float]:
     if problem.is_direct:
-        return solve_directly(problem)
+        return problem.ties.completed(solve_directly(problem))
     start = {name: float(np.clip(fitted[name], *problem.bounds[name])) for name in problem.free}
-    return {**local_minimum(problem, start), **problem.fixed}
+    return problem.ties.completed({**local_minimum(problem, start), **problem.fixed})

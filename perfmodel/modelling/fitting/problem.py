@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FitError, nearest
 from perfmodel.expression import Compiled, ModelString
+from perfmodel.modelling.fitting.declared import Declared, Given, Ties, declared
 from perfmodel.modelling.fitting.structure import (
     absent_parameters,
     edge_parameters,
@@ -21,7 +22,6 @@ from perfmodel.modelling.fitting.structure import (
 
 Array = NDArray[np.float64]
 Residuals = Literal["relative", "absolute", "logarithmic"]
-Bounds = Mapping[str, tuple[float | None, float | None]]
 
 OUTLYING = 0.1
 """Logarithmic residuals beyond this count by their root: what a model cannot explain must not bend the rest of it."""
@@ -46,15 +46,19 @@ class Problem:
     """A model and its N measurements, ready to be minimised over the free parameters.
 
     Attributes:
+        model: Over the parameters that are not tied.
+        ties: What the others follow from.
         weights: Shape (N,); a residual is weight * (predicted - measured), of order one for a bad prediction.
         is_logarithmic: residuals are ln(predicted / measured) instead, under a soft L1 loss.
         scales: A natural magnitude for every parameter.
         bounds: Lower and upper bound of every parameter, infinite where there is none.
         fixed: Parameters that are not fitted: pinned by equal bounds, or absent.
         absent: Parameters that no measurement shows, each with the all-zero features to blame.
+        starts: Where the search for free parameters begins, as far as the user says so.
     """
 
     model: ModelString
+    ties: Ties
     compiled: Compiled
     features: Mapping[str, Array]
     output: Array
@@ -65,6 +69,7 @@ class Problem:
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, float]
     absent: Mapping[str, tuple[str, ...]]
+    starts: Mapping[str, float]
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -121,7 +126,7 @@ def pose(
     features: Mapping[str, Array],
     output: Array,
     *,
-    bounds: Bounds,
+    parameters: Given | None,
     nonnegative: bool,
     residuals: Residuals,
     labels: Sequence[str] | None,
@@ -138,18 +143,39 @@ def pose(
         raise FitError("there is no measurement to fit to; check the tags that select the measurement set")
     names = _row_names(labels, output.size)
     _check_outputs(output, names, residuals)
+    said = declared(parameters, model)
+    ties = Ties.of(said, model)
+    model = ties.without(model)
     columns = {name: _column(name, features, names) for name in model.features}
     root = model.value
     zeros = frozenset(name for name, column in columns.items() if not column.any())
     absent = absent_parameters(root, zeros)
     scales = natural_scales(root, columns, typical(output))
-    limits = _limits(model, scales, output, nonnegative) | _checked_bounds(bounds, model)
+    limits = _limits(model, scales, output, nonnegative)
+    limits |= {name: each.bounds for name, each in said.items() if each.bounds}
     fixed = {name: float(np.clip(0.0, *limits[name])) for name in absent}
     fixed |= {name: lower for name, (lower, upper) in limits.items() if lower == upper}
     _check_counts(model, fixed, output.size)
     weights = np.full(output.shape, 1 / _root_mean_square(output)) if residuals == "absolute" else 1 / output
     is_log = residuals == "logarithmic"
-    return Problem(model, model.compile(), columns, output, weights, is_log, names, scales, limits, fixed, absent)
+    starts = _starts(said, limits, fixed)
+    return Problem(
+        model, ties, model.compile(), columns, output, weights, is_log, names, scales, limits, fixed, absent, starts
+    )
+
+
+def _starts(
+    said: Mapping[str, Declared], limits: Mapping[str, tuple[float, float]], fixed: Mapping[str, float]
+) -> dict[str, float]:
+    """Returns the starts of the parameters that are fitted; raises FitError for one outside its bounds."""
+    found = {name: each.start for name, each in said.items() if each.start is not None}
+    for name, value in found.items():
+        lower, upper = limits[name]
+        if not lower <= value <= upper:
+            raise FitError(
+                f"the start of {name!r} is {value:g}, outside its bounds [{lower:g}, {upper:g}]; move either"
+            )
+    return {name: value for name, value in found.items() if name not in fixed}
 
 
 def _root_mean_square(values: Array) -> float:
@@ -220,26 +246,6 @@ def _limits(
         else:
             limits[name] = (0.0 if nonnegative else -np.inf, np.inf)
     return limits
-
-
-def _checked_bounds(bounds: Bounds, model: ModelString) -> dict[str, tuple[float, float]]:
-    checked = {}
-    for name, (lower, upper) in bounds.items():
-        check_parameter(name, model, "bounds are given")
-        low, high = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
-        if not low <= high:
-            raise FitError(f"the bounds of {name!r} are [{low:g}, {high:g}]; give the lower one first")
-        checked[name] = (low, high)
-    return checked
-
-
-def check_parameter(name: str, model: ModelString, context: str) -> None:
-    """Raises a FitError unless the model has the parameter."""
-    if name not in model.parameters:
-        raise FitError(
-            f"{context} for {name!r}, which is no parameter of the model"
-            f"{nearest(name, model.parameters) or '; its parameters are ' + ', '.join(model.parameters)}"
-        )
 
 
 def _check_counts(model: ModelString, fixed: Mapping[str, float], measurements: int) -> None:

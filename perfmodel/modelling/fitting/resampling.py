@@ -62,6 +62,8 @@ def resample(names: Sequence[str], jacobian: Array, below: Array, above: Array, 
     """
     from scipy.optimize import nnls
 
+    if not names:  # all are held, or at their bounds for certain
+        return Resampled((), np.zeros((SAMPLES, 0)), np.zeros(0))
     norms = np.linalg.norm(jacobian, axis=0)
     triangle: Array = np.asarray(np.linalg.qr(jacobian / norms, mode="r"))
     low, high = below * norms, above * norms

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
 
 Array = NDArray[np.float64]
@@ -60,6 +61,7 @@ class FitResult:
         limits: Values between which a parameter that is at its bound, or undetermined within its bounds, lies with a
             probability of 95 %.
         undetermined: Parameters that the measurements do not fix, with reasons.
+        ties: Expressions of the parameters that are tied to others.
         method: "linear" (solved directly) or "nonlinear" (the best of several starts).
         residuals: "relative" ((predicted - measured) / measured), "absolute" (seconds) or "logarithmic".
         starts: Starting points tried, 0 for a linear model.
@@ -79,6 +81,7 @@ class FitResult:
     at_bound: tuple[str, ...]
     limits: dict[str, tuple[float, float]]
     undetermined: tuple[Undetermined, ...]
+    ties: dict[str, str]
     method: Method
     residuals: Literal["relative", "absolute", "logarithmic"]
     starts: int
@@ -110,6 +113,8 @@ class FitResult:
         """Returns the reason why a parameter has no standard error, in brackets; empty where it has one."""
         if name in self.fixed:
             return "(fixed)"
+        if name in self.ties:
+            return "" if np.isfinite(self.stderr[name]) else "(tied to parameters without a standard error)"
         low, high = self.limits.get(name, (np.nan, np.nan))
         within = f", between {low:.3g} and {high:.3g}" if np.isfinite(low) else ""
         if any(name in item.parameters for item in self.undetermined):
@@ -148,7 +153,8 @@ class FitResult:
             note = self.mark(name)
             if not note:
                 note = f"+/- {error:.2e}" + (f" ({abs(error / value):.2%})" if value else "")
-            lines.append(f"{name:<{width}} = {value: .6e} {note}")
+            tie = f", tied: {self.ties[name]}" if name in self.ties else ""
+            lines.append(f"{name:<{width}} = {value: .6e} {note}{tie}")
         return lines
 
     def _correlation_lines(self) -> list[str]:
@@ -170,3 +176,8 @@ class FitResult:
             f"  {self.labels[row]}"
             for row in worst
         ]
+
+    def __repr__(self) -> str:
+        error = f"mean error {np.abs(self.relative_errors).mean():.2%}"
+        numbers = number_of(len(self.parameters), "parameter"), number_of(len(self.measured), "measurement")
+        return brief(self, self.method, *numbers, error)

@@ -142,6 +142,16 @@ def _simplified(root: Node, steps: Set[Node]) -> Node:
     return replaced[root]
 
 
+def substituted(root: Node, nodes: Mapping[str, Node]) -> Node:
+    """Returns the tree with a node in the place of each parameter that has one."""
+    replaced: dict[Node, Node] = {}
+    for node in walk(root):
+        children = tuple(replaced[child] for child in node.children)
+        chosen = nodes.get(node.name) if isinstance(node, Parameter) else None
+        replaced[node] = chosen or _with_children(node, children)
+    return replaced[root]
+
+
 def _sum(nodes: tuple[Node, ...]) -> Node:
     total = nodes[0]
     for node in nodes[1:]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.modelling.fitting import FitWarning
@@ -91,6 +92,10 @@ class Suggestion:
         """The chosen form's typical error on each group while that was held out."""
         groups = np.array(self.groups)
         return {g: typical_error(self.chosen.ratios[groups == g]) for g in dict.fromkeys(self.groups)}
+
+    def __repr__(self) -> str:
+        searched = f"of {number_of(len(self.candidates), 'feature')} searched"
+        return brief(self, f"typical error {self.chosen.error:.1%}", searched, repr(self.model))
 
 
 Times = Sequence[float]

@@ -53,7 +53,6 @@ class Handler:
         self.is_store = access.direction != "load"
         self.patterns: dict[_Key, Pattern] = {}
         self._shift = self.element.bit_length() - 1
-        self._zero = np.zeros((self.width, 1), self.dtype) if self.is_vector else self.dtype.type(0)
         self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
 
         regions = context.regions
@@ -275,15 +274,15 @@ class Handler:
     # --- slow ways
 
     def _load_slowly(self, mask: Mask, addresses: Integers) -> Values:
-        lanes = mask.layout.lanes
-        result = np.zeros((self.width, lanes) if self.is_vector else lanes, self.dtype)
+        shape = (self.width, mask.layout.lanes) if self.is_vector else (mask.layout.lanes,)
+        result = np.zeros(shape, self.dtype)
         for region, chosen in self.reachable(mask, addresses):
-            offsets = self._bytes(region, mask.lanes[chosen], addresses[chosen])
-            region.ensure(offsets.ravel())
+            lanes = mask.lanes[chosen]
+            offsets = self.filled(region, lanes, addresses[chosen])
             found = region.data[offsets].view(self.dtype)
-            result[..., mask.lanes[chosen]] = found.T if self.is_vector else found[:, 0]
+            result[..., lanes] = found.T if self.is_vector else found[:, 0]
             if region.loads is not None:
-                self._mark_bytes(region.loads, mask.lanes[chosen], offsets)
+                self._mark_bytes(region.loads, lanes, offsets)
         return result
 
     def _store_slowly(self, mask: Mask, value: Values, addresses: Integers) -> None:
@@ -291,18 +290,20 @@ class Handler:
         values = np.broadcast_to(value, shape)
         for region, chosen in self.reachable(mask, addresses):
             lanes = mask.lanes[chosen]
-            offsets = self._bytes(region, lanes, addresses[chosen])
-            region.ensure(offsets.ravel())
+            offsets = self.filled(region, lanes, addresses[chosen])
             rows = np.ascontiguousarray(values[..., lanes].T).reshape(len(lanes), self.width)
             region.data[offsets] = rows.view(np.uint8)
             if region.stores is not None:
                 self._mark_bytes(region.stores, lanes, offsets)
 
-    def _bytes(self, region: Region, lanes: Integers, addresses: Integers) -> Integers:
-        offsets = addresses - region.origin
+    def filled(self, region: Region, lanes: Integers, addresses: Integers) -> Integers:
+        """Returns the offsets of all bytes at lanes' addresses, a row each, once the region has their contents."""
+        starts = addresses - region.origin
         if region.lane_offsets is not None:
-            offsets = offsets + region.lane_offsets[lanes]
-        return np.asarray(offsets[:, np.newaxis] + np.arange(self.bytes))
+            starts = starts + region.lane_offsets[lanes]
+        offsets = np.asarray(starts[:, np.newaxis] + np.arange(self.bytes))
+        region.ensure(offsets.ravel())
+        return offsets
 
     def _mark_bytes(self, footprint: Footprint, lanes: Integers, offsets: Integers) -> None:
         if self._is_global:

@@ -44,8 +44,7 @@ class AtomicHandler(Handler):
             old = np.zeros(len(lanes), self.dtype)
             for region, chosen in self.reachable(mask, addresses):
                 usable = chosen[addresses[chosen] % self.element == 0]
-                offsets = self._bytes(region, lanes[usable], addresses[usable])
-                region.ensure(offsets.ravel())
+                offsets = self.filled(region, lanes[usable], addresses[usable])
                 picked = tuple(_active(operand, lanes[usable]) for operand in operands)
                 places = offsets[:, 0] // self.element
                 old[usable] = perform(operation, region.view(self.dtype), places, picked, True)

@@ -84,12 +84,12 @@ class _Generator:
             return names["run"]  # type: ignore[no-any-return]
 
         return Code(
-            text,
-            build,
-            tuple(self.expressions.accesses),
-            self.expressions.work_items,
-            tuple(self.expressions.divisions),
-            tuple(self.plans),
+            text=text,
+            build=build,
+            accesses=tuple(self.expressions.accesses),
+            work_items=self.expressions.work_items,
+            divisions=tuple(self.expressions.divisions),
+            plans=tuple(self.plans),
         )
 
     def emit(self, line: str) -> None:

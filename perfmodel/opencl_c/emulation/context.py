@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.syntax import Place
@@ -37,7 +37,7 @@ class Context:
         traced: accesses met for the first time, where an extrapolation asks for them.
     """
 
-    def __init__(self, layout: Layout, machine: Machine, findings: Findings, regions: Regions, checks: bool) -> None:
+    def __init__(self, layout: Layout, machine: Machine, findings: FindingLog, regions: Regions, checks: bool) -> None:
         self.layout, self.machine, self.findings, self.regions = layout, machine, findings, regions
         self.checks = self.logs = checks
         self.log: list[Logged] = []

@@ -18,7 +18,7 @@ from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
 from perfmodel.opencl_c.emulation.code import code_of
 from perfmodel.opencl_c.emulation.emulator import Emulator
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
-from perfmodel.opencl_c.emulation.findings import Finding, Findings
+from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces
@@ -130,7 +130,7 @@ def emulate(
     numbers = _chosen(groups, counts, seed)
     bound = bind(kernel, arguments, write_back)
     code = code_of(kernel)
-    findings, group_races = Findings(), GroupRaces(len(numbers) > 1)
+    findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
     variables = _variables(kernel, bound)
     parts: list[tuple[Integers, ...]] = []
     used = 0
@@ -151,27 +151,23 @@ def emulate(
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
     return Emulation(
-        kernel,
-        machine,
-        local,
-        group_ids,
-        blocks,
-        branches,
-        barriers,
-        _named(accesses),
-        touched,
-        variables,
-        findings.all(),
-        used,
-        time.perf_counter() - began,
-        loops_of(extrapolations),
-        bound,
-        {name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
+        kernel=kernel,
+        machine=machine,
+        local_size=local,
+        groups=group_ids,
+        blocks=blocks,
+        branches=branches,
+        barriers=barriers,
+        accesses=np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0],
+        footprints=touched,
+        variables=variables,
+        findings=findings.all(),
+        steps=used,
+        seconds=time.perf_counter() - began,
+        extrapolated=loops_of(extrapolations),
+        _bound=bound,
+        _given={name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
     )
-
-
-def _named(accesses: Integers) -> NDArray[Any]:
-    return np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0]
 
 
 def _three(sizes: Sequence[int] | int, rest: int, what: str) -> Size3:

@@ -16,7 +16,7 @@ from perfmodel.opencl_c.emulation.code import Code
 from perfmodel.opencl_c.emulation.context import Context
 from perfmodel.opencl_c.emulation.expressions import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
-from perfmodel.opencl_c.emulation.findings import Findings
+from perfmodel.opencl_c.emulation.findings import FindingLog
 from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
@@ -43,7 +43,7 @@ class Emulator:
         work_items: WorkItems,
         bound: Bound,
         machine: Machine,
-        findings: Findings,
+        findings: FindingLog,
         groups: GroupRaces,
         checks: bool,
         extrapolate: bool,

@@ -84,7 +84,7 @@ class Expressions:
         known = self._summaries.get(id(expression))
         if known is None:
             registers: frozenset[low.Register] = frozenset()
-            movable = not isinstance(expression, low.Load) and not _may_divide_by_zero(expression)
+            movable = not isinstance(expression, low.Load) and not low.may_divide_by_zero(expression)
             if isinstance(expression, low.Read):
                 registers = frozenset((expression.register,))
             for part in low.parts(expression):
@@ -230,7 +230,7 @@ class Expressions:
             count = int(expression.right.value) & (8 * dtype.itemsize - 1)
             return f"({left} {operator} {self._number(dtype.type(count))})"
         name = self._bind("binary", form, (operator, str(type_)))
-        if _may_divide_by_zero(expression):
+        if low.may_divide_by_zero(expression):
             self.divisions.append(self.place)
             return f"divide({self.mask}, {name}, {left}, {right}, {len(self.divisions) - 1})"
         return f"{name}({left}, {right})"
@@ -290,14 +290,6 @@ def plain(type_: Type) -> Scalar | Vector:
     if isinstance(type_, Scalar | Vector):
         return type_
     raise EmulationError(f"the emulation has no values of type {type_}")
-
-
-def _may_divide_by_zero(expression: low.Expression) -> bool:
-    if not isinstance(expression, low.Binary) or expression.operator not in "/%":
-        return False
-    if element_of(plain(expression.type)).is_float:
-        return False
-    return not (isinstance(expression.right, low.Constant) and expression.right.value)
 
 
 def _terms(expression: low.Expression) -> list[low.Expression]:

@@ -7,7 +7,7 @@ a period of one or a few, the loop's registers jump to nearly its end, and the c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class Extrapolated:
     turns: int
     has_whole_footprint: bool
 
+    def plus(self, other: Extrapolated | None) -> Extrapolated:
+        """Returns the same loop with the times that it was met elsewhere."""
+        if other is None:
+            return self
+        is_whole = self.has_whole_footprint and other.has_whole_footprint
+        run, turns = self.run + other.run, self.turns + other.turns
+        return replace(self, run=run, turns=turns, has_whole_footprint=is_whole)
+
 
 class Extrapolation:
     """Holds the loops of one batch that are extrapolated."""
@@ -64,10 +72,8 @@ class Extrapolation:
 
     def succeeded(self, plan: Plan, run: int, turns: int, is_whole: bool) -> None:
         loop = plan.loop
-        before = self.done.get(loop.number, Extrapolated(loop.place, loop.name, 0, 0, True))
-        self.done[loop.number] = Extrapolated(
-            loop.place, loop.name, before.run + run, before.turns + turns, before.has_whole_footprint and is_whole
-        )
+        found = Extrapolated(loop.place, loop.name, run, turns, has_whole_footprint=is_whole)
+        self.done[loop.number] = found.plus(self.done.get(loop.number))
 
 
 class Watch:
@@ -212,12 +218,5 @@ def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...
     found: dict[Place, Extrapolated] = {}
     for extrapolation in extrapolations:
         for one in extrapolation.done.values():
-            other = found.get(one.place, Extrapolated(one.place, one.name, 0, 0, True))
-            found[one.place] = Extrapolated(
-                one.place,
-                one.name,
-                one.run + other.run,
-                one.turns + other.turns,
-                one.has_whole_footprint and other.has_whole_footprint,
-            )
+            found[one.place] = one.plus(found.get(one.place))
     return tuple(found.values())

@@ -32,7 +32,7 @@ class Finding:
         return f"{self.place}: {self.kind}: {self.message}"
 
 
-class Findings:
+class FindingLog:
     """Collects findings: the first one of each kind and place (and `detail`), with a count."""
 
     def __init__(self) -> None:

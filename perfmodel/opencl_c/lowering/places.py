@@ -79,7 +79,14 @@ class Places:
                 *self.out.place,
             )
         found = low.Access(
-            len(self.out.accesses), direction, space, place.type, None, place.alignment, text, self.out.place
+            number=len(self.out.accesses),
+            direction=direction,
+            space=space,
+            type=place.type,
+            variable=None,
+            alignment=place.alignment,
+            text=text,
+            place=self.out.place,
         )
         self.out.accesses.append(found)
         return found

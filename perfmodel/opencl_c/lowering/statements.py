@@ -54,19 +54,19 @@ class Lowering:
         body = self.out.scoped(self.out.frame.end, fill)
         assign_variables(body, self.out.registers, function.parameters)
         return low.LoweredKernel(
-            function.name,
-            tuple(low.Parameter(p.name, p.type) for p in function.parameters),
-            body,
-            tuple(self.out.registers),
-            tuple(self.out.objects),
-            self.out.bytes["private"],
-            self.out.bytes["local"],
-            self.out.bytes["constant"],
-            tuple(self.out.accesses),
-            self.out.branches,
-            self.out.blocks,
-            self.out.barriers,
-            function.work_group,
+            name=function.name,
+            parameters=tuple(low.Parameter(p.name, p.type) for p in function.parameters),
+            body=body,
+            registers=tuple(self.out.registers),
+            objects=tuple(self.out.objects),
+            private_bytes=self.out.bytes["private"],
+            local_bytes=self.out.bytes["local"],
+            constant_bytes=self.out.bytes["constant"],
+            accesses=tuple(self.out.accesses),
+            branches=self.out.branches,
+            blocks=self.out.blocks,
+            barriers=self.out.barriers,
+            work_group=function.work_group,
         )
 
     def parameter(self, parameter: syn.Variable, position: int) -> None:
@@ -184,15 +184,21 @@ class Lowering:
             if loop.step is not None:
                 self.expressions.effects(loop.step)
 
-        tested = self.out.nested(test)
-        body = self.out.nested(iteration)
-        stepped = self.out.nested(step)
+        tested, body, stepped = map(self.out.nested, (test, iteration, step))
         self.out.frame.breaks.pop()
         self.out.frame.continues.pop()
         self.out.structured(
             low.Loop(
-                *(number, label, tested, condition, body, stepped),
-                *(loop.is_do and inside is None, name, loop.unroll, loop.place),
+                number=number,
+                label=label,
+                test=tested,
+                condition=condition,
+                body=body,
+                step=stepped,
+                is_do=loop.is_do and inside is None,
+                name=name,
+                unroll=loop.unroll,
+                place=loop.place,
             )
         )
 

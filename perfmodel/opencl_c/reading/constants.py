@@ -8,9 +8,9 @@ from perfmodel.opencl_c.arithmetic import Number, combined, number_as
 from perfmodel.opencl_c.visitor import children, rebuilt
 
 
-def fold(expression: sx.Expression) -> sx.Expression:
-    """Returns the expression with what is constant in it computed; the rest stays."""
-    if not isinstance(expression, sx.VectorLiteral | sx.Convert | sx.Unary | sx.Binary):
+def fold(expression: sx.Expression | sx.InitializerList) -> sx.Expression | sx.InitializerList:
+    """Returns an initial value with what is constant in it computed; the rest stays."""
+    if not isinstance(expression, sx.InitializerList | sx.VectorLiteral | sx.Convert | sx.Unary | sx.Binary):
         return expression
     expression = rebuilt(expression, fold)
     type_, parts = expression.type, children(expression)

@@ -116,7 +116,7 @@ class Statements:
         elif space == "constant":
             raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
         if space == "constant" and variable.initial is not None:
-            variable.initial = _folded(variable.initial)
+            variable.initial = fold(variable.initial)
         return variable
 
     def initial(self, type_: ts.Type, item: Item) -> sx.Expression | sx.InitializerList:
@@ -171,17 +171,7 @@ class Statements:
         for child in header:
             slots[(child.start > first) + (child.start > second)] = child
         initial, condition, step = slots
-        return [
-            sx.Loop(
-                self.one(initial) if initial else None,
-                self.expressions.read(condition) if condition else None,
-                self.expressions.read(step) if step else None,
-                self.one(body),
-                False,
-                self.unrolls.get(item.start),
-                self.scope.place(item),
-            )
-        ]
+        return [self.loop(item, condition, body, initial=initial, step=step)]
 
     def semicolons(self, item: Item) -> tuple[int, int]:
         """Returns where a ``for`` parts its header: clang does not say which parts are missing."""
@@ -198,22 +188,30 @@ class Statements:
 
     def while_loop(self, item: Item) -> list[sx.Statement]:
         condition, body = item.children
-        return [self.loop(item, condition, body, is_do=False)]
+        return [self.loop(item, condition, body)]
 
     def do_loop(self, item: Item) -> list[sx.Statement]:
         body, condition = item.children
         return [self.loop(item, condition, body, is_do=True)]
 
-    def loop(self, item: Item, condition: Item, body: Item, is_do: bool) -> sx.Loop:
-        test, place = self.expressions.read(condition), self.scope.place(item)
-        return sx.Loop(None, test, None, self.one(body), is_do, self.unrolls.get(item.start), place)
-
-
-def _folded(initial: sx.Expression | sx.InitializerList) -> sx.Expression | sx.InitializerList:
-    if isinstance(initial, sx.InitializerList):
-        leaves = tuple((offset, fold(leaf)) for offset, leaf in initial.leaves)
-        return sx.InitializerList(initial.type, initial.place, leaves)
-    return fold(initial)
+    def loop(
+        self,
+        item: Item,
+        condition: Item | None,
+        body: Item,
+        is_do: bool = False,
+        initial: Item | None = None,
+        step: Item | None = None,
+    ) -> sx.Loop:
+        return sx.Loop(
+            initial=self.one(initial) if initial else None,
+            condition=self.expressions.read(condition) if condition else None,
+            step=self.expressions.read(step) if step else None,
+            body=self.one(body),
+            is_do=is_do,
+            unroll=self.unrolls.get(item.start),
+            place=self.scope.place(item),
+        )
 
 
 def _name_offset(text: str, name: str) -> int:

@@ -18,6 +18,7 @@ from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.sampling import Places, Sampler
+from perfmodel.opencl_c.static.spaces import points_where
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
@@ -91,32 +92,29 @@ class StaticAccesses:
                     self._private(register, direction, region, loops)
 
     def _private(self, register: low.Register, direction: str, region: Region, loops: Sequence[low.Loop]) -> None:
-        element = element_of(register.type)
         executions = self.domains.executions(region)
         names = tuple(loop.name for loop in loops)
-        strides = dict.fromkeys(names, _stride(ZERO))
-        bits = 8 * register.type.size
         self.found.append(
             AccessCount(
-                "private",
-                register.name,
-                frozenset(),
-                element.dtype,
-                bits,
-                direction,
-                {},
-                {},
-                strides,
-                executions,
-                names,
-                executions,
-                None,
-                register.name,
-                register.name,
-                "",
-                None,
-                None,
-                None,
+                space="private",
+                variable=register.name,
+                tags=frozenset(),
+                dtype=element_of(register.type).dtype,
+                bits=8 * register.type.size,
+                direction=direction,
+                local_strides={},
+                group_strides={},
+                loop_strides=dict.fromkeys(names, _stride(ZERO)),
+                executions=executions,
+                body=names,
+                rounds=executions,
+                footprint=None,
+                text=register.name,
+                instruction=register.name,
+                pattern="",
+                places=None,
+                reach=None,
+                fresh=None,
             )
         )
 
@@ -143,25 +141,25 @@ class StaticAccesses:
         )
         self.found.append(
             AccessCount(
-                space,
-                access.variable or "?",
-                frozenset(),
-                access.dtype,
-                8 * access.bytes,
-                direction,
-                local,
-                group,
-                {loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
-                self.domains.executions(region),
-                tuple(loop.name for loop in loops if loop not in unrolled),
-                self.domains.executions(once),
-                footprint,
-                access.text,
-                str(access.place),
-                pattern,
-                places.groups if places is not None and None in local.values() else None,
-                places.reach if places is not None else None,
-                places.fresh if places is not None else None,
+                space=space,
+                variable=access.variable or "?",
+                tags=frozenset(),
+                dtype=access.dtype,
+                bits=8 * access.bytes,
+                direction=direction,
+                local_strides=local,
+                group_strides=group,
+                loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
+                executions=self.domains.executions(region),
+                body=tuple(loop.name for loop in loops if loop not in unrolled),
+                rounds=self.domains.executions(once),
+                footprint=footprint,
+                text=access.text,
+                instruction=str(access.place),
+                pattern=pattern,
+                places=places.groups if places is not None and None in local.values() else None,
+                reach=places.reach if places is not None else None,
+                fresh=places.fresh if places is not None else None,
             )
         )
 
@@ -330,12 +328,11 @@ class StaticAccesses:
         text = value.isl()
         if text is None:
             return True
-        sizes = ", ".join(sorted(self.domains.sizes))
         try:
-            below = isl.Set(f"[{sizes}] -> {{ [{', '.join(map(str, names))}] : {text} < 0 }}")
+            below = points_where(f"{text} < 0", names, self.domains)
         except isl.Error:
             return True
-        return not (region.points & below.align_params(region.points.space)).is_empty()
+        return not (region.points & below).is_empty()
 
     def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
         """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""

@@ -102,22 +102,22 @@ class StaticCounter(Loops):
         by_subgroup = None if subgroups is None else finished(subgroups)
         group_counts, local_sizes = self.domains.group_counts, self.domains.local_sizes
         return KernelCounts(
-            tuple(self.found_operations),
-            tuple(
+            operations=tuple(self.found_operations),
+            chains=tuple(
                 ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
                 for operations, turns, loops in self.chains.values()
             ),
-            tuple(self.accesses.found),
-            self.accesses.footprints(),
-            tuple(self.found_branches),
-            Executions(by_item, by_subgroup, finished(groups), (by_item,)),
-            finished(self.domains.one()),
-            finished(self.domains.product(group_counts)),
-            finished(self.domains.product((*group_counts, *local_sizes))),
-            tuple(finished(self.domains.product([size])) for size in local_sizes),
-            self.domains.subgroup_size,
-            self.domains.exact,
-            None if self.index_operations is None else tuple(self.index_operations),
+            accesses=tuple(self.accesses.found),
+            footprints=self.accesses.footprints(),
+            branches=tuple(self.found_branches),
+            barriers=Executions(by_item, by_subgroup, finished(groups), (by_item,)),
+            launches=finished(self.domains.one()),
+            work_groups=finished(self.domains.product(group_counts)),
+            work_items=finished(self.domains.product((*group_counts, *local_sizes))),
+            local_size=tuple(finished(self.domains.product([size])) for size in local_sizes),
+            subgroup_size=self.domains.subgroup_size,
+            exact=self.domains.exact,
+            index_operations=None if self.index_operations is None else tuple(self.index_operations),
         )
 
     def parameter(self, register: low.Register) -> Value:

@@ -10,6 +10,7 @@ import islpy as isl
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains
 from perfmodel.counting.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
+from perfmodel.opencl_c.static.spaces import points_where
 
 _Active = TypeVar("_Active")
 
@@ -111,7 +112,5 @@ class Grid:
 
     def everywhere(self, make: Callable[[Any, tuple[str, ...]], _Active], domains: Domains) -> _Active:
         """Returns all work-items of the launch."""
-        params = ", ".join(sorted(self.sizes))
-        text = " and ".join(self.conditions) or "true"
-        points = isl.Set(f"[{params}] -> {{ [{', '.join(self.dimensions)}] : {text} }}").align_params(domains.space)
+        points = points_where(" and ".join(self.conditions) or "true", self.dimensions, domains)
         return make(points.intersect_params(domains.assumptions), tuple(self.dimensions))

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import islpy as isl
+
+from perfmodel.counting.domains import Domains
+
+
+def points_where(condition: str, names: Sequence[str | None], domains: Domains) -> Any:
+    """Returns the points of these coordinates at which a condition holds.
+
+    Raises:
+        isl.Error: the condition has a name that is none of them, nor a size.
+    """
+    sizes = ", ".join(sorted(domains.sizes))
+    points = isl.Set(f"[{sizes}] -> {{ [{', '.join(map(str, names))}] : {condition} }}")
+    return points.align_params(domains.space)
 
 
 def with_counter(points: Any, own: str) -> Any:

@@ -24,6 +24,7 @@ from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.sampling import Sampler
+from perfmodel.opencl_c.static.spaces import points_where
 from perfmodel.opencl_c.static.values import Environment, Evaluator, Truth, Value
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -297,9 +298,7 @@ class Walk(ABC):
 
     def set_of(self, text: str, active: Active) -> Any:
         """Returns the points of a space at which a condition holds."""
-        sizes = ", ".join(sorted(self.domains.sizes))
-        found = isl.Set(f"[{sizes}] -> {{ [{', '.join(active.dimensions)}] : {text} }}")
-        return found.align_params(self.domains.space)
+        return points_where(text, active.dimensions, self.domains)
 
     def decided(self, condition: Value, active: Active) -> Any:
         """Returns where a condition holds; None if data decide, or a loop whose iterations are a statistic."""

@@ -141,7 +141,7 @@ def test_nonlinear_problems(name: str, start: int | None) -> None:
         np.array(problem.y, dtype=float),
         residuals="absolute",
         nonnegative=False,
-        start={f"p_{i}": float(value) for i, value in enumerate(values, start=1)},
+        parameters={f"p_{i}": {"value": float(value)} for i, value in enumerate(values, start=1)},
     )
 
     assert result.method == "nonlinear"

@@ -56,19 +56,19 @@ ARRAYS: dict[str, tuple[str, dict[str, Any], Any, dict[str, Any], str]] = {
     "few": ("p_a * f_x + p_b", {"f_x": X[:1]}, X[:1], {}, "1 measurement cannot fix 2 parameters; add measurements"),
     "no parameter": ("2 * f_x", {"f_x": X}, X, {}, "the model has no parameter to fit; evaluate it as it is"),
     "bound name": (
-        *("p_madd * f_x", {"f_x": X}, X, {"bounds": {"p_mad": (0, 1)}}),
-        "bounds are given for 'p_mad', which is no parameter of the model; did you mean 'p_madd'",
+        *("p_madd * f_x", {"f_x": X}, X, {"parameters": {"p_mad": (0, 1)}}),
+        "something is said of 'p_mad', which is no parameter of the model; did you mean 'p_madd'",
     ),
     "bound order": (
-        *("p_a * f_x", {"f_x": X}, X, {"bounds": {"p_a": (2, 1)}}),
+        *("p_a * f_x", {"f_x": X}, X, {"parameters": {"p_a": (2, 1)}}),
         r"the bounds of 'p_a' are \[2, 1\]; give the lower one first",
     ),
     "start name": (
-        *("p_a * f_x", {"f_x": X}, X, {"start": {"p_edge": 1}}),
-        "a start is given for 'p_edge', which is no parameter of the model; its parameters are p_a",
+        *("p_a * f_x", {"f_x": X}, X, {"parameters": {"p_edge": {"value": 1}}}),
+        "something is said of 'p_edge', which is no parameter of the model; its parameters are p_a",
     ),
     "start outside": (
-        *("p_a * f_x", {"f_x": X}, X, {"start": {"p_a": -1}}),
+        *("p_a * f_x", {"f_x": X}, X, {"parameters": {"p_a": {"value": -1}}}),
         r"the start of 'p_a' is -1, outside its bounds \[0, inf\]; move either",
     ),
     "division by zero": (

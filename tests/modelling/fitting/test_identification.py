@@ -133,7 +133,7 @@ def test_a_term_hidden_behind_a_larger_one_is_said_to_be() -> None:
     columns = {"f_x": X, "f_y": np.ones(10)}
     model = parse("max(p_a * f_x, p_b * f_y)")
     with pytest.warns(FitWarning, match="p_b: at the fitted values"):
-        result = fit(model, columns, 3 * X * NOISE, bounds={"p_b": (0, 1)})
+        result = fit(model, columns, 3 * X * NOISE, parameters={"p_b": (0, 1)})
 
     hidden = Undetermined(("p_b",), "at the fitted values its term is hidden behind a larger one")
     assert result.undetermined == (hidden,)

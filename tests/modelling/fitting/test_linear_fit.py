@@ -84,7 +84,7 @@ def test_absolute_residuals_are_weighted_alike_and_reported_in_seconds() -> None
 def test_a_constant_part_of_the_model_is_no_parameter() -> None:
     columns, times = kernels(3)
     offset = fit(parse("p_madd * f_madds + p_byte * f_bytes + 5e-6"), columns, times)
-    pinned = fit(THREE_COSTS, columns, times, bounds={"p_launch": (5e-6, 5e-6)})
+    pinned = fit(THREE_COSTS, columns, times, parameters={"p_launch": (5e-6, 5e-6)})
 
     assert offset.parameters == pytest.approx({name: pinned.parameters[name] for name in ("p_madd", "p_byte")})
     assert pinned.parameters["p_launch"] == 5e-6
@@ -112,8 +112,8 @@ def test_nonnegative_fits_agree_with_nnls(seed: int, parameters: int, negative: 
 
 def test_a_bound_is_kept_exactly_and_counts_as_known() -> None:
     columns, times = kernels(4)
-    limited = fit(THREE_COSTS, columns, times, bounds={"p_byte": (None, 2.7e-11)})
-    known = fit(THREE_COSTS, columns, times, bounds={"p_byte": (2.7e-11, 2.7e-11)})
+    limited = fit(THREE_COSTS, columns, times, parameters={"p_byte": (None, 2.7e-11)})
+    known = fit(THREE_COSTS, columns, times, parameters={"p_byte": (2.7e-11, 2.7e-11)})
 
     assert limited.parameters["p_byte"] == 2.7e-11
     assert limited.at_bound == ("p_byte",)
@@ -125,7 +125,7 @@ def test_a_bound_is_kept_exactly_and_counts_as_known() -> None:
 
 def test_bounds_may_allow_negative_values_for_one_parameter_only() -> None:
     x = np.arange(1.0, 11.0)
-    result = fit(parse("p_a * f_x + p_b"), {"f_x": x}, 3 * x - 2, bounds={"p_b": (None, None)})
+    result = fit(parse("p_a * f_x + p_b"), {"f_x": x}, 3 * x - 2, parameters={"p_b": (None, None)})
 
     assert result.parameters == pytest.approx({"p_a": 3.0, "p_b": -2.0})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from random import Random
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, parse
 from perfmodel.modelling.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.fitting.declared import Given
 from perfmodel.modelling.fitting.nonlinear import Coordinates
-from perfmodel.modelling.fitting.problem import Bounds, pose
+from perfmodel.modelling.fitting.problem import pose
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -37,12 +39,17 @@ def noisy(seed: int, exact: NDArray[np.float64]) -> NDArray[np.float64]:
     return exact * (1 + NOISE * np.random.default_rng(seed + 1000).standard_normal(exact.size))
 
 
+def starts(values: Mapping[str, float]) -> Given:
+    """Returns the point at which the search begins."""
+    return {name: {"value": value} for name, value in values.items()}
+
+
 def fitted(
-    model: ModelString, columns: Columns, output: NDArray[np.float64], bounds: Bounds | None = None
+    model: ModelString, columns: Columns, output: NDArray[np.float64], parameters: Given | None = None
 ) -> FitResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        return fit(model, columns, output, bounds=bounds)
+        return fit(model, columns, output, parameters=parameters)
 
 
 def assert_costs(result: FitResult) -> None:
@@ -109,7 +116,10 @@ def test_many_costs_under_nested_overlaps_are_fitted_as_well_as_from_the_truth()
         output = noisy(seed, model.compile()(truth, columns))
         truth = {name: truth[name] for name in model.parameters}
 
-        assert fitted(model, columns, output).chi_square <= 1.001 * fit(model, columns, output, start=truth).chi_square
+        assert (
+            fitted(model, columns, output).chi_square
+            <= 1.001 * fit(model, columns, output, parameters=starts(truth)).chi_square
+        )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +164,7 @@ def test_a_given_start_leads_to_its_own_minimum() -> None:
     model = parse("p_a * exp(-((f_x - p_m) / 0.5) ** 2) + p_b")
     output = 2 + 5 * np.exp(-(((x - 8) / 0.5) ** 2))
 
-    result = fit(model, {"f_x": x}, output, start={"p_a": 4.0, "p_m": 7.5, "p_b": 1.0})
+    result = fit(model, {"f_x": x}, output, parameters=starts({"p_a": 4.0, "p_m": 7.5, "p_b": 1.0}))
 
     assert result.parameters == pytest.approx({"p_a": 5.0, "p_m": 8.0, "p_b": 2.0}, rel=1e-6)
 
@@ -175,7 +185,7 @@ def test_a_fixed_exponent_of_one_is_the_linear_model() -> None:
     total = parse("p_mem * f_bytes + p_flop * f_flops + p_launch")
     output = noisy(10, total.compile()(COSTS, columns))
 
-    fixed = fit(OVERLAP, columns, output, bounds={"p_o": (1, 1)})
+    fixed = fit(OVERLAP, columns, output, parameters={"p_o": 1})
     linear = fit(total, columns, output)
 
     assert {name: fixed.parameters[name] for name in COSTS} == pytest.approx(linear.parameters, rel=1e-6)
@@ -203,7 +213,7 @@ def test_the_solver_sees_the_true_slopes_in_its_own_coordinates(model: ModelStri
     columns = columns_of(14)
     values = {name: {**COSTS, "p_edge": 2e3, "p_o": 3.0}[name] for name in model.parameters}
     output = model.compile()(values, columns) * 1.1
-    problem = pose(model, columns, output, bounds={}, nonnegative=True, residuals="relative", labels=None)
+    problem = pose(model, columns, output, parameters={}, nonnegative=True, residuals="relative", labels=None)
     coordinates = Coordinates.of(problem, {name: 0.7 * value for name, value in values.items()})
     point = coordinates.inner(values)
     assert coordinates.logarithmic.any()

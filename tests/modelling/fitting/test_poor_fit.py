@@ -73,7 +73,7 @@ def test_three_words_for_three_things() -> None:
             parse("p_x * f_x + p_held * f_y + p_low * f_y + p_none * f_none"),
             columns,
             TIMES - 1e-6,
-            bounds={"p_held": (0.0, 0.0)},
+            parameters={"p_held": (0.0, 0.0)},
         )
     assert result.mark("p_held") == "(fixed)"
     assert result.mark("p_low").startswith("(at its bound")

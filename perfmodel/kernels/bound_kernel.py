@@ -1,0 +1,219 @@
+"""A program with sizes and tags bound, ready to be counted and launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from perfmodel.basics.brief import brief
+from perfmodel.basics.errors import CountingError, KernelError, nearest
+from perfmodel.basics.notebook import table, titled
+from perfmodel.kernels.program import Program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.counting.counts import KernelCounts
+    from perfmodel.kernels.launch import Launch
+
+
+class BoundKernel:
+    """A bound kernel is a program with sizes and tags, to be counted and launched; `Kernel` adds its other forms.
+
+    Arguments and errors are those of `perfmodel.Kernel`.
+    """
+
+    __slots__ = ("_arguments", "program", "tags")
+
+    program: Program
+    tags: Mapping[str, str]
+
+    def __init__(
+        self,
+        program: Any,
+        tags: Mapping[str, str] | None = None,
+        statistics: Mapping[str, float] | None = None,
+        /,
+        **arguments: Any,
+    ) -> None:
+        if isinstance(arguments.get("tags"), Mapping):
+            tags = arguments.pop("tags")
+        if isinstance(arguments.get("statistics"), Mapping):
+            statistics = arguments.pop("statistics")
+        if hasattr(program, "launch"):
+            if statistics:
+                raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
+            self.program = program
+        else:
+            self.program = _loopy_program(program, statistics)
+        self.tags = dict(tags or {})
+        self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
+        for name in self._arguments:
+            if name not in self.program.arguments:
+                raise KernelError(
+                    f"kernel {self.name!r} has no size or argument {name!r}; it has "
+                    f"{', '.join(self.program.arguments) or 'none'}{nearest(name, self.program.arguments)}"
+                )
+        bound = {n: _whole(self.name, n, self._arguments[n]) for n in self.program.sizes if n in self._arguments}
+        self._arguments.update({name: int(value) for name, value in bound.items()})
+        if len(bound) == len(self.program.sizes):
+            self.program.check(bound)
+
+    @classmethod
+    def of(cls, given: Any, /) -> Self:
+        """Returns a kernel as it is, and a Loopy program or another `Program` as a kernel of no sizes of its own.
+
+        Raises:
+            KernelError: for anything else.
+        """
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, list | tuple):
+            raise KernelError(
+                f"this takes one kernel and not {len(given)}; give one at a time, or compare them by rank"
+            )
+        if isinstance(given, str | Path):
+            raise KernelError(f"{str(given)[:40]!r} is no Kernel; make one of OpenCL C by Kernel.from_opencl(…)")
+        return cls(given)
+
+    def as_opencl(self) -> Self:
+        """Returns the same kernel as OpenCL C source: of a Loopy program, the code that Loopy generates."""
+        program = self.program.as_opencl()
+        bound = {name: value for name, value in self._arguments.items() if name in program.arguments}
+        return type(self)(program, self.tags, None, **bound)
+
+    @property
+    def name(self) -> str:
+        return self.tags.get("generator", self.program.name)
+
+    @property
+    def variant(self) -> str:
+        """The tags that tell this kernel from its siblings, e.g. ``dtype=float32 prefetch=True``."""
+        return " ".join(f"{key}={value}" for key, value in self.tags.items() if key != "generator")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: int(self._arguments[name]) for name in self.program.sizes if name in self._arguments}
+
+    @property
+    def bound(self) -> dict[str, float]:
+        """The scalar arguments that have a value, sizes and others."""
+        return dict(self._arguments)
+
+    def at(self, /, **arguments: float) -> Self:
+        """Returns the same kernel with these sizes or arguments instead."""
+        return type(self)(self.program, self.tags, None, **{**self._arguments, **arguments})
+
+    def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Returns all sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.
+
+        Raises:
+            KernelError: for sizes that are missing, unknown, outside what the kernel assumes, or those of no launch.
+        """
+        for name in sizes:
+            if name not in self.program.sizes:
+                raise KernelError(
+                    f"kernel {self.name!r} has no size {name!r}; it has "
+                    f"{', '.join(self.program.sizes) or 'none'}{nearest(name, self.program.sizes)}"
+                )
+        merged = {**self.sizes, **sizes}
+        missing = [name for name in self.program.sizes if name not in merged]
+        if missing:
+            raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
+        bound = {name: _whole(self.name, name, merged[name]) for name in self.program.sizes}
+        try:
+            np.broadcast_shapes(*(size.shape for size in bound.values()))
+        except ValueError as error:
+            shapes = ", ".join(f"{name} has {size.shape}" for name, size in bound.items())
+            raise KernelError(f"sizes of kernel {self.name!r} do not go together: {shapes}; give one shape") from error
+        self.program.check(bound)
+        self.program.check_launch(bound)
+        return bound
+
+    def launch(self) -> Launch:
+        """Returns what the device is asked to run."""
+        self.bind({})
+        ones = dict.fromkeys(self.program.arguments, 1)
+        return self.program.launch({**ones, **self._arguments})
+
+    @property
+    def counts(self) -> KernelCounts:
+        """The counts of what the kernel does, as functions of its sizes."""
+        return self.counts_for()
+
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        """Returns the counts with executions by sub-groups; only for the kernel's own sizes, where there is nothing
+        more general.
+
+        Raises:
+            CountingError: for what data decide, without statistics of them.
+        """
+        if min(self.sizes.values(), default=0) < 0:  # counts for all sizes are for those that are not negative
+            return self.program.counts_for(subgroup_size, self.sizes)
+        is_bound = len(self.sizes) == len(self.program.sizes)
+        try:
+            counts = self.program.counts_for(subgroup_size)
+        except CountingError:
+            if not is_bound:
+                raise
+            return self.program.counts_for(subgroup_size, self.sizes)
+        if is_bound and counts.unknown_places:
+            here = self.program.counts_for(subgroup_size, self.sizes)
+            return here if here.unknown_places < counts.unknown_places else counts
+        return counts
+
+    @property
+    def label(self) -> str:
+        """The kernel in one line: its name, what tells it from its siblings, and its arguments."""
+        parts = [self.variant] if self.variant else []
+        parts += [f"{name}={value}" for name, value in self._arguments.items()]
+        return " ".join([self.name, *parts])
+
+    def _repr_html_(self) -> str:
+        tags = [[tag, value] for tag, value in self.tags.items() if tag != "generator"]
+        arguments = [
+            [name, "size" if name in self.program.sizes else "number", f"{self._arguments.get(name, 'open')}"]
+            for name in self.program.arguments
+        ]
+        tables = [table(["argument", "is a", "value"], arguments)] if arguments else []
+        tables += [table(["tag", "value"], tags)] if tags else []
+        return titled(self.name, f", {type(self.program).__name__}", *tables)
+
+    def __repr__(self) -> str:
+        return brief(self, self.label)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BoundKernel):
+            return NotImplemented
+        return self._arguments == other._arguments and self.program.content == other.program.content
+
+    def __hash__(self) -> int:
+        return hash((self.program.content, tuple(self._arguments.items())))
+
+
+def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:
+    from perfmodel.kernels.loopy_program import LoopyProgram
+
+    return LoopyProgram(translation_unit, statistics)
+
+
+def _plain(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise KernelError(f"{name}={value!r} is not a number; a kernel is bound to numbers")
+    return int(value) if isinstance(value, int | np.integer) else float(value)
+
+
+def _whole(kernel: str, name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+        fits = array.dtype.kind in "iuf" and bool(np.all(np.abs(array) < 2.0**63) and np.all(array == np.floor(array)))
+    except ValueError:  # a ragged list
+        fits = False
+    if not fits:
+        raise KernelError(
+            f"size {name}={value!r} of kernel {kernel!r} is not a whole number; give an integer below 2**63"
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,148 @@
+"""A fitted model on one device: its parameters, and all that is needed to doubt and repeat them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.brief import brief
+from perfmodel.basics.notebook import MOST_ROWS, table
+from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.model import Model
+from perfmodel.modelling.units import parameter_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One kernel of the measurement set.
+
+    Attributes:
+        predicted_s: the fitted value; None for a kernel that was left out of the fit, for the reason in `flags`.
+    """
+
+    kernel: str
+    variant: str
+    sizes: dict[str, int]
+    key: str
+    measured_s: float | None
+    predicted_s: float | None
+    flags: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, str(self).removesuffix(": "))
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return f"{self.kernel} {self.variant} at {at}: {', '.join(self.flags)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Holds the values of a model's parameters on one device; `Calibration` predicts by them.
+
+    Attributes:
+        parameters: fitted values, in the model's order.
+        stderr: standard errors; NaN where the measurements give none.
+        covariance: shape (P, P), in the order of `parameters`.
+        residual_std: standard deviation of the relative residuals, i.e. what the model itself leaves unexplained; NaN,
+            as the covariance, where there are no more measurements than parameters.
+        ranges: smallest and largest value of each feature in the fit, to tell how far a prediction extrapolates.
+        device, protocol: where and how the times were measured.
+        rows: the kernels of the fit, with their keys in the store.
+        report: the fit as text.
+        undetermined: what the measurements leave open, as sentences.
+        marks: why parameters have no standard error: fixed, at a bound, or undetermined, in brackets.
+        held_out: how far it is off on kernels that were left out of the fit, of which intervals are made; None where
+            too few were measured, and in files of an earlier perfmodel.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    stderr: dict[str, float]
+    covariance: NDArray[np.float64]
+    residual_std: float
+    ranges: dict[str, tuple[float, float]]
+    device: dict[str, Any]
+    protocol: dict[str, Any]
+    rows: tuple[CalibrationRow, ...]
+    report: str
+    undetermined: tuple[str, ...] = ()
+    marks: dict[str, str] = field(default_factory=dict)
+    held_out: HeldOutErrors | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Each parameter's unit, e.g. ``s/operation``; empty where there is none."""
+        return parameter_units(self.model.string, self.model.features)
+
+    @property
+    def left_out(self) -> tuple[CalibrationRow, ...]:
+        """The kernels that took no part in the fit."""
+        return tuple(row for row in self.rows if row.predicted_s is None)
+
+    def parameter_lines(self) -> list[str]:
+        """Returns each parameter with its value, standard error and unit, as text."""
+        width = max(map(len, self.parameters))
+        lines = []
+        for name, value in self.parameters.items():
+            error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
+            mark = "" if error else self.marks.get(name, "(at a bound, or undetermined)")
+            tie = f"  = {said.tie}" if (said := self.model.declared.get(name)) and said.tie else ""
+            lines.append(
+                f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + (f"  {mark}" if mark else "") + tie
+            )
+        return lines
+
+    def to_frame(self) -> pd.DataFrame:
+        """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows], columns=[each.name for each in fields(CalibrationRow)])
+
+    def parameter_frame(self) -> pd.DataFrame:
+        """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
+        import pandas as pd
+
+        columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
+        return pd.DataFrame(columns, index=list(self.parameters))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, f"{value:.4g}", _error(self.stderr[name]), self.units[name]]
+            for name, value in self.parameters.items()
+        ]
+        used = [row for row in self.rows if row.predicted_s is not None]
+        device = self.device.get("name", "no device")
+        fitted = f"{len(used)} kernels" if used else "measurements that are not kept here"
+        lines = [
+            f"<p><b>{escape(self.model.output_name)}</b> on <b>{escape(str(device))}</b>, fitted to {fitted}; "
+            f"{_percent(self.residual_std)} is left unexplained</p>",
+            f"<pre>{escape(self.model.string.source.strip())}</pre>",
+            table(["parameter", "value", "standard error", "unit"], rows),
+        ]
+        left = [str(row) for row in self.left_out]
+        if left:
+            more = f"<li>and {len(left) - MOST_ROWS} more</li>" if len(left) > MOST_ROWS else ""
+            listed = "".join(f"<li>{escape(row)}</li>" for row in left[:MOST_ROWS])
+            lines.append(f"<details><summary>{len(left)} left out</summary><ul>{listed}{more}</ul></details>")
+        lines += [f"<p>undetermined: {escape(sentence)}</p>" for sentence in self.undetermined]
+        return "\n".join(lines)
+
+
+def _error(value: float) -> str:
+    return f"{value:.2g}" if math.isfinite(value) else "-"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1%}" if math.isfinite(value) else "an unknown part"
