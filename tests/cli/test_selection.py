@@ -140,6 +140,7 @@ def test_what_measures_takes_all_kinds(words: list[str], names: list[str], capsy
     assert share["missing"] == len(names)
 
 
+@pytest.mark.usefixtures("unflagged")
 def test_calibrate_evaluate_and_report_take_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     """A calibration of generators, one's own and others, and of kernels of both languages; evaluated at other sizes."""
     kinds = ["--tags", "mine.py", "f:*", "--tags", "scale.cl", "mine.py:doubled", "n:64,1024", "--tags", "matmul_sq"]
@@ -159,6 +160,7 @@ def test_calibrate_evaluate_and_report_take_all_kinds(capsys: pytest.CaptureFixt
     assert "could not be generated again" not in Path("with.html").read_text()
 
 
+@pytest.mark.usefixtures("unflagged")
 def test_suggest_takes_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = "n:1024,4096,16384"
     own = ["--measurements", "mine.py", "f:*", sizes, "--measurements", "scale.cl", "cube.cl", sizes]
