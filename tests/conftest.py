@@ -29,6 +29,7 @@ TIMED = frozenset(
     TESTS / f"{name}.py"
     for name in (
         "cli/test_cli",
+        "cli/test_selection",
         "device/test_device",
         "interception/test_interception",
         "kernels/test_work_removal",

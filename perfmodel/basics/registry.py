@@ -31,8 +31,8 @@ def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
     """
     found: dict[str, T] = {}
     for module in _modules(catalogue):
-        for cls in _classes(module, base):
-            entry = _entry(cls, catalogue)
+        for cls in classes(module, base):
+            entry = entry_of(cls, catalogue)
             name = str(entry.name)  # type: ignore[attr-defined]
             if name not in found:
                 found[name] = entry
@@ -44,7 +44,7 @@ def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
+def classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
     """Yields the module's own classes, and those that a package takes from its modules."""
     for cls in vars(module).values():
         if not (inspect.isclass(cls) and issubclass(cls, base)) or cls.__name__.startswith("_"):
@@ -56,7 +56,12 @@ def _classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
             yield cls
 
 
-def _entry(cls: type[T], catalogue: str) -> T:
+def entry_of(cls: type[T], catalogue: str) -> T:
+    """Makes a class's entry of a catalogue.
+
+    Raises:
+        PerfmodelError: for a class that lacks something, or cannot be made without arguments.
+    """
     place = f"{catalogue.removesuffix('s')} {cls.__name__} of module {cls.__module__}"
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         raise PerfmodelError(f"{place} lacks {', '.join(missing)}; define {'it' if len(missing) == 1 else 'them'}")

@@ -48,6 +48,11 @@ def generators(**_: Any) -> list[str]:
     return sorted({name for text in _modules("generators") for name in ENTRY.findall(text)})
 
 
+def families(prefix: str, **_: Any) -> list[str]:
+    """Returns families of kernels, files that may define some, and folders."""
+    return [*generators(), *_files(prefix, (".py",))]
+
+
 def tags(prefix: str, **_: Any) -> list[str]:
     """Returns families, their tags with a colon behind, files of kernels, and folders."""
     texts = [

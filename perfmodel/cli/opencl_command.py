@@ -1,9 +1,9 @@
-"""Makes the kernel of a ``.cl`` file that the command line describes."""
+"""Makes the kernels of ``.cl`` files that the command line describes, and what options say of arguments."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,40 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.cli.options import ARGUMENT_FORMS
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import declared_arguments, read_source, unit_of
+from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
 from perfmodel.kernels.opencl_program import Array, OpenCLProgram
+from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Random, Zeros
 from perfmodel.opencl_c.types import Pointer
 
 
-def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[str, Any]]:
-    """Returns the kernel of a file that a command's options describe, and what its arrays hold, for
-    `perfmodel.emulate`.
+def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
+    """Returns the kernels of a file by name, each with its arguments.
+
+    Raises:
+        SourceError: for what cannot be read.
+    """
+    text, file = read_source(Path(path), parsed.include)
+    names = unit_of(text, tuple(parsed.option), file).kernels
+    if not names:
+        raise KernelError(f"{path} defines no kernel; give it a function that is declared as __kernel void")
+    found = {name: lowered_kernel(text, name, parsed.option, (), file).parameters for name in names}
+    return {name: f"kernel ({', '.join(each.name for each in parameters)})" for name, parameters in found.items()}
+
+
+def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -> Kernel:
+    """Returns the kernel of a ``FILE.cl`` or ``FILE.cl:KERNEL`` that a command's options describe.
+
+    Args:
+        shared: whether the options are those of other kernels, too, and may name arguments that this one has not.
 
     Raises:
         KernelError: for options that are missing or not understood; SourceError for what cannot be read.
     """
+    path, named = split(path)
     text, file = read_source(Path(path), parsed.include)
-    name = parsed.kernel or _only_kernel(text, file, parsed.option)
+    name = named or parsed.kernel or _only_kernel(text, file, parsed.option)
     for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
@@ -38,10 +56,9 @@ def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[s
     scalars: dict[str, float] = {}
     for argument, value in _pairs(parsed.arg, "--arg").items():
         if argument not in types:
-            raise KernelError(
-                f"--arg {argument}: kernel {name!r} has no such argument{nearest(argument, types)} (it has "
-                f"{', '.join(types) or 'none'})"
-            )
+            if shared:
+                continue
+            raise _no_such_argument(argument, name, types)
         if isinstance(types[argument], Pointer):
             arrays[argument] = _array(argument, value)
         else:
@@ -54,8 +71,70 @@ def source_kernel(path: str, parsed: argparse.Namespace) -> tuple[Kernel, dict[s
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
     numbers = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, numbers)
-    kernel = Kernel(program, {"generator": name}, None, **scalars)
-    return kernel, _contents(kernel, program, arrays)
+    return Kernel(program, {"generator": name}, None, **scalars)
+
+
+def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: bool = False) -> list[Kernel]:
+    """Returns the kernels of several files; those of one name are told apart by their files."""
+    kernels = [source_kernel(path, parsed, shared or len(paths) > 1) for path in paths]
+    names = [kernel.name for kernel in kernels]
+    return [
+        Kernel(
+            kernel.program,
+            {"generator": f"{Path(split(path)[0]).name}:{kernel.name}"},
+            None,
+            **kernel.bound,
+        )
+        if names.count(kernel.name) > 1
+        else kernel
+        for path, kernel in zip(paths, kernels, strict=True)
+    ]
+
+
+def with_arguments(kernel: Kernel, parsed: argparse.Namespace, shared: bool = False) -> Kernel:
+    """Returns a kernel that says itself how it is launched, with the numbers that options give its scalar arguments.
+
+    Args:
+        shared: see `source_kernel`.
+    """
+    if not parsed.arg:
+        return kernel
+    numbers: dict[str, float] = {}
+    for argument, value in _pairs(parsed.arg, "--arg").items():
+        if argument in kernel.program.arguments:
+            numbers[argument] = _number(f"--arg {argument}", value)
+        elif shared:
+            continue
+        elif argument not in (names := argument_names(kernel)):
+            raise _no_such_argument(argument, kernel.name, names)
+        elif not _array(argument, value).content_is_said:
+            raise KernelError(
+                f"kernel {kernel.name!r} says itself how many elements {argument!r} has; leave --arg {argument} out"
+            )
+    return kernel.at(**numbers)
+
+
+def check_arguments(kernels: Sequence[Kernel], parsed: argparse.Namespace) -> None:
+    """Refuses a value for an argument that none of several kernels has."""
+    if not parsed.arg:
+        return
+    programs = {id(kernel.program): kernel for kernel in kernels}
+    names = list(dict.fromkeys(name for kernel in programs.values() for name in argument_names(kernel)))
+    for argument in _pairs(parsed.arg, "--arg"):
+        if argument not in names:
+            raise _no_such_argument(argument, kernels[-1].name, names)
+
+
+def argument_names(kernel: Kernel) -> list[str]:
+    """Returns the names of all arguments of a kernel, in the source's order."""
+    return [parameter.name for parameter in kernel.program.as_opencl().lowered.parameters]
+
+
+def _no_such_argument(argument: str, kernel: str, known: Iterable[str]) -> KernelError:
+    return KernelError(
+        f"--arg {argument}: kernel {kernel!r} has no such argument{nearest(argument, known)} (it has "
+        f"{', '.join(known) or 'none'})"
+    )
 
 
 @dataclass(frozen=True)
@@ -74,25 +153,43 @@ class _GivenArray:
     content: str | np.ndarray[Any, Any] = ""
     bounds: tuple[float, ...] = ()
 
+    @property
+    def content_is_said(self) -> bool:
+        return not isinstance(self.content, str) or bool(self.content)
 
-def _contents(kernel: Kernel, program: OpenCLProgram, arrays: Mapping[str, _GivenArray]) -> dict[str, Any]:
-    """Returns what arrays hold, of those of which it is said; how long they are is known once all sizes are."""
-    given = {name: array for name, array in arrays.items() if not isinstance(array.content, str) or array.content}
-    if not given or len(kernel.sizes) < len(program.sizes):
-        return {}
-    types = {parameter.name: parameter.type for parameter in program.lowered.parameters}
-    launched = {argument.name: argument for argument in kernel.launch().arrays()}
+
+def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
+    """Returns what arrays hold, those of which options say it, for `perfmodel.emulate`; nothing before all sizes are
+    known."""
     found: dict[str, Any] = {}
-    for position, (name, array) in enumerate(given.items()):
-        type_ = types[name]
-        assert isinstance(type_, Pointer)
-        length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size
+    if not parsed.arg or len(kernel.sizes) < len(kernel.program.sizes):
+        return {}
+    types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
+    launched = {argument.name: argument for argument in kernel.launch().arrays()}
+    position = 0
+    for name, text in _pairs(parsed.arg, "--arg").items():
+        type_ = types.get(name)
+        if name not in launched or not isinstance(type_, Pointer):
+            continue
+        array = _array(name, text)
+        if not array.content_is_said:
+            continue
+        dtype = launched[name].dtype
+        if array.dtype not in (None, dtype) and dtype != "uint8":
+            raise _wrong_dtype(name, str(array.dtype), dtype, kernel.name)
+        length = launched[name].size * np.dtype(dtype).itemsize // type_.target.size
+        said = SizeExpression(f"--arg {name}", array.elements, kernel.program.sizes).at(kernel.sizes)
+        if isinstance(array.content, str) and said != length:
+            raise KernelError(
+                f"--arg {name} has {said} elements, and that of kernel {kernel.name!r} {length}; give these"
+            )
         if not isinstance(array.content, str):
             found[name] = array.content
         elif array.content == "zeros":
             found[name] = Zeros(length)
         elif array.bounds:
             found[name] = Random(length, position, *array.bounds)
+        position += 1
     return found
 
 
@@ -152,8 +249,12 @@ def _of_dtype(argument: Array, given: _GivenArray, kernel: str) -> Array:
     if given.dtype is None:
         return argument
     if given.dtype != argument.dtype and argument.dtype != "uint8":  # which structs are given as
-        raise KernelError(
-            f"--arg {argument.name} is an array of {given.dtype}, but argument {argument.name!r} of kernel {kernel!r} "
-            f"is one of {argument.dtype}; write that"
-        )
+        raise _wrong_dtype(argument.name, given.dtype, str(argument.dtype), kernel)
     return Array(argument.name, given.dtype, given.elements, argument.is_output)
+
+
+def _wrong_dtype(argument: str, given: str, dtype: str, kernel: str) -> KernelError:
+    return KernelError(
+        f"--arg {argument} is an array of {given}, but argument {argument!r} of kernel {kernel!r} is one of {dtype}; "
+        "write that"
+    )

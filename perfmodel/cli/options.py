@@ -13,7 +13,20 @@ Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.Argume
 """Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
 
 ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
-TAG_HELP = "generator names and name:value filters; or FILE.py:NAME of a kernel of your own, and size:value"
+TAG_HELP = (
+    "generator names and name:value filters, of your own FILE.py as well; or FILE.py:NAME of a kernel, or FILE.cl, and "
+    "size:value"
+)
+SOURCE_OPTIONS = {
+    "kernel": "--kernel",
+    "global_size": "--global",
+    "local_size": "--local",
+    "option": "--option",
+    "include": "--include",
+    "assume": "--assume",
+    "statistic": "--statistic",
+}
+"""Options that only kernels of ``.cl`` files have, by their names in what argparse returns."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -55,17 +68,21 @@ def example_of(command: str) -> str:
     return f"example: {command}"
 
 
-def tag_options(
-    parser: argparse.ArgumentParser, count: str, name: str = "tags", *, sources: bool = False, **options: Any
+def tag_option(
+    parser: argparse.ArgumentParser, count: str, name: str = "tags", purpose: str = "", **options: Any
 ) -> None:
-    """Adds the argument that selects kernels.
-
-    Args:
-        sources: whether a ``.cl`` file does as well; the command needs `source_options` then.
-    """
-    summary = f"{TAG_HELP}; or FILE.cl" if sources else TAG_HELP
-    added = parser.add_argument(name, nargs=count, metavar="TAG", help=summary, **options)
+    """Adds an argument that takes the words of one selection of kernels; the purpose stands first in its help."""
+    added = parser.add_argument(name, nargs=count, metavar="TAG", help=f"{purpose}{TAG_HELP}", **options)
     completion.complete(added, completion.tags)
+
+
+def kernel_options(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
+    """Adds the arguments that select kernels, for `perfmodel.cli.commands.selection`."""
+    tag_option(parser, count, name, **options)
+    parser.add_argument(
+        "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
+    )
+    source_options(parser)
 
 
 def calibration_option(parser: argparse.ArgumentParser) -> None:

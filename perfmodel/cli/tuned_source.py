@@ -10,14 +10,19 @@ from typing import Any
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.cli.opencl_command import source_kernel
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel_file import is_kernel_file
 
 
 def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str, Any]], Kernel]:
     """Returns a function from configurations to kernels: values are macros, and stand for their ``{name}`` in options.
 
     Raises:
-        KernelError: when called, for a name that is not in the configuration, or as `source_kernel`.
+        KernelError: for a Python file; when called, for a name that is not in the configuration, or as `source_kernel`.
     """
+    if is_kernel_file(path):
+        raise KernelError(
+            f"--source {path} is no FILE.cl; give import_kernel_tuner, in Python, a function that makes kernels"
+        )
 
     def kernel(configuration: Mapping[str, Any]) -> Kernel:
         def filled(text: str) -> str:
@@ -29,7 +34,7 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
         for name in ("arg", "option", "statistic"):
             setattr(given, name, [filled(text) for text in getattr(parsed, name)])
         given.option += [f"-D{name}={_word(name, value)}" for name, value in configuration.items()]
-        return source_kernel(path, given)[0]
+        return source_kernel(path, given)
 
     return kernel
 

@@ -10,8 +10,11 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.basics.notebook import table, titled
 from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
+from perfmodel.collection.own_files import OwnFiles, own_files
 from perfmodel.collection.tags import COMMON, LSIZES
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel_file import is_kernel_file
+from perfmodel.kernels.opencl_file import is_source
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -41,6 +44,9 @@ class KernelCollection:
         and value mentioned. ``name:value``, ``name:a,b`` and ``name:*`` select variants and sizes; a tag that is not
         mentioned has its default. Among several generators, a tag applies to those that have it.
 
+        Python files of your own do as well: ``FILE.py`` and ``FILE.py:CLASS`` select generators that they define, which
+        join the others for this call; ``FILE.py:NAME`` selects a kernel, and ``size:values`` beside it its sizes.
+
         Args:
             device: for which ``auto`` sizes are chosen, by measuring there; the best one found if left out.
 
@@ -49,6 +55,14 @@ class KernelCollection:
         """
         if isinstance(tags, str):
             raise TagError(f"tags are a list of strings; write [{tags!r}]")
+        if any(map(is_kernel_file, tags)):
+            own = own_files(tags)
+            joined = [*self.generators.values(), *own.generators]
+            return list(own.kernels) or KernelCollection(joined).generate_kernels(own.tags, device)
+        if source := next((tag for tag in tags if is_source(tag)), None):
+            raise TagError(
+                f"{source!r} does not say how it is launched; make it a Kernel by perfmodel.Kernel.from_opencl(…)"
+            )
         names, filters = self._read(tags)
         chosen = [g for g in self.generators.values() if g.name in names] if names else self._all_with(filters)
         known = {tag for generator in chosen for tag in _tag_names(generator)}
@@ -136,6 +150,20 @@ class KernelCollection:
 def _tag_names(generator: KernelGenerator) -> set[str]:
     names = {tag.name for tag in (*generator.tags, *COMMON)}
     return names | {LSIZES} if any(name.startswith("lsize_") for name in names) else names
+
+
+def select_kernels(words: Sequence[str], device: Device | str | None = None) -> list[Kernel]:
+    """Returns the kernels that tags of all generators select, or those of Python files; catalogues are loaded only
+    where they are needed.
+
+    Args:
+        device: see `KernelCollection.generate_kernels`.
+    """
+    own = own_files(words) if any(map(is_kernel_file, words)) else OwnFiles((), (), tuple(words))
+    if own.kernels:
+        return list(own.kernels)
+    everything = (*registry.entries("generators", KernelGenerator), *own.generators)
+    return KernelCollection(everything).generate_kernels(own.tags, device)
 
 
 ALL_GENERATORS: tuple[KernelGenerator, ...]

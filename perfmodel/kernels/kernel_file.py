@@ -9,40 +9,24 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.files import check_file
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 def is_kernel_file(argument: str) -> bool:
     """Returns True if a command's argument names a Python file rather than a tag."""
-    return _split(argument)[0].endswith(".py")
+    return split(argument)[0].endswith(".py")
 
 
-def kernels_from_files(arguments: Sequence[str]) -> list[Kernel]:
-    """Returns the kernels of ``path.py:name`` arguments, at every combination of the ``size:values`` beside them.
-
-    Raises:
-        KernelError: for a file that cannot be run, a name that is no kernel in it, or a wrong size.
-    """
-    points = size_points([a for a in arguments if not is_kernel_file(a)], ":")
-    asked = [_split(argument) for argument in arguments if is_kernel_file(argument)]
-    files = {file: _defined(Path(file)) for file, _ in dict.fromkeys(asked)}
-    kernels = [_kernel(Path(file), files[file], name) for file, name in asked]
-    return [kernel.at(**point) for kernel in kernels for point in points]
-
-
-def definitions(argument: str) -> dict[str, str]:
-    """Returns what the file ``path.py`` defines, each name with what it is: a Loopy program, a kernel, or a function.
-
-    Raises:
-        KernelError: for a file that cannot be run.
-    """
-    return {name: kind for name, value in _defined(Path(argument)).items() if (kind := _kind(value))}
+def definitions(module: types.ModuleType) -> dict[str, str]:
+    """Returns what a file defines, each name with what it is: a Loopy program, a kernel, or a function."""
+    return {name: kind for name, value in _values(module).items() if (kind := _kind(value))}
 
 
 def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
@@ -62,7 +46,7 @@ def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
-def _split(argument: str) -> tuple[str, str]:
+def split(argument: str) -> tuple[str, str]:
     """Returns an argument's path and name; the name is empty where there is none."""
     if argument.endswith(".py"):
         return argument, ""
@@ -70,7 +54,31 @@ def _split(argument: str) -> tuple[str, str]:
     return path, name
 
 
-def _kernel(path: Path, values: dict[str, Any], name: str) -> Kernel:
+def loaded(path: str) -> types.ModuleType:
+    """Runs a Python file and returns it as a module; it may import its neighbours.
+
+    Raises:
+        KernelError: for a file that cannot be run.
+    """
+    module = types.ModuleType(f"kernel file {path}")
+    module.__file__ = path
+    try:
+        check_file(Path(path))
+        source = Path(path).read_bytes()
+    except OSError as error:
+        raise KernelError(f"kernel file {path} cannot be read ({error.strerror}); give a Python file") from error
+    sys.modules[module.__name__] = module  # where dataclasses look for the names of their fields' types
+    _guarded(Path(path), lambda: exec(compile(source, path, "exec"), module.__dict__))
+    return module
+
+
+def kernel_called(module: types.ModuleType, path: Path, name: str) -> Kernel:
+    """Returns the kernel that a file defines by a name, or that its function of this name gives.
+
+    Raises:
+        KernelError: for a name that is no kernel.
+    """
+    values = _values(module)
     if not name:
         raise KernelError(f"{path} needs the name of a kernel; write {path}:NAME ({_known(values)})")
     if name not in values:
@@ -80,7 +88,7 @@ def _kernel(path: Path, values: dict[str, Any], name: str) -> Kernel:
         value = _guarded(path, value)
     if isinstance(value, Kernel):
         return value
-    if not _is_loopy_program(value):
+    if not isinstance(value, OpenCLProgram) and not _is_loopy_program(value):
         raise KernelError(
             f"{path}:{name} gives a {type(value).__name__}, which is no kernel; make it a Loopy program or a "
             "perfmodel.Kernel, or a function without arguments that returns one"
@@ -88,18 +96,9 @@ def _kernel(path: Path, values: dict[str, Any], name: str) -> Kernel:
     return Kernel(value, {"generator": f"{path.name}:{name}"})
 
 
-def _defined(path: Path) -> dict[str, Any]:
+def _values(module: types.ModuleType) -> dict[str, Any]:
     """Returns the file's public names that are, or may give, a kernel; of its functions those that can be called
     bare."""
-    module = types.ModuleType(f"kernel file {path}")
-    module.__file__ = str(path)
-    try:
-        check_file(path)
-        source = path.read_bytes()
-    except OSError as error:
-        raise KernelError(f"kernel file {path} cannot be read ({error.strerror}); give a Python file") from error
-    sys.modules[module.__name__] = module  # where dataclasses look for the names of their fields' types
-    _guarded(path, lambda: exec(compile(source, str(path), "exec"), module.__dict__))
     return {
         name: value
         for name, value in vars(module).items()
@@ -152,7 +151,7 @@ def _kind(value: Any) -> str:
     """Returns a word for a value that may give a kernel; empty for anything else."""
     if inspect.isfunction(value):
         return "function"
-    if isinstance(value, Kernel):
+    if isinstance(value, Kernel | OpenCLProgram):
         return "kernel"
     return "Loopy program" if _is_loopy_program(value) else ""
 

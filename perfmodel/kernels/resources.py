@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from perfmodel.counting.symbolic import Polynomial, number
 from perfmodel.device.device import find_device
+from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once
 
 if TYPE_CHECKING:
     from perfmodel.device.device import Device
-    from perfmodel.kernels.kernel import Kernel
     from perfmodel.kernels.opencl_program import OpenCLProgram
     from perfmodel.opencl_c.lowered import LoweredKernel
 
@@ -63,7 +63,7 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
         KernelError: for a kernel that can't be read or built, or sizes that are missing for its local memory.
         DeviceError: for a device that is not here.
     """
-    kernel = kernel.as_opencl()
+    kernel = as_kernel(kernel).as_opencl()
     program: OpenCLProgram = kernel.program  # type: ignore[assignment]
     launched = 0
     if program.local_arguments:

@@ -12,6 +12,7 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
+from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.store import measurement_key
 from perfmodel.modelling.rows import Row
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import os
 
     from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
     from perfmodel.measuring.protocol import Protocol
     from perfmodel.measuring.store import Store
     from perfmodel.modelling.calibration import Calibration
@@ -130,7 +130,7 @@ def evaluate(
     from perfmodel.modelling.feature_table import measure
     from perfmodel.modelling.model import Model
 
-    kernels = list(dict.fromkeys(kernels))
+    kernels = list(dict.fromkeys(as_kernels(kernels)))
     fitted = [_is_fitted(calibration, kernel) for kernel in kernels]
     if kernels and all(fitted):
         raise PerfmodelError(

@@ -6,21 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.kernels.emulated_program import EmulatedProgram
+from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.modelling.calibration import FORMAT as CALIBRATION
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.choosing import probability_fastest
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.vocabulary.named_features import Feature, feature, number
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 LIMITS = ("compute", "global_memory", "local_memory", "groups")
 """The terms of a profile's model string that hide behind the largest of them."""
@@ -123,7 +121,7 @@ def choose_device(
         DeviceError: for devices that are none, are named twice, or none of which can run the kernel.
         KernelError: for a kernel that can't be counted or emulated.
     """
-    known = named_devices(devices)
+    kernel, known = as_kernel(kernel), named_devices(devices)
     started = time.perf_counter()
     decision = _Decision(kernel, arrays, transfers)
     candidates, refused = [], {}

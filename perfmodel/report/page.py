@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.basics.version import VERSION
@@ -33,14 +33,22 @@ from perfmodel.report.tables import (
     verdict,
 )
 
+if TYPE_CHECKING:
+    from perfmodel.kernels.kernel import Kernel
 
-def report_page(models: Sequence[ReportedModel]) -> str:
-    """Returns models side by side, as a complete HTML document."""
+
+def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> str:
+    """Returns models side by side, as a complete HTML document.
+
+    Args:
+        kernels: those of the models' rows that no installed generator makes, to explain and predict them anew.
+    """
     devices = list(dict.fromkeys(model.device_name for model in models))
     return _page(
         title=" and ".join(names) if len(names := [model.name for model in models]) < 4 else f"{len(names)} models",
         lead=f"How well predicted times are those measured on {', '.join(devices)}, and why.",
         models=models,
+        kernels=kernels,
     )
 
 
@@ -55,9 +63,16 @@ def page(outcome: Outcome) -> str:
     )
 
 
-def _page(title: str, lead: str, models: Sequence[ReportedModel], notes: str = "", outcome: str = "") -> str:
+def _page(
+    title: str,
+    lead: str,
+    models: Sequence[ReportedModel],
+    notes: str = "",
+    outcome: str = "",
+    kernels: Sequence[Kernel] = (),
+) -> str:
     rows = [row for model in models for row in model.rows]
-    drawn, compared = sample(rows), comparisons(models)
+    drawn, compared = sample(rows, given=kernels), comparisons(models)
     charts = [Charts.of(model, drawn) for model in models]
     parts = {name: (files("perfmodel.report") / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     template = Template((files("perfmodel.report") / "page.html").read_text(encoding="utf-8"))

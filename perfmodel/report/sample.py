@@ -1,4 +1,4 @@
-"""Generates kernels of a report's rows again from their tags: they are needed to explain and predict them anew."""
+"""Finds the kernels of a report's rows, to explain and predict them anew: given, or generated again from their tags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sample:
 
     Attributes:
         variants: how many there are in all rows.
-        refused: of those looked at, how many no installed generator makes.
+        refused: of those looked at, how many are not given, and no installed generator makes.
     """
 
     kernels: Mapping[Variant, Kernel]
@@ -40,8 +40,13 @@ class Sample:
         return f"A sample: {len(self.kernels)} of {self.variants} variants, spread over the families{reason}."
 
 
-def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S) -> Sample:
-    """Generates and counts variants of all families in turn, those first that no fit has seen."""
+def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S, given: Iterable[Kernel] = ()) -> Sample:
+    """Generates and counts variants of all families in turn, those first that no fit has seen.
+
+    Args:
+        given: kernels that no installed generator makes, at any size.
+    """
+    by_name = {(kernel.name, kernel.variant): kernel for kernel in given}
     by_variant: dict[Variant, list[Row]] = {}
     for row in rows:
         by_variant.setdefault((row.kernel, row.variant), []).append(row)
@@ -51,11 +56,22 @@ def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S) ->
         if len(kernels) == most or time.monotonic() > end:
             break
         largest = max(by_variant[variant], key=lambda row: (row.measured_s or 0.0, *row.sizes.values()))
-        if kernel := generated_again(largest):
+        known = by_name.get(variant)
+        if kernel := _at_sizes(known, largest) if known else generated_again(largest):
             kernels[variant] = kernel
         else:
             refused += 1
     return Sample(kernels, len(by_variant), refused)
+
+
+def _at_sizes(kernel: Kernel, row: Row) -> Kernel | None:
+    """Returns a kernel at the sizes of a row, counted; None where it has others, or cannot be counted."""
+    try:
+        kernel = kernel.at(**row.sizes)
+        _ = kernel.counts
+    except PerfmodelError:
+        return None
+    return kernel
 
 
 def generated_again(row: Row) -> Kernel | None:

@@ -118,7 +118,7 @@ def test_a_file_is_predicted(source: str, capsys: pytest.CaptureFixture[str]) ->
         (["--assume", "n mod 8 = 0"], "assumption of kernel 'tiles' cannot be 'n mod 8 = 0'; write comparisons"),
         (["--statistic", "if_11=often"], "--statistic if_11=often is no number"),
         (["--statistic", "if_99=1"], "has no loop or branch 'if_99' that depends on data"),
-        (["extra"], "give a source file alone"),
+        (["extra"], "'extra' gives no size; write name:value"),
     ],
 )
 def test_wrong_options_are_one_sentence(

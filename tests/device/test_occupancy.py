@@ -257,7 +257,7 @@ def test_the_command_reads_a_source_file(capsys: pytest.CaptureFixture[str], tmp
         ("--compute-capability 8.6 --block 3", "occupancy needs --registers"),
         ("--compute-capability 9.9 --block 3 --registers 3", "no limits of compute capability 9.9"),
         ("--device cpu --block 3 --registers 3", "is a processor"),
-        ("matmul_sq --arch gfx900", "occupancy is of one FILE.cl"),
+        ("matmul_sq --arch gfx900 --out curves", "--out draws the curves of one kernel, and 4 are selected"),
     ],
 )
 def test_the_command_refuses_with_one_sentence(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import described, lists_a_file, with_contents
-from perfmodel.cli.options import Command, json_option, source_options, tag_options
+from perfmodel.cli.commands.selection import lists_a_file, selected, with_contents
+from perfmodel.cli.options import Command, json_option, kernel_options
 
 
 def add(command: Command) -> None:
@@ -16,20 +16,16 @@ def add(command: Command) -> None:
         "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
         "perfmodel count my_kernels.py:tiled --at n=256,1024",
     )
-    tag_options(added, "+", sources=True)
-    added.add_argument(
-        "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
-    )
+    kernel_options(added, "+")
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     json_option(added)
-    source_options(added)
     added = command(
         _emulate,
         "emulate",
         "run some work-groups of a kernel in numpy, and show what they do",
         "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
     )
-    tag_options(added, "+", sources=True)
+    kernel_options(added, "+")
     added.add_argument("--groups", default="first", metavar="WHICH", help="first, sample or all (default: first)")
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     added.add_argument("--transaction", type=int, default=32, metavar="BYTES", help="of global memory (default: 32)")
@@ -39,7 +35,6 @@ def add(command: Command) -> None:
     added.add_argument("--steps", type=int, metavar="N", help="blocks that may be executed (default: two million)")
     added.add_argument("--seed", type=int, default=0, metavar="N", help="of random arrays and groups (default: 0)")
     json_option(added)
-    source_options(added)
 
 
 def _count(parsed: argparse.Namespace) -> None:
@@ -49,7 +44,7 @@ def _count(parsed: argparse.Namespace) -> None:
     if lists_a_file(parsed):
         return
     points = size_points(parsed.at, "=") if parsed.at else ()
-    tables = count_tables(described(parsed), points, parsed.subgroup)
+    tables = count_tables(selected(parsed, at_sizes=False), points, parsed.subgroup)
     if parsed.json:
         printing.document(as_json(tables))
     else:

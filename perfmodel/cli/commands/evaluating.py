@@ -9,14 +9,13 @@ from pathlib import Path
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import described, store_beside
+from perfmodel.cli.commands.selection import sets_to_measure, store_beside
 from perfmodel.cli.options import (
     Command,
     calibration_option,
     condition_options,
     json_option,
-    source_options,
-    tag_options,
+    kernel_options,
 )
 
 
@@ -28,7 +27,7 @@ def add(command: Command) -> None:
         "perfmodel evaluate madd.json matmul_sq n:384,640 --store times.sqlite --fail-above 15",
     )
     calibration_option(added)
-    tag_options(added, "+", sources=True)
+    kernel_options(added, "+")
     condition_options(
         added,
         store="beside the calibration; none for a shipped one",
@@ -42,7 +41,6 @@ def add(command: Command) -> None:
         help="exit with status 1 if the geometric mean of the errors is larger",
     )
     json_option(added)
-    source_options(added)
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
@@ -57,7 +55,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     if not parsed.store and Path(parsed.calibration).is_file():
         parsed.store = store_beside(parsed.calibration)
     device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
-    found = evaluate(calibration, described(parsed), device=device, store=parsed.store, protocol=parsed.protocol)
+    (kernels,) = sets_to_measure(parsed, [parsed.tags])
+    found = evaluate(calibration, kernels, device=device, store=parsed.store, protocol=parsed.protocol)
     if parsed.json:
         printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_json()})
     else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import check_writable, selected, store_beside
-from perfmodel.cli.options import Command, condition_options, json_option, tag_options
+from perfmodel.cli.commands.selection import check_writable, sets_to_measure, store_beside
+from perfmodel.cli.options import Command, condition_options, json_option, kernel_options, tag_option
 
 if TYPE_CHECKING:
     from perfmodel.modelling.calibration import Calibration
@@ -35,7 +36,7 @@ def add(command: Command) -> None:
     )
     added.add_argument("model", help="model string, or @FILE that holds it")
     added.add_argument("--output", default="f_cl_wall_time", help="output feature (default: %(default)s)")
-    tag_options(added, "+", "--tags", action="append", required=True)
+    kernel_options(added, "+", "--tags", action="append", required=True)
     condition_options(added)
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
     added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
@@ -49,8 +50,8 @@ def add(command: Command) -> None:
         "measure kernels and search the features for a model of their times",
         "perfmodel suggest --measurements dtype:float32 n:1024 --evaluation matmul n:1536 --out model.txt",
     )
-    tag_options(added, "+", "--measurements", action="append", required=True)
-    tag_options(added, "+", "--evaluation", action="append", default=[])
+    tag_option(added, "+", "--evaluation", action="append", default=[])
+    kernel_options(added, "+", "--measurements", action="append", required=True)
     condition_options(added)
     added.add_argument("--out", default="model.txt", help="file to write, for calibrate @FILE (default: %(default)s)")
     added.add_argument("--terms", type=int, default=12, metavar="N", help="at most so many (default: %(default)s)")
@@ -65,7 +66,7 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     check_writable(parsed.out)
     # What was measured is kept, also if the command is interrupted or the fit fails.
     parsed.store = parsed.store or store_beside(parsed.out)
-    kernels = [kernel for tags in parsed.tags for kernel in selected(tags, parsed.device)]
+    kernels = list(chain(*sets_to_measure(parsed, parsed.tags, parsed.device)))
     table = measure(kernels, model, **_conditions(parsed))
     calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)
     calibration.save(parsed.out)
@@ -114,10 +115,9 @@ def _suggest(parsed: argparse.Namespace) -> None:
     check_writable(parsed.out)
     check_terms(parsed.terms)
     parsed.store = parsed.store or store_beside(parsed.out)
-    kernels, checks = (
-        [kernel for tags in sets for kernel in selected(tags, parsed.device)]
-        for sets in (parsed.measurements, parsed.evaluation)
-    )
+    sets = sets_to_measure(parsed, [*parsed.measurements, *parsed.evaluation], parsed.device)
+    count = len(parsed.measurements)
+    kernels, checks = list(chain(*sets[:count])), list(chain(*sets[count:]))
     table = measure([*kernels, *checks], Model(OUTPUT, "p_time"), **_conditions(parsed))
     found = suggest(
         kernels,

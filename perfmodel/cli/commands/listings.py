@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import lists_a_file, selected
-from perfmodel.cli.options import Command, device_option, json_option, tag_options
+from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
+from perfmodel.cli.options import Command, device_option, json_option, kernel_options
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
@@ -24,7 +24,7 @@ def add(command: Command) -> None:
         "list generators and tags, or the kernels that tags select",
         "perfmodel kernels matmul_sq n:512",
     )
-    tag_options(added, "*")
+    kernel_options(added, "*")
     json_option(added)
     device_option(added, "for which sizes given as auto are chosen (default: the best one)")
 
@@ -92,19 +92,22 @@ def _features(parsed: argparse.Namespace) -> None:
 
 
 def _kernels(parsed: argparse.Namespace) -> None:
-    if lists_a_file(parsed):
+    if lists_a_file(parsed, with_generators=True) or lists_a_source(parsed):
         return
     from perfmodel.collection.collection import ALL_GENERATORS
+    from perfmodel.collection.own_files import own_files
+    from perfmodel.kernels.kernel_file import is_kernel_file
     from perfmodel.report.kernel_list import as_json, as_text
 
     if parsed.device and "device" not in parsed.from_project_file:  # whose device may be on another machine
         from perfmodel.device import find_device
 
         find_device(parsed.device)
-    kernels = selected(parsed.tags, parsed.device) if parsed.tags else None
+    kernels = selected(parsed, parsed.device) if parsed.tags else None
     if parsed.json:
         names = {kernel.name for kernel in kernels or ()}
-        printing.document(as_json([g for g in ALL_GENERATORS if kernels is None or g.name in names], kernels))
+        generators = [*ALL_GENERATORS, *own_files(list(filter(is_kernel_file, parsed.tags))).generators]
+        printing.document(as_json([g for g in generators if kernels is None or g.name in names], kernels))
     elif kernels is None:
         print(as_text(ALL_GENERATORS))
     else:

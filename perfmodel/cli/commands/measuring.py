@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import selected
-from perfmodel.cli.options import Command, defaults_from_project_file, json_option, protocol_option, tag_options
+from perfmodel.cli.commands.selection import sets_to_measure
+from perfmodel.cli.options import Command, defaults_from_project_file, json_option, kernel_options, protocol_option
 
 if TYPE_CHECKING:
     from perfmodel.measuring.campaign import CampaignResult
@@ -24,7 +24,7 @@ def add(command: Command) -> None:
         "measure kernels on devices, each in a process of its own, and keep every time in a store",
         "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --devices gpu,cpu --dry-run",
     )
-    tag_options(added, "+")
+    kernel_options(added, "+")
     added.add_argument("--store", help="SQLite file that keeps every time; what it has is not measured")
     added.add_argument(
         "--devices",
@@ -65,8 +65,9 @@ def _measure(parsed: argparse.Namespace) -> int:
     if parsed.memory_limit is not None and not 0 < parsed.memory_limit < math.inf:
         raise PerfmodelError(f"a memory limit of {parsed.memory_limit:g} GiB is none; give --memory-limit above 0")
     memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 2**30)
+    (kernels,) = sets_to_measure(parsed, [parsed.tags], None if parsed.scheduler or not devices else devices[0])
     campaign = Campaign(
-        selected(parsed.tags, None if parsed.scheduler or not devices else devices[0]),
+        kernels,
         devices,
         protocol=parsed.protocol or "unified",
         store=parsed.store,

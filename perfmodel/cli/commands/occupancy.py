@@ -1,4 +1,4 @@
-"""The command ``occupancy`` says how full a device is, for given numbers or a kernel of a ``.cl`` file."""
+"""The command ``occupancy`` says how full a device is, for given numbers or kernels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics import files
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, defaults_from_project_file, json_option, source_options
+from perfmodel.cli.commands.selection import kernel_data, selected
+from perfmodel.cli.options import Command, defaults_from_project_file, json_option, kernel_options
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
+    from perfmodel.kernels.kernel import Kernel
 
 SUMMARY = "how many work-groups a GPU's multiprocessor holds at a time, and which resource decides"
 EXAMPLE = "perfmodel occupancy --compute-capability 8.6 --block 320 --registers 10 --shared 1024"
@@ -21,17 +23,17 @@ EXAMPLE = "perfmodel occupancy --compute-capability 8.6 --block 320 --registers 
 
 def add(command: Command) -> None:
     added = command(run, "occupancy", SUMMARY, EXAMPLE)
-    added.add_argument("tags", nargs="*", metavar="FILE.cl", help="the kernel of a file, instead of numbers")
+    kernel_options(added, "*")
     which = added.add_mutually_exclusive_group()
     which.add_argument("--compute-capability", metavar="X.Y", help="of an NVIDIA device: 8.6")
     which.add_argument("--arch", metavar="NAME", help="of an AMD device: gfx90a, gfx1030; or gcn, rdna2, cdna3 …")
     which.add_argument("--device", help="one of this machine (default: the best one)")
-    added.add_argument("--block", type=int, metavar="N", help="threads of a block (of FILE.cl: from --local)")
+    added.add_argument("--block", type=int, metavar="N", help="threads of a block (of kernels: their own)")
     added.add_argument(
-        "--registers", type=int, metavar="N", help="of a thread (of FILE.cl: the driver's, or estimated)"
+        "--registers", type=int, metavar="N", help="of a thread (of kernels: the driver's, or estimated)"
     )
     added.add_argument(
-        "--shared", type=int, metavar="BYTES", help="shared memory of a block (of FILE.cl: its own; else 0)"
+        "--shared", type=int, metavar="BYTES", help="shared memory of a block (of kernels: their own; else 0)"
     )
     added.add_argument("--scalar-registers", type=int, default=0, metavar="N", help="of a wavefront, on GCN and CDNA")
     added.add_argument("--wave-size", type=int, metavar="N", help="64 for kernels of RDNA that are compiled so")
@@ -40,7 +42,6 @@ def add(command: Command) -> None:
     )
     json_option(added)
     defaults_from_project_file(added, "device")
-    source_options(added)
 
 
 def run(parsed: argparse.Namespace) -> None:
@@ -55,42 +56,43 @@ def run(parsed: argparse.Namespace) -> None:
     is_named = parsed.compute_capability or parsed.arch
     device = None if is_named else find_device(parsed.device)
     limits = limits_of(parsed.compute_capability, parsed.arch) if device is None else limits_of_device(device)
-    numbers, told = _of_source(parsed, device) if parsed.tags else _given(parsed)
-    found = occupancy(
-        limits=limits,
-        block=numbers["block"],
-        registers=numbers["registers"],
-        shared=numbers["shared"],
-        scalar_registers=parsed.scalar_registers,
-        wave_size=parsed.wave_size,
-    )
-    written = _written(found, parsed.out) if parsed.out else []
+    kernels: list[Kernel | None] = [*selected(parsed, parsed.device)] if parsed.tags else [None]
+    if parsed.out and len(kernels) > 1:
+        raise KernelError(f"--out draws the curves of one kernel, and {len(kernels)} are selected; choose by more tags")
+    documents, texts = [], []
+    for kernel in kernels:
+        numbers, told = _given(parsed) if kernel is None else _demand(kernel, parsed, device)
+        found = occupancy(
+            limits=limits,
+            block=numbers["block"],
+            registers=numbers["registers"],
+            shared=numbers["shared"],
+            scalar_registers=parsed.scalar_registers,
+            wave_size=parsed.wave_size,
+        )
+        written = [str(path) for path in (_written(found, parsed.out) if parsed.out else [])]
+        named = kernel_data(kernel) if kernel else {}
+        documents.append(named | found.as_json() | {"source": told, "curves": written})
+        lines = [f"{kernel.label}\n"] if kernel and len(kernels) > 1 else []
+        lines += [str(found), *([f"\nregisters and shared memory: {told}"] if kernel else [])]
+        texts.append("\n".join([*lines, *(f"written: {path}" for path in written)]))
     if parsed.json:
-        more = {"source": told, "curves": [str(path) for path in written]}
-        printing.document(found.as_json() | more)
-        return
-    print(found)
-    if told != "given":
-        print(f"\nregisters and shared memory: {told}")
-    for path in written:
-        print(f"written: {path}")
+        printing.document(documents[0] if len(documents) == 1 else documents)
+    else:
+        print("\n\n\n".join(texts))
 
 
 def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:
     for name in ("block", "registers"):
         if getattr(parsed, name) is None:
-            raise KernelError(f"occupancy needs --{name}, or a kernel's FILE.cl with --global and --local")
+            raise KernelError(f"occupancy needs --{name}, or kernels: tags, FILE.py:NAME or FILE.cl")
     return {"block": parsed.block, "registers": parsed.registers, "shared": parsed.shared or 0}, "given"
 
 
-def _of_source(parsed: argparse.Namespace, device: Device | None) -> tuple[dict[str, int], str]:
-    """Returns the numbers that options give, completed by the kernel of the file, and the source of its registers."""
-    from perfmodel.cli.opencl_command import source_kernel
+def _demand(kernel: Kernel, parsed: argparse.Namespace, device: Device | None) -> tuple[dict[str, int], str]:
+    """Returns the numbers that options give, completed by the kernel's, and the source of its registers."""
     from perfmodel.kernels.resources import resources
 
-    if len(parsed.tags) > 1 or not parsed.tags[0].endswith(".cl"):
-        raise KernelError(f"occupancy is of one FILE.cl, not of {' '.join(parsed.tags)!r}; give that alone")
-    kernel, _ = source_kernel(parsed.tags[0], parsed)
     taken = resources(kernel, device)
     told = "from the driver" if taken.source == "driver" else "estimated from the source"
     registers = parsed.registers or taken.registers
@@ -99,9 +101,8 @@ def _of_source(parsed: argparse.Namespace, device: Device | None) -> tuple[dict[
     elif parsed.registers:
         told = f"{parsed.registers} registers as given, the rest {told}"
     assert registers is not None
-    sizes = kernel.bind({})
     return {
-        "block": parsed.block or prod(int(extent(sizes)) for extent in kernel.counts.local_size),
+        "block": parsed.block or prod(kernel.launch().local_size),
         "registers": registers,
         "shared": taken.local_bytes if parsed.shared is None else parsed.shared,
     }, told

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import described, kernel_data
-from perfmodel.cli.options import Command, calibration_option, json_option, source_options, tag_options
+from perfmodel.cli.commands.selection import kernel_data, selected
+from perfmodel.cli.options import Command, calibration_option, json_option, kernel_options
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
@@ -25,11 +25,10 @@ def add(command: Command) -> None:
     ):
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added)
-        tag_options(added, "+", sources=True)
+        kernel_options(added, "+")
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
-        source_options(added)
 
 
 def _predict(parsed: argparse.Namespace) -> None:
@@ -120,7 +119,7 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called
 
-    return calibration_called(parsed.calibration), described(parsed)
+    return calibration_called(parsed.calibration), selected(parsed)
 
 
 def _print_document(calibration: Calibration, name: str, entries: list[Any]) -> None:

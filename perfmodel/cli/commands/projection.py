@@ -12,9 +12,8 @@ from perfmodel.cli.options import (
     Command,
     defaults_from_project_file,
     json_option,
+    kernel_options,
     protocol_option,
-    source_options,
-    tag_options,
 )
 
 
@@ -26,7 +25,7 @@ def add(command: Command) -> None:
         "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
         "--devices H200,C2050",
     )
-    tag_options(added, "+", sources=True)
+    kernel_options(added, "+")
     added.add_argument(
         "--devices",
         metavar="A,B,…",
@@ -34,7 +33,6 @@ def add(command: Command) -> None:
     )
     added.add_argument("--transfers", action="store_true", help="with copies of inputs to the device and outputs back")
     json_option(added)
-    source_options(added)
     added = command(
         _characterize,
         "characterize",

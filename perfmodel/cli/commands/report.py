@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
-from perfmodel.cli.options import Command
+from perfmodel.cli.commands.selection import selected_sets
+from perfmodel.cli.options import Command, kernel_options
 
 SUMMARY = "write one HTML page of calibrations: times, errors, costs, parameters, a roofline, devices compared"
+PURPOSE = "kernels of the calibrations that no installed generator makes, to explain them too: "
 EXAMPLE = "perfmodel report madd.json unified-plus@h200 demo-out --out report.html"
 
 
@@ -22,6 +25,7 @@ def add(command: Command) -> None:
         help="a calibration's file, MODEL@DEVICE of a shipped one, or a folder that reproduce wrote",
     )
     completion.complete(calibrations, completion.calibrations)
+    kernel_options(added, "+", "--kernels", action="append", default=[], purpose=PURPOSE)
     added.add_argument("--out", default="report.html", help="file to write (default: %(default)s)")
 
 
@@ -34,7 +38,8 @@ def run(parsed: argparse.Namespace) -> None:
     from perfmodel.report.page import report_page
     from perfmodel.report.reported import reported
 
-    content = report_page(reported(parsed.calibrations))
+    models = reported(parsed.calibrations)
+    content = report_page(models, list(chain(*selected_sets(parsed, parsed.kernels))))
     try:
         files.write(parsed.out, content)
     except OSError as error:

@@ -1,4 +1,7 @@
-"""Selects the kernels that a command's tags name: of generators, of a user's Python file, of a ``.cl`` file."""
+"""Selects the kernels that a command's words name: of generators, of a user's Python files, of ``.cl`` files.
+
+Every command goes this way, so that whatever one of them takes, the others take as well.
+"""
 
 from __future__ import annotations
 
@@ -9,59 +12,144 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.cli.commands import printing
+from perfmodel.cli.options import SOURCE_OPTIONS
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
 
+Chosen = tuple["Kernel", Mapping[str, Any]]
+"""A kernel, and what its arrays hold, as far as that is said."""
 
-def selected(tags: Sequence[str], device: str | None = None) -> list[Kernel]:
-    """Returns the kernels that tags select, of generators or of Python files.
+
+def selected(parsed: argparse.Namespace, device: str | None = None, at_sizes: bool = True) -> list[Kernel]:
+    """Returns the kernels that a command's words select.
 
     Args:
         device: for which sizes given as ``auto`` are chosen.
+        at_sizes: whether kernels are at the sizes of ``--at``.
     """
-    from perfmodel.kernels.kernel_file import is_kernel_file, kernels_from_files
-
-    if any(map(is_kernel_file, tags)):
-        return kernels_from_files(tags)
-    if source := next((tag for tag in tags if tag.endswith(".cl")), None):
-        raise KernelError(
-            f"this command can't say how {source} is launched; make it a kernel of a Python file by "
-            "perfmodel.Kernel.from_opencl, and give FILE.py:NAME"
-        )
-    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
-
-    return KernelCollection(ALL_GENERATORS).generate_kernels(tags, device)
+    (kernels,) = selected_sets(parsed, [parsed.tags], device, at_sizes)
+    return kernels
 
 
-def described(parsed: argparse.Namespace) -> list[Kernel]:
-    """Returns the kernels that a command's tags select, or the one of a ``.cl`` file."""
-    return [kernel for kernel, _ in with_contents(parsed)]
+def with_contents(parsed: argparse.Namespace, device: str | None = None) -> list[Chosen]:
+    """Returns the kernels that a command's words select, each with what its arrays hold, as far as that is said."""
+    from perfmodel.cli.opencl_command import contents
+
+    return [(kernel, contents(kernel, parsed)) for kernel in selected(parsed, device)]
 
 
-def with_contents(parsed: argparse.Namespace) -> list[tuple[Kernel, Mapping[str, Any]]]:
-    """Returns the kernels of a command, each with what its arrays hold, as far as that is said."""
-    if not any(tag.endswith(".cl") for tag in parsed.tags):
-        return [(kernel, {}) for kernel in selected(parsed.tags)]
-    from perfmodel.cli.opencl_command import source_kernel
+def sets_to_measure(
+    parsed: argparse.Namespace, sets: Sequence[Sequence[str]], device: str | None = None
+) -> list[list[Kernel]]:
+    """Returns the kernels of several selections of one command, to be measured.
 
-    if len(parsed.tags) > 1:
-        raise KernelError(f"give a source file alone, and what {parsed.tags[1]!r} says by --arg NAME=VALUE")
-    return [source_kernel(parsed.tags[0], parsed)]
+    Raises:
+        KernelError: where options say what arrays hold, as kernels are measured with random numbers.
+    """
+    from perfmodel.cli.opencl_command import contents
+
+    found = selected_sets(parsed, sets, device)
+    for kernel in (kernel for kernels in found for kernel in kernels):
+        if given := contents(kernel, parsed):
+            raise KernelError(
+                f"--arg {next(iter(given))} says what an array holds, and kernels are measured with random numbers; "
+                "give its SIZE alone"
+            )
+    return found
 
 
-def lists_a_file(parsed: argparse.Namespace) -> bool:
-    """Returns True after printing a kernel file's definitions, if the tags are such a file without a name."""
+def selected_sets(
+    parsed: argparse.Namespace, sets: Sequence[Sequence[str]], device: str | None = None, at_sizes: bool = True
+) -> list[list[Kernel]]:
+    """Returns the kernels of each of several selections, which share the options of ``.cl`` files; see `selected`."""
+    from perfmodel.cli.opencl_command import check_arguments
+    from perfmodel.kernels.opencl_file import is_source
+
+    _check_launch_options(parsed, [word for words in sets for word in words if is_source(word)])
+    shared = len(sets) > 1
+    found = [_selected(words, parsed, device, shared) for words in sets]
+    together = [kernel for kernels in found for kernel in kernels]
+    if len(together) > 1:
+        check_arguments(together, parsed)
+    return [_at(kernels, parsed.at) if at_sizes else kernels for kernels in found]
+
+
+def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | None, shared: bool) -> list[Kernel]:
+    from perfmodel.cli.opencl_command import source_kernels, with_arguments
+    from perfmodel.collection.own_files import own_files
+    from perfmodel.kernels.kernel_file import is_kernel_file, size_points
+    from perfmodel.kernels.opencl_file import is_source
+
+    sources = [word for word in words if is_source(word)]
+    if not sources:
+        from perfmodel.collection.collection import select_kernels
+
+        kernels = select_kernels(words, device)
+        return [with_arguments(kernel, parsed, shared or len(kernels) > 1) for kernel in kernels]
+    files = [word for word in words if is_kernel_file(word)]
+    points = size_points([word for word in words if word not in (*sources, *files)], ":")
+    own = own_files(files)
+    if own.generators:
+        raise KernelError(f"{', '.join([*files, *sources])} are kernels and generators; give either")
+    ours = iter(source_kernels(sources, parsed, shared or bool(files)))
+    theirs = iter([with_arguments(kernel, parsed, True) for kernel in own.kernels])
+    kernels = [next(ours if word in sources else theirs) for word in words if word in (*sources, *files)]
+    return [kernel.at(**point) for kernel in kernels for point in points]
+
+
+def _at(kernels: Sequence[Kernel], pairs: Sequence[str] | None) -> list[Kernel]:
+    """Returns the kernels at all combinations of the sizes that ``--at`` gives, each once; as they are without."""
+    from perfmodel.kernels.kernel_file import size_points
+
+    if not pairs:
+        return list(kernels)
+    points = size_points(pairs, "=")
+    moved = [kernel.at(**point) for kernel in kernels for point in points]
+    return list({(kernel, kernel.label): kernel for kernel in moved}.values())
+
+
+def _check_launch_options(parsed: argparse.Namespace, sources: Sequence[str]) -> None:
+    """Refuses options that say how a ``.cl`` file is launched where there is none."""
+    for name, option in SOURCE_OPTIONS.items():
+        if getattr(parsed, name) and not sources:
+            raise KernelError(f"{option} says how a FILE.cl is launched, and there is none; leave it out")
+
+
+def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> bool:
+    """Returns True after printing what a file without a name defines, if that is what the words are.
+
+    Args:
+        with_generators: whether a file of generators is listed as well, with their tags, rather than selecting all of
+            their kernels.
+    """
     if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".py"):
         return False
-    from perfmodel.kernels.kernel_file import definitions
+    from perfmodel.collection.own_files import definitions
+    from perfmodel.report import kernel_list
 
     (file,) = parsed.tags
-    found = definitions(file)
-    if not found:
-        raise KernelError(
-            f"{file} defines no kernel; give it a Loopy program, a perfmodel.Kernel, or a function that returns one"
-        )
+    found, generators = definitions(file)
+    if generators and not with_generators:
+        return False
+    if parsed.json:
+        listed = kernel_list.as_json(generators) if generators else {}
+        printing.document({"file": file, "definitions": found, **listed})
+    else:
+        print("\n".join(f"{file}:{name}: {kind}" for name, kind in found.items()))
+        if generators:
+            print(f"\n{kernel_list.as_text(generators)}")
+    return True
+
+
+def lists_a_source(parsed: argparse.Namespace) -> bool:
+    """Returns True after printing the kernels of a ``.cl`` file of whose launch nothing is said."""
+    if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".cl") or parsed.global_size or parsed.local_size:
+        return False
+    from perfmodel.cli.opencl_command import kernels_of
+
+    (file,) = parsed.tags
+    found = kernels_of(file, parsed)
     if parsed.json:
         printing.document({"file": file, "definitions": found})
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import MeasurementError, nearest
 from perfmodel.device import Device
-from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.campaign.place import Place
 from perfmodel.measuring.campaign.plan import Plan
 from perfmodel.measuring.campaign.result import CampaignResult
@@ -59,7 +59,7 @@ class Campaign:
         retry: bool = False,
         timer: str = DEVICE_TIMER,
     ) -> None:
-        self.kernels = list(kernels)
+        self.kernels = as_kernels(kernels)
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
         self.protocol = protocol_called(protocol)

@@ -16,7 +16,7 @@ import numpy as np
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
-from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.modelling.fitting import FitWarning
 from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
@@ -113,6 +113,7 @@ def suggest(
         FitError: if the kernels are too few or too much alike to be held out in turns.
         PerfmodelError: if an evaluation kernel is among the others.
     """
+    kernels = as_kernels(kernels)
     checks, check_times = _checks(kernels, evaluation)
     check_terms(terms)
     everything = _table(kernels, times)
@@ -157,11 +158,12 @@ def _checks(
 ) -> tuple[Sequence[Kernel], list[float]]:
     if evaluation is None:
         return (), []
-    if both := set(kernels) & set(evaluation[0]):
+    checks = as_kernels(evaluation[0])
+    if both := set(kernels) & set(checks):
         raise PerfmodelError(
             f"the model would be judged on {min(map(repr, both))}, which it is fitted to; take it out of one of the two"
         )
-    return evaluation[0], [float(time) for time in _table(*evaluation)[OUTPUT]]
+    return checks, [float(time) for time in _table(checks, evaluation[1])[OUTPUT]]
 
 
 def _table(kernels: Sequence[Kernel], times: Times | pd.DataFrame) -> pd.DataFrame:
