@@ -172,7 +172,7 @@ def test_an_error_is_not_kept(folder: Path) -> None:
 RACE = """
 import sys
 from perfmodel.counting import cache
-from perfmodel.counting.loopy_counts import count_loopy
+from perfmodel.counting.loopy.counts import count_loopy
 from pathlib import Path
 from tests.counting_kernels import make
 cache.folder = lambda: Path(sys.argv[1])

@@ -116,7 +116,7 @@ subprocess.run(start.command("there"), env=start.environment(), check=True)
     (checkout / "there.py").write_text("import perfmodel.measuring.isolation.child as child; print(child.__file__)")
     command = [sys.executable, "-c", code, str(checkout)]
     said = subprocess.run(command, cwd=where(checkout), capture_output=True, text=True, check=True).stdout
-    assert Path(said.strip()) == checkout / "perfmodel" / "isolation" / "child.py"
+    assert Path(said.strip()) == checkout / "perfmodel" / "measuring" / "isolation" / "child.py"
 
 
 def test_a_working_folder_that_is_gone_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
