@@ -88,8 +88,8 @@ class OpenCLProgram:
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
-        statistics: what data decide, for the counts: the expected turns of a loop, by its variable or as ``loop_LINE``,
-            and the probability of a branch, as ``if_LINE``.
+        statistics: what data decide, for the counts: the expected iterations of a loop, by its variable or as
+            ``loop_LINE``, and the probability of a branch, as ``if_LINE``.
         observed: the same as `perfmodel.Kernel.as_observed` saw it, for what `statistics` leaves out.
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
 

@@ -1,4 +1,4 @@
-"""A statement's last result reaches its new one through operations, found here as `counting.chains` counts them."""
+"""A statement's last result reaches its new one through operations, found here as `counting.loopy.chains` counts them."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ class Loops(Walk):
             if not self.is_dry:
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
-                    f"its expected turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
+                    f"its expected iterations as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
             iterations = Fraction(1)
         else:
