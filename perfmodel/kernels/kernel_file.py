@@ -39,7 +39,10 @@ def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
     for pair in pairs:
         name, found, values = pair.partition(mark)
         if not found or not name.isidentifier() or not re.fullmatch(r"\d{1,19}(,\d{1,19})*", values, re.ASCII):
-            raise KernelError(f"{pair!r} gives no size; write name{mark}value or name{mark}a,b with whole numbers")
+            apart = ", and select generators apart from kernels of files" if mark == ":" and not found else ""
+            raise KernelError(
+                f"{pair!r} gives no size; write name{mark}value or name{mark}a,b with whole numbers{apart}"
+            )
         if name in choices:
             raise KernelError(f"size {name!r} is given twice; write all its values as {name}{mark}a,b")
         choices[name] = list(dict.fromkeys(map(int, values.split(","))))
