@@ -1,4 +1,4 @@
-"""A statement's last result reaches its new one through operations, found here as `counting.loopy.chains` counts them."""
+"""A statement's last result reaches its new one through operations, counted here as in `counting.loopy.chains`."""
 
 from __future__ import annotations
 
