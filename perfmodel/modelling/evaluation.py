@@ -32,7 +32,7 @@ ROW = (
     *("kernel", "variant", "sizes", "measured_s", "predicted_s", "predicted_std_s", "flags", "left_out"),
     "error",
 )
-"""What an evaluation says of each kernel."""
+"""An evaluation says this of each kernel."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 ROW = ("kernel", "variant", "sizes", "key", "measured_s", "predicted_s", "flags")
-"""What a calibration keeps of each kernel of its fit."""
+"""A calibration keeps this of each kernel of its fit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ ROW = (
     *("model", "kernel", "variant", "sizes", "role", "measured_s", "predicted_s", "predicted_std_s", "flags", "label"),
     *("interval_68_s", "interval_90_s"),
 )
-"""What results.json holds of each kernel under each model."""
+"""results.json holds this of each kernel under each model."""
 
 
 def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
