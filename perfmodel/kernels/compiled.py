@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError
+from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.launch import Launch
     from perfmodel.kernels.opencl_program import OpenCLProgram
-    from perfmodel.kernels.program import Program
 
 
 def as_compiled(program: Program) -> Program:
@@ -34,18 +31,9 @@ def as_compiled(program: Program) -> Program:
     return found
 
 
-class Compiled:
+class Compiled(DerivedProgram[Program]):
     """A program counted as compiled, see `perfmodel.Kernel.as_compiled`; of a Loopy program its OpenCL C, if
     possible."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes
-
-    @property
-    def content(self) -> str:
-        """The content of the underlying program: what the device is given is the same."""
-        return self.program.content
 
     @cached_property
     def source(self) -> OpenCLProgram:
@@ -60,17 +48,5 @@ class Compiled:
             # Code that Loopy writes may be beyond counting where what it was written from is not.
             return replace(self.program.counts_for(subgroup_size, at), index_operations=())
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check(sizes)
-
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check_launch(sizes)
-
-    def launch(self, arguments: Mapping[str, float]) -> Launch:
-        return self.program.launch(arguments)
-
     def as_opencl(self) -> OpenCLProgram:
         return self.source
-
-    def __repr__(self) -> str:
-        return brief(self, repr(self.program))

@@ -19,14 +19,13 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Machine
 from perfmodel.opencl_c.operations import KernelOperations
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.kernels.launch import ArrayArgument, Launch
+    from perfmodel.kernels.launch import ArrayArgument
     from perfmodel.kernels.opencl_program import OpenCLProgram
     from perfmodel.opencl_c.emulation import Emulation
 
@@ -34,7 +33,7 @@ Sizes = tuple[tuple[str, int], ...]
 Groups = str | Sequence[tuple[int, ...] | int]
 
 
-class EmulatedProgram:
+class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
     """A program that is counted by emulation, see `perfmodel.Kernel.emulated`. Known at sizes that are numbers only;
     each machine is emulated once for them.
 
@@ -52,31 +51,14 @@ class EmulatedProgram:
         groups: Groups = "first",
         seed: int = 0,
     ) -> None:
-        self.program, self.scalars, self.arrays = program, dict(scalars or {}), dict(arrays or {})
+        super().__init__(program)
+        self.scalars, self.arrays = dict(scalars or {}), dict(arrays or {})
         self.groups, self.seed = groups, seed
-        self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes
         self._runs: dict[Sizes, list[_Run]] = {}
         self._counts: dict[tuple[Sizes, int | None], KernelCounts] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return (EmulatedProgram, (self.program, self.scalars, self.arrays, self.groups, self.seed))
-
-    @property
-    def content(self) -> str:
-        """The content of the program: it is the same that runs, however it is counted."""
-        return self.program.content
-
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check(sizes)
-
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check_launch(sizes)
-
-    def launch(self, arguments: Mapping[str, float]) -> Launch:
-        return self.program.launch(arguments)
-
-    def as_opencl(self) -> OpenCLProgram:
-        return self.program
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
         if at is None and self.sizes:

@@ -6,28 +6,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfmodel.basics.brief import brief
+from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.program import Program
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfmodel.counting.counts import KernelCounts
     from perfmodel.kernels.launch import Launch
     from perfmodel.kernels.opencl_program import OpenCLProgram
-    from perfmodel.kernels.program import Program
 
 
-class WithTransfers:
+class WithTransfers(DerivedProgram[Program]):
     """A program whose launch copies the arrays that it loads to the device, and those that it stores back.
 
     Its measured time is that of the copies, by the host's clock, and of the kernel, by its profiling event.
     """
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes
 
     @property
     def content(self) -> str:
@@ -35,12 +29,6 @@ class WithTransfers:
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
         return replace(self.program.counts_for(subgroup_size, at), transfers=True)
-
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check(sizes)
-
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        self.program.check_launch(sizes)
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """Returns the launch with its copies; raises CountingError where what the kernel loads and stores can't be
@@ -58,6 +46,3 @@ class WithTransfers:
     def as_opencl(self) -> OpenCLProgram:
         """Returns the kernel without its transfers, of which OpenCL C says nothing."""
         return self.program.as_opencl()
-
-    def __repr__(self) -> str:
-        return brief(self, repr(self.program))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from perfmodel.basics import files, json_values, registry
+from perfmodel.basics import json_values, registry
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
@@ -123,12 +122,7 @@ class Calibration(Fitted):
         Raises:
             CalibrationError: if the file cannot be written.
         """
-        try:
-            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
-        except OSError as error:
-            raise CalibrationError(
-                f"calibration {path} cannot be written ({error.strerror}); give another path"
-            ) from error
+        json_values.save(path, self.as_json(), "calibration", CalibrationError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None) -> Calibration:

@@ -6,7 +6,6 @@ features of every kernel, with the profile's numbers as parameters. docs/project
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.basics import files, json_values
+from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
@@ -168,12 +167,7 @@ class DeviceProfile:
         Raises:
             DeviceError: if the file cannot be written.
         """
-        try:
-            files.write(path, json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
-        except OSError as error:
-            raise DeviceError(
-                f"device profile {path} cannot be written ({error.strerror}); give another path"
-            ) from error
+        json_values.save(path, self.as_json(), "device profile", DeviceError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DeviceProfile:

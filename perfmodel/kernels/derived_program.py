@@ -1,0 +1,45 @@
+"""A program in another form: it runs as the program that it is made of, and is counted in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from perfmodel.basics.brief import brief
+from perfmodel.kernels.program import Program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.kernels.launch import Launch
+    from perfmodel.kernels.opencl_program import OpenCLProgram
+
+P = TypeVar("P", bound=Program)
+
+
+class DerivedProgram(Generic[P]):
+    """A derived program has the name, arguments, checks and launch of another; subclasses say how it is counted."""
+
+    def __init__(self, program: P) -> None:
+        self.program = program
+        self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes
+
+    @property
+    def content(self) -> str:
+        """The content of the underlying program: what the device is given is the same."""
+        return self.program.content
+
+    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check(sizes)
+
+    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+        self.program.check_launch(sizes)
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        return self.program.launch(arguments)
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self.program.as_opencl()
+
+    def __repr__(self) -> str:
+        return brief(self, repr(self.program))
