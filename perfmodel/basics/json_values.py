@@ -5,15 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import stat
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-
-from perfmodel.basics import files
-from perfmodel.basics.errors import PerfmodelError
 
 MAX_BYTES = 2**25
 MAX_VALUES = 2_000_000
@@ -91,18 +87,6 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     if len(content) > max_bytes:
         raise ValueError(f"it holds more than {max_bytes} bytes")
     return content
-
-
-def save(path: str | os.PathLike[str], document: Any, what: str, error: type[PerfmodelError]) -> None:
-    """Writes a document as a whole file, or leaves what was there; see `perfmodel.basics.files.replacing`.
-
-    Raises:
-        PerfmodelError: of the type given, naming what it is, if the file cannot be written.
-    """
-    try:
-        files.write(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
-    except OSError as failed:
-        raise error(f"{what} {path} cannot be written ({failed.strerror}); give another path") from failed
 
 
 def _refused(constant: str) -> NoReturn:

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfmodel.basics import json_values, registry
 from perfmodel.basics.brief import brief, number_of
+from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
@@ -32,8 +33,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-FORMAT = "perfmodel-calibration"
-VERSION = 1
+FILE = DocumentKind(
+    name="calibration",
+    refusal="not a calibration",
+    writer="Calibration.save",
+    mend="calibrate again or restore the file",
+    again="calibrate again",
+    format="perfmodel-calibration",
+    version=1,
+    error=CalibrationError,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,8 +117,8 @@ class Calibration(Fitted):
         declared = {name: each.given for name, each in self.model.declared.items()}
         said = {"parameters": declared} if declared else {}
         return {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": FILE.format,
+            "version": FILE.version,
             "model": {"output": self.model.output_name, "expression": self.model.string.source} | said,
             **{f: json_values.plain(getattr(self, f)) for f in SAVED},
             "held_out": self.held_out.as_json() if self.held_out else None,
@@ -122,7 +131,7 @@ class Calibration(Fitted):
         Raises:
             CalibrationError: if the file cannot be written.
         """
-        json_values.save(path, self.as_json(), "calibration", CalibrationError)
+        FILE.save(path, self.as_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None) -> Calibration:
@@ -135,7 +144,7 @@ class Calibration(Fitted):
             CalibrationError: if the file is missing, damaged, or of a newer version.
             ModelStringError: if it needs features that are not given.
         """
-        content = _read(Path(path))
+        content = FILE.load(Path(path))
         try:
             loaded = cls(
                 model=_model(content["model"], features),
@@ -143,9 +152,7 @@ class Calibration(Fitted):
                 **_checked(content),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise CalibrationError(
-                f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
-            ) from error
+            raise FILE.damaged(path, error) from error
         if tuple(loaded.parameters) != loaded.model.parameters:
             raise CalibrationError(
                 f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, "
@@ -253,25 +260,6 @@ def calibration_called(name: str) -> Calibration:
 def shipped_files() -> list[Path]:
     """Returns the files of the calibrations that come along, sorted."""
     return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json_values.read(path)
-    except OSError as error:
-        raise CalibrationError(f"calibration {path} cannot be read ({error.strerror}); check the path") from error
-    except ValueError as error:
-        raise CalibrationError(
-            f"calibration {path} is damaged ({json_values.reason(error)}); calibrate again or restore the file"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CalibrationError(f"{path} is not a calibration; give a file that Calibration.save wrote")
-    if content.get("version") != VERSION or not isinstance(content["version"], int):
-        raise CalibrationError(
-            f"calibration {path} has format version {content.get('version')!r:.40} and this perfmodel reads {VERSION}; "
-            "use the perfmodel that wrote it, or calibrate again"
-        )
-    return content
 
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:

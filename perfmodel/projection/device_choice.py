@@ -14,7 +14,7 @@ from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
-from perfmodel.modelling.calibration import FORMAT as CALIBRATION
+from perfmodel.modelling.calibration import FILE as CALIBRATION
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.choosing import probability_fastest
 from perfmodel.projection.device_profile import DeviceProfile
@@ -181,7 +181,7 @@ def _is_calibration(path: Path) -> bool:
         content = json_values.read(path)
     except (OSError, ValueError):
         return False  # which loading a profile tells
-    return isinstance(content, dict) and content.get("format") == CALIBRATION
+    return isinstance(content, dict) and content.get("format") == CALIBRATION.format
 
 
 class _Decision:

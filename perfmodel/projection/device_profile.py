@@ -18,6 +18,7 @@ import numpy as np
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
+from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
 from perfmodel.device.occupancy import condition_of_device
@@ -25,7 +26,16 @@ from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.model import Model
 from perfmodel.opencl_c.emulation import Machine
 
-FORMAT, VERSION = "perfmodel-device-profile", 1
+FILE = DocumentKind(
+    name="device profile",
+    refusal="no device profile",
+    writer="'perfmodel characterize'",
+    mend="measure it again by 'perfmodel characterize' or restore the file",
+    again="measure it again",
+    format="perfmodel-device-profile",
+    version=1,
+    error=DeviceError,
+)
 FOLDER = Path(__file__).parent / "device_profiles"
 RESIDUAL_STD: Mapping[str, float] = {"gpu": 0.27, "cpu": 0.85}
 """Root mean squares of ln(measured / projected) by kind of device: of the eight applications of the projection study on
@@ -158,7 +168,7 @@ class DeviceProfile:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the device profile as values that JSON can hold."""
-        found: dict[str, Any] = json_values.plain({"format": FORMAT, "version": VERSION, **asdict(self)})
+        found: dict[str, Any] = json_values.plain({"format": FILE.format, "version": FILE.version, **asdict(self)})
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -167,7 +177,7 @@ class DeviceProfile:
         Raises:
             DeviceError: if the file cannot be written.
         """
-        json_values.save(path, self.as_json(), "device profile", DeviceError)
+        FILE.save(path, self.as_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DeviceProfile:
@@ -176,7 +186,7 @@ class DeviceProfile:
         Raises:
             DeviceError: if the file is missing, damaged, or of another version.
         """
-        content = _read(Path(path))
+        content = FILE.load(Path(path))
         known = {f.name for f in fields(cls)}
         try:
             values = {name: value for name, value in content.items() if name in known}
@@ -193,10 +203,7 @@ class DeviceProfile:
                     raise TypeError(f"{each.name} is {values[each.name]!r}")
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise DeviceError(
-                f"device profile {path} is damaged ({json_values.reason(error)}); measure it again by 'perfmodel "
-                "characterize' or restore the file"
-            ) from error
+            raise FILE.damaged(path, error) from error
 
     @classmethod
     def shipped(cls, name: str) -> DeviceProfile:
@@ -413,25 +420,6 @@ _PLAIN: Mapping[Any, Any] = {"str": str, "int": int, "float": int | float}
 
 def _curve(points: Any) -> Curve:
     return tuple((float(occupancy), float(throughput)) for occupancy, throughput in points)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json_values.read(path)
-    except OSError as error:
-        raise DeviceError(f"device profile {path} cannot be read ({error.strerror}); check the path") from error
-    except ValueError as error:
-        raise DeviceError(
-            f"device profile {path} is damaged ({json_values.reason(error)}); restore the file"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DeviceError(f"{path} is no device profile; give a file that 'perfmodel characterize' wrote")
-    if content.get("version") != VERSION:
-        raise DeviceError(
-            f"device profile {path} has format version {content.get('version')!r:.40} and this perfmodel reads "
-            f"{VERSION}; use the perfmodel that wrote it, or measure it again"
-        )
-    return content
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ import perfmodel as pm
 from perfmodel.counting import cache
 from perfmodel.counting.cache import cached_counts, loopy_key
 from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.loopy import target
 from perfmodel.counting.loopy.counts import count_loopy
 from tests.counting_kernels import make
 
@@ -172,6 +173,7 @@ def test_an_error_is_not_kept(folder: Path) -> None:
 RACE = """
 import sys
 from perfmodel.counting import cache
+from perfmodel.counting.loopy import target
 from perfmodel.counting.loopy.counts import count_loopy
 from pathlib import Path
 from tests.counting_kernels import make
@@ -235,3 +237,24 @@ def test_old_entries_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list(cache.folder().glob("*.json"))) == 3
     assert not computes(program(), subgroup_size=5)
     assert computes(program(), subgroup_size=1)
+
+
+def test_programs_that_another_layout_of_perfmodel_kept_are_not_read_back(tmp_path: Path) -> None:
+    """Loopy keeps pickled programs, our target in them; another perfmodel may have had it in another module."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "earlier_target.py").write_text(Path(target.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    counts = "from tests.counting_kernels import make\nfrom perfmodel.counting.loopy.counts import count_loopy\n" + (
+        "count_loopy(make('{[i]: 0 <= i < n}', 'o[i] = 2*a[i] + 1', {'a, o': 'n'}).copy(target=OpenCLTarget()))\n"
+    )
+    kept: list[int] = []
+    for module, path in [("earlier_target", [str(elsewhere)]), (target.__name__, [])]:
+        environment = os.environ | {
+            "XDG_CACHE_HOME": str(tmp_path / "kept"),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *path]),
+        }
+        command = [sys.executable, "-c", f"from {module} import OpenCLTarget\n{counts}"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        kept.append(sum(file.stat().st_size for file in (tmp_path / "kept").rglob("*") if file.is_file()))
+    assert 0 < kept[0] < kept[1]

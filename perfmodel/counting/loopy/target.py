@@ -24,7 +24,9 @@ pyopencl.tools.get_or_register_dtype("half", np.float16)
 class OpenCLTarget(lp.PyOpenCLTarget):  # type: ignore[misc]
     # Loopy keeps generated code on disk: count this up when other code is generated for the same kernel.
     revision = 3
-    hash_fields = (*lp.PyOpenCLTarget.hash_fields, "revision")
+    # It keeps the programs too, pickled, and so this class by the name of its module: programs of a perfmodel in which
+    # that module was another could not be read back, so they must have other keys.
+    hash_fields = (*lp.PyOpenCLTarget.hash_fields, "revision", "__module__")
 
     def get_device_ast_builder(self) -> Any:
         return _Builder(self)

@@ -18,7 +18,6 @@ from perfmodel.basics.errors import StoreError
 from perfmodel.basics.files import other_than_file
 
 MAGIC = b"SQLite format 3\0"
-HEADER_BYTES = 100
 LONGEST_VALUE = 2**24
 """Bytes that a value, and a row, may have."""
 LONGEST_UNPACKED, DENSEST, ALWAYS_UNPACKED = 2**30, 100, 2**24
