@@ -85,7 +85,7 @@ class Kernel(BoundKernel):
             arrays, groups, seed: see `perfmodel.emulate`.
         """
         from perfmodel.kernels.emulation import emulate
-        from perfmodel.opencl_c.static.observation import observed
+        from perfmodel.opencl_c.static.branch_statistics import observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
         items = len(emulation.groups) * math.prod(emulation.local_size)

@@ -12,7 +12,7 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from perfmodel.device import Device
-from perfmodel.opencl_c.builtins.values import dtype_of
+from perfmodel.opencl_c.builtins.representation import dtype_of
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of, width_of
 
 Value = NDArray[Any]

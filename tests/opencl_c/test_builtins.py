@@ -16,7 +16,7 @@ from perfmodel.opencl_c.builtins import (
     function,
     unary,
 )
-from perfmodel.opencl_c.builtins.values import dtype_of, unsigned
+from perfmodel.opencl_c.builtins.representation import dtype_of, unsigned
 from perfmodel.opencl_c.types import (
     CHAR,
     DOUBLE,

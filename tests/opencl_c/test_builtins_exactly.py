@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, operations, reinterpret, unary
-from perfmodel.opencl_c.builtins.values import dtype_of
+from perfmodel.opencl_c.builtins.representation import dtype_of
 from perfmodel.opencl_c.types import (
     BOOL,
     CHAR,

@@ -1,4 +1,4 @@
-"""The built-in functions, conversions and operators of OpenCL C work on numpy values, whose shapes `values` describes.
+"""The built-in functions, conversions and operators of OpenCL C work on numpy values (`representation`).
 
 Callers switch off numpy's warnings (``np.errstate(all="ignore")``): overflows and divisions by zero are what C has.
 """
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
 from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinterpret, reinterpretation
-from perfmodel.opencl_c.builtins.floats import MATH
+from perfmodel.opencl_c.builtins.exact_math import PARTS
 from perfmodel.opencl_c.builtins.integers import INTEGERS
+from perfmodel.opencl_c.builtins.math_functions import MATH
 from perfmodel.opencl_c.builtins.operations import operations
 from perfmodel.opencl_c.builtins.operators import binary, unary
-from perfmodel.opencl_c.builtins.parts import PARTS
 from perfmodel.opencl_c.builtins.relational import RELATIONAL, SHUFFLES
-from perfmodel.opencl_c.builtins.values import Builder, Form
+from perfmodel.opencl_c.builtins.representation import Builder, Form
 from perfmodel.opencl_c.types import Type
 
 __all__ = [

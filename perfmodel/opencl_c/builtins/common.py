@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.opencl_c.builtins.integers import clamp
-from perfmodel.opencl_c.builtins.values import Builder, Form, always, choose, dtype_of, of_lanes
+from perfmodel.opencl_c.builtins.representation import Builder, Form, always, choose, dtype_of, of_lanes
 from perfmodel.opencl_c.types import Type, Vector
 
 

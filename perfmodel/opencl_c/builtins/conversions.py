@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import EmulationError, nearest
-from perfmodel.opencl_c.builtins.values import DType, Form, choose, dtype_of
+from perfmodel.opencl_c.builtins.representation import DType, Form, choose, dtype_of
 from perfmodel.opencl_c.types import Type, Vector, width_of
 
 TO_WHOLE: Mapping[str, np.ufunc] = {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}

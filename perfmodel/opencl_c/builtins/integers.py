@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.opencl_c.builtins.values import Builder, DType, Form, always, bits_of, choose, dtype_of, unsigned
+from perfmodel.opencl_c.builtins.representation import Builder, DType, Form, always, bits_of, choose, dtype_of, unsigned
 from perfmodel.opencl_c.types import Type
 
 

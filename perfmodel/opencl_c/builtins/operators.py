@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.opencl_c.builtins.values import DType, Form, bits_of, dtype_of, truth
+from perfmodel.opencl_c.builtins.representation import DType, Form, bits_of, dtype_of, truth
 from perfmodel.opencl_c.types import CHAR, INT, LONG, SHORT, Type, Vector
 
 INTEGERS = {integer.size: integer for integer in (CHAR, SHORT, INT, LONG)}

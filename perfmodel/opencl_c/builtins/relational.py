@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.opencl_c.builtins.values import (
+from perfmodel.opencl_c.builtins.representation import (
     Builder,
     Form,
     choose,

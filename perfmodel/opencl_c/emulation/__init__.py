@@ -1,12 +1,12 @@
 """Work-groups of an OpenCL C kernel run in numpy, which shows what they do: how often, where in memory, and what wrong.
 
 All work-items of one or several groups run in lock-step, as lanes of arrays under a mask (`lanes`). A kernel becomes
-Python code (`code`, `expressions`), of which accesses to memory (`accesses`, `atomics`) and the counts of everything
-(`recording`) are kept by patterns that repeat (`patterns`). `emulate` is the way in.
+Python code (`code_generation`, `expression_code`), of which accesses to memory (`access_handlers`, `atomics`) and the
+counts of everything (`recording`) are kept by patterns that repeat (`access_patterns`). `emulate` is the way in.
 """
 
 from perfmodel.opencl_c.emulation.arguments import Argument, LocalBytes, Random, Zeros
-from perfmodel.opencl_c.emulation.code import code_of
+from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.emulation import Emulation, emulate
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated
 from perfmodel.opencl_c.emulation.findings import Finding

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.address_space import CONSTANTS
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.lanes import Values
 from perfmodel.opencl_c.emulation.memory import Buffer, Copied, Region, Scattered, Source
-from perfmodel.opencl_c.emulation.regions import CONSTANTS
 from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, Void, element_of, width_of
 
 

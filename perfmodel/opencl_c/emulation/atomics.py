@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 
 _UFUNCS: Mapping[str, np.ufunc] = {

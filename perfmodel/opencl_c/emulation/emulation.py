@@ -15,8 +15,8 @@ from perfmodel.basics.errors import EmulationError, KernelError, nearest
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
-from perfmodel.opencl_c.emulation.code import code_of
-from perfmodel.opencl_c.emulation.emulator import Emulator
+from perfmodel.opencl_c.emulation.batch import Emulator
+from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
 from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfmodel.opencl_c.emulation.context import Context, Traced
+from perfmodel.opencl_c.emulation.batch_context import Context, Traced
 from perfmodel.opencl_c.emulation.lanes import Mask, Values
-from perfmodel.opencl_c.emulation.plans import Plan
+from perfmodel.opencl_c.emulation.loop_plans import Plan
 from perfmodel.opencl_c.emulation.recording import Recorder, Totals
 from perfmodel.opencl_c.syntax import Place
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.access_handlers import Handler
+from perfmodel.opencl_c.emulation.access_patterns import Pattern, bank_cycles, transactions
+from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
-from perfmodel.opencl_c.emulation.patterns import Pattern, bank_cycles, transactions
-from perfmodel.opencl_c.emulation.regions import Regions
 
 ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts")
 ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])

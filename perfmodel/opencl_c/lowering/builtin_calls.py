@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c.lowering.builder import Emission
 from perfmodel.opencl_c.lowering.builtin_names import ATOMICS, BY_POINTER, FENCES, WORK_ITEM, Conversion, VectorAccess
-from perfmodel.opencl_c.lowering.emission import Emission
 from perfmodel.opencl_c.lowering.folding import converted
-from perfmodel.opencl_c.lowering.places import InMemory
+from perfmodel.opencl_c.lowering.lvalues import InMemory
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.types import HALF, INT, Pointer, Scalar, Vector, element_of
 

@@ -8,13 +8,13 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.arithmetic import COMPARISONS
+from perfmodel.opencl_c.lowering.builder import Emission, Storage
 from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
-from perfmodel.opencl_c.lowering.emission import Emission, Storage
+from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
-from perfmodel.opencl_c.lowering.places import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
-from perfmodel.opencl_c.lowering.simple import alignment_of, is_lvalue, is_simple
+from perfmodel.opencl_c.lowering.lvalues import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
+from perfmodel.opencl_c.lowering.memory_layout import leaves
 from perfmodel.opencl_c.lowering.source_text import text_of
-from perfmodel.opencl_c.lowering.storage import leaves
 from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Vector
 
 

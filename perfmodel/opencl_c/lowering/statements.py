@@ -8,13 +8,13 @@ from functools import partial
 from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.lowering.emission import Emission, Frame, Storage
+from perfmodel.opencl_c.lowering.builder import Emission, Frame, Storage
+from perfmodel.opencl_c.lowering.expression_traits import has_effects, is_void
 from perfmodel.opencl_c.lowering.expressions import Expressions
 from perfmodel.opencl_c.lowering.folding import as_constant, joined
-from perfmodel.opencl_c.lowering.places import whole
-from perfmodel.opencl_c.lowering.roots import assign_variables
-from perfmodel.opencl_c.lowering.simple import has_effects, is_void
-from perfmodel.opencl_c.lowering.storage import addressed_variables
+from perfmodel.opencl_c.lowering.lvalues import whole
+from perfmodel.opencl_c.lowering.memory_layout import addressed_variables
+from perfmodel.opencl_c.lowering.points_to import assign_variables
 from perfmodel.opencl_c.types import BOOL, Array, Pointer, Record, Scalar, Vector
 
 

@@ -10,10 +10,10 @@ from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.arithmetic import rounded
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
-from perfmodel.opencl_c.reading.conditions import character, integer
 from perfmodel.opencl_c.reading.header import is_builtin
 from perfmodel.opencl_c.reading.initializers import Initializers
-from perfmodel.opencl_c.reading.scope import Scope
+from perfmodel.opencl_c.reading.integer_expressions import character, integer
+from perfmodel.opencl_c.reading.reading_context import Scope
 
 # clang's numbers of the operators.
 _ARITHMETIC = ["*", "/", "%", "+", "-", "<<", ">>"]

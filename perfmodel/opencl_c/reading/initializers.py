@@ -8,7 +8,7 @@ from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
-from perfmodel.opencl_c.reading.scope import Scope
+from perfmodel.opencl_c.reading.reading_context import Scope
 
 if TYPE_CHECKING:
     from perfmodel.opencl_c.reading.expressions import Expressions

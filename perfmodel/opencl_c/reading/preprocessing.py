@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfmodel.basics.errors import SourceError, nearest
-from perfmodel.opencl_c.reading import conditions
+from perfmodel.opencl_c.reading import integer_expressions
 from perfmodel.opencl_c.reading.macros import Expander, Macro, defined
 from perfmodel.opencl_c.reading.tokens import (
     NAME,
@@ -233,7 +233,7 @@ class _Preprocessor:
         self.flush()
         if kind != "if":
             return (_name(rest, place) in self.expander.macros) == (kind == "ifdef")
-        return conditions.evaluate(self.value_tokens(rest), place) != 0
+        return integer_expressions.evaluate(self.value_tokens(rest), place) != 0
 
     def value_tokens(self, line: list[Token]) -> list[Token]:
         """Returns a condition's tokens with ``defined`` answered and macros expanded."""
@@ -260,7 +260,7 @@ class _Preprocessor:
             tokens = self.value_tokens(line[1:])
             if any(token.kind == NAME for token in tokens):
                 return
-            factor = conditions.evaluate(tokens, line[0])
+            factor = integer_expressions.evaluate(tokens, line[0])
         self.result.unrolls.append((self.length, max(factor, 0)))
 
     # --- output

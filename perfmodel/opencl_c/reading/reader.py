@@ -12,14 +12,14 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
-from perfmodel.opencl_c.reading import conditions
+from perfmodel.opencl_c.reading import integer_expressions
 from perfmodel.opencl_c.reading.build_options import BuildOptions
 from perfmodel.opencl_c.reading.clang_tree import Item, Tree
 from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.header import HEADER_NAME, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
+from perfmodel.opencl_c.reading.reading_context import Scope
 from perfmodel.opencl_c.reading.refusals import check_nesting, refuse_unsupported
-from perfmodel.opencl_c.reading.scope import Scope
 from perfmodel.opencl_c.reading.statements import Statements
 from perfmodel.opencl_c.reading.tokens import tokens_of, without_spaces
 from perfmodel.opencl_c.reading.types import Types
@@ -85,7 +85,7 @@ def _unrolls(text: Expanded) -> dict[int, int]:
     for match in _HINT.finditer(text.text):
         tokens = without_spaces(list(tokens_of(match.group(1) or "0", "")))
         place = tokens[0]._replace(**text.place(match.start())._asdict())
-        found.append((match.end(), conditions.evaluate(tokens, place)))
+        found.append((match.end(), integer_expressions.evaluate(tokens, place)))
     text.text = _HINT.sub(lambda match: " " * len(match.group()), text.text)
     return {_next(text.text, offset): factor for offset, factor in found}
 
@@ -193,7 +193,7 @@ class _Program:
         sizes = []
         for part in found.group(1).split(","):
             tokens = without_spaces(list(tokens_of(part, "")))
-            sizes.append(conditions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict())))
+            sizes.append(integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict())))
         return sizes[0], sizes[1], sizes[2]
 
     def refuse_recursion(self) -> None:

@@ -9,9 +9,9 @@ from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
-from perfmodel.opencl_c.reading.constants import fold
+from perfmodel.opencl_c.reading.constant_folding import fold
 from perfmodel.opencl_c.reading.expressions import Expressions
-from perfmodel.opencl_c.reading.scope import Scope
+from perfmodel.opencl_c.reading.reading_context import Scope
 
 LARGEST = 1 << 24
 """No variable may take more bytes; work-items have some kilobytes of memory of their own."""

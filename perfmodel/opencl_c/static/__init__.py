@@ -1,5 +1,5 @@
 """Lowered kernels are counted here without running them."""
 
-from perfmodel.opencl_c.static.counts import count_opencl
+from perfmodel.opencl_c.static.counter import count_opencl
 
 __all__ = ["count_opencl"]

@@ -17,9 +17,9 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
-from perfmodel.opencl_c.static.spaces import points_where
-from perfmodel.opencl_c.static.values import PointsTo, Value
+from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16

@@ -10,7 +10,7 @@ import islpy as isl
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains
 from perfmodel.counting.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
-from perfmodel.opencl_c.static.spaces import points_where
+from perfmodel.opencl_c.static.iteration_sets import points_where
 
 _Active = TypeVar("_Active")
 

@@ -25,9 +25,9 @@ from perfmodel.counting.symbolic import (
     quotient,
 )
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.static.spaces import constant_maximum, later, moved, with_counter
-from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
-from perfmodel.opencl_c.static.walk import Active, Exit, Walk
+from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
+from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
+from perfmodel.opencl_c.static.symbolic_values import Environment, PointsTo, Truth, Value
 
 MOST_ITERATIONS = 512
 """No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.opencl_c.builtins.exact import fma, remainder_and_quotient
-from perfmodel.opencl_c.builtins.values import Builder, Form, always, choose, dtype_of
+from perfmodel.opencl_c.builtins.representation import Builder, Form, always, choose, dtype_of
+from perfmodel.opencl_c.builtins.rounded_once import fma, remainder_and_quotient
 from perfmodel.opencl_c.types import Type
 
 ILOGB_OF_ZERO, ILOGB_OF_NAN = -(2**31), 2**31 - 1

@@ -13,9 +13,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.expressions import Expressions, LoopFrame
-from perfmodel.opencl_c.emulation.homes import ROOT, ListKey, homes
-from perfmodel.opencl_c.emulation.plans import Plan, plan_of
+from perfmodel.opencl_c.emulation.expression_code import Expressions, LoopFrame
+from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of
+from perfmodel.opencl_c.emulation.register_homes import ROOT, ListKey, homes
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -25,7 +25,7 @@ class Code:
     """Holds the code of a kernel.
 
     Attributes:
-        text: to read. build: makes the function, which takes the steps allowed, for a batch (see `emulator`).
+        text: to read. build: makes the function, which takes the steps allowed, for a batch (see `batch`).
         accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number.
     """
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.expressions import plain
-from perfmodel.opencl_c.emulation.homes import ListKey
+from perfmodel.opencl_c.emulation.expression_code import plain
+from perfmodel.opencl_c.emulation.register_homes import ListKey
 from perfmodel.opencl_c.types import element_of, width_of
 from perfmodel.opencl_c.visitor import child_fields, children
 

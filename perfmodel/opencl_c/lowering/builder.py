@@ -9,7 +9,7 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.lowering.storage import aligned
+from perfmodel.opencl_c.lowering.memory_layout import aligned
 from perfmodel.opencl_c.types import Type
 
 MOST_BLOCKS = 20_000

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.lowering.emission import Emission, Storage
-from perfmodel.opencl_c.lowering.roots import space_of
+from perfmodel.opencl_c.lowering.builder import Emission, Storage
+from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.types import LONG, Array, Pointer, Record, Type, element_of
 
 

@@ -18,7 +18,7 @@ from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
 
 if TYPE_CHECKING:
-    from perfmodel.opencl_c.emulation.accesses import Handler
+    from perfmodel.opencl_c.emulation.access_handlers import Handler
 
 _NOBODY = np.int64(-(1 << 62))
 """This stands for the address of a lane that is not active; it is lower than all others."""

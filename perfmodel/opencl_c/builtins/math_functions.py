@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from perfmodel.opencl_c.builtins.exact import remainder_and_quotient
-from perfmodel.opencl_c.builtins.values import Builder, Form, choose, dtype_of
+from perfmodel.opencl_c.builtins.representation import Builder, Form, choose, dtype_of
+from perfmodel.opencl_c.builtins.rounded_once import remainder_and_quotient
 from perfmodel.opencl_c.types import Type
 
 

@@ -1,7 +1,7 @@
 """Expressions of a kernel become Python text on numpy values.
 
 What does not change in a loop is computed in front of it, the outermost loop that allows it. This pays twice: addresses
-whose lanes' part stays the same array are recognized at once (see `accesses`).
+whose lanes' part stays the same array are recognized at once (see `access_handlers`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.builtins import binary, conversion, function, reinterpretation, unary
+from perfmodel.opencl_c.emulation.address_space import constant_address
 from perfmodel.opencl_c.emulation.lanes import Values
-from perfmodel.opencl_c.emulation.regions import constant_address
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import LONG, Pointer, Scalar, Type, Vector, element_of, width_of
 from perfmodel.opencl_c.visitor import Dispatch

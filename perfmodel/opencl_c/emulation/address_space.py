@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.access_patterns import Pattern
 from perfmodel.opencl_c.emulation.footprints import Footprint, lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Layout
 from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Buffer, Region
-from perfmodel.opencl_c.emulation.patterns import Pattern
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of
 
 CONSTANTS = 1

@@ -9,19 +9,19 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.accesses import Handler
+from perfmodel.opencl_c.emulation.access_handlers import Handler
+from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.arguments import Bound
 from perfmodel.opencl_c.emulation.atomics import AtomicHandler
-from perfmodel.opencl_c.emulation.code import Code
-from perfmodel.opencl_c.emulation.context import Context
-from perfmodel.opencl_c.emulation.expressions import plain
+from perfmodel.opencl_c.emulation.batch_context import Context
+from perfmodel.opencl_c.emulation.code_generation import Code
+from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
 from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
 from perfmodel.opencl_c.emulation.recording import Recorder
-from perfmodel.opencl_c.emulation.regions import Regions
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Vector, element_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.opencl_c.builtins.values import DType, Form, choose
+from perfmodel.opencl_c.builtins.representation import DType, Form, choose
 
 SPLITTER = float(2**27 + 1)
 """A double times this number gives the upper half of its digits (Dekker)."""

@@ -23,9 +23,9 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations, Operations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Sampler
-from perfmodel.opencl_c.static.spaces import points_where
-from perfmodel.opencl_c.static.values import Environment, Evaluator, Truth, Value
+from perfmodel.opencl_c.static.symbolic_values import Environment, Evaluator, Truth, Value
 from perfmodel.opencl_c.visitor import Dispatch
 
 

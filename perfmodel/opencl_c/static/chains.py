@@ -15,7 +15,7 @@ from perfmodel.opencl_c.operations import (
     own_operations,
     summands,
 )
-from perfmodel.opencl_c.static.values import PointsTo, Value
+from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
 from perfmodel.opencl_c.types import element_of, width_of
 
 

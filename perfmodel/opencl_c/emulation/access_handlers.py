@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.context import Context
+from perfmodel.opencl_c.emulation.access_patterns import Pattern
+from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.footprints import Footprint
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Region
-from perfmodel.opencl_c.emulation.patterns import Pattern
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector
 
 _REMEMBERED_BYTES = 1 << 25

@@ -13,10 +13,10 @@ from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.syntax import Place
 
 if TYPE_CHECKING:
-    from perfmodel.opencl_c.emulation.accesses import Handler
-    from perfmodel.opencl_c.emulation.patterns import Pattern
+    from perfmodel.opencl_c.emulation.access_handlers import Handler
+    from perfmodel.opencl_c.emulation.access_patterns import Pattern
+    from perfmodel.opencl_c.emulation.address_space import Regions
     from perfmodel.opencl_c.emulation.recording import Recorder
-    from perfmodel.opencl_c.emulation.regions import Regions
 
 Logged: TypeAlias = "tuple[Pattern, int, float | int | None]"
 """A logged access is a pattern, its address, and for stores the value if it is the same for all lanes."""

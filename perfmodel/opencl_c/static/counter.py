@@ -21,11 +21,11 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
-from perfmodel.opencl_c.static.carried import carried_operations
+from perfmodel.opencl_c.static.chains import carried_operations
+from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.loops import Loops
-from perfmodel.opencl_c.static.values import PointsTo, Value
-from perfmodel.opencl_c.static.walk import Active
+from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
 from perfmodel.opencl_c.types import Pointer, Scalar
 
 
