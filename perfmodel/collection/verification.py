@@ -54,13 +54,13 @@ def verify_family(generator: KernelGenerator, device: Device) -> int:
     """
     number = 0
     for kernel in small_kernels(generator):
-        if _can_run(kernel, device):
+        if can_run(kernel, device):
             verify(generator, kernel, device)
             number += 1
     return number
 
 
-def _can_run(kernel: Kernel, device: Device) -> bool:
+def can_run(kernel: Kernel, device: Device) -> bool:
     """Returns True if the device has the kernel's types, and allows groups as large."""
     launch = kernel.launch()
     types = {kernel.tags.get("dtype"), *(a.dtype for a in launch.arguments if not isinstance(a, LocalArgument))}

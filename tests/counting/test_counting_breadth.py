@@ -15,6 +15,7 @@ import perfmodel as pm
 from perfmodel.collection.verification import small_kernels
 from perfmodel.counting.counts import KernelCounts
 from tests.counting_kernels import counted, make, tagged
+from tests.covering import pairwise
 
 
 def whole(counts: KernelCounts, sizes: Any) -> bool:
@@ -35,7 +36,7 @@ def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollect
         for kernel in small_kernels(collection.generators[family])
         if all(kernel.tags[name] in listed for name, listed in strides.items())
     ]
-    programs = {k.program.content: k for k in small if k.tags.get("dtype", "float32") in ("float32", "int32")}
+    programs = {k.program.content: k for k in pairwise(small) if k.tags.get("dtype", "float32") in ("float32", "int32")}
     for kernel in programs.values():
         # Sub-groups of large work-groups with remainders take isl some ten seconds.
         counts = kernel.counts_for(32 if math.prod(kernel.launch().local_size) <= 256 else None)
