@@ -99,6 +99,10 @@ class StoreError(PerfmodelError):
     """Raised for a measurement store that cannot be opened, read or written."""
 
 
+class SurveyError(PerfmodelError):
+    """Raised for a survey of kernels whose description is not understood, or that cannot be run as asked."""
+
+
 class FitError(PerfmodelError):
     """Raised for a fit that cannot be done with the given measurements."""
 

@@ -31,6 +31,7 @@ from perfmodel.cli.commands import (
     reproducing,
     running,
     store,
+    surveying,
     verification,
 )
 from perfmodel.cli.options import CommandParser, example_of
@@ -43,7 +44,7 @@ GROUPS = {
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
     "predict": ("predict", "explain", "rank", "project", "run"),
-    "judge predictions": ("evaluate", "reproduce", "demo", "report"),
+    "judge predictions": ("evaluate", "survey", "reproduce", "demo", "report"),
     "on the command line": ("completion",),
 }
 """The commands in the order of ``perfmodel --help``, by what people want."""
@@ -122,6 +123,7 @@ def command_parser() -> argparse.ArgumentParser:
     running.add(command)
     evaluating.add(command)
     reproducing.add(command)
+    surveying.add(command)
     report.add(command)
     completing.add(command)
     parser.epilog = _grouped(summaries)

@@ -106,14 +106,20 @@ def reduced(trials: Sequence[float], dropped: int, statistic: str) -> float:
     return float(STATISTICS[statistic](kept))
 
 
-def time_launch(launch: Launch, device: Device, protocol: Protocol) -> Timing:
-    """Times a launch on arrays of random values that are allocated and touched before.
+def time_launch(
+    launch: Launch, device: Device, protocol: Protocol, arrays: Mapping[str, np.ndarray] | None = None
+) -> Timing:
+    """Times a launch on arrays that are allocated and touched before.
+
+    Args:
+        arrays: for each array argument by name, its content in memory order, which every trial starts with; random
+            values without it.
 
     Raises:
         KernelError: the launch does not fit the device, does not compile, or fails.
         MeasurementError: the device's profiling clock gave times that mean nothing.
     """
-    trials = _trials(launch, device, protocol)
+    trials = _trials(launch, device, protocol, arrays)
     return Timing(trials, protocol.dropped, protocol.statistic, _flags(trials[protocol.dropped :], protocol, device))
 
 
@@ -148,8 +154,7 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
     with _prepared(launch, device) as (session, kernel, buffers):
         from pyopencl import enqueue_copy
 
-        for name, host in hosts.items():
-            enqueue_copy(session.queue, buffers[name], host.ravel(order="K"))
+        _fill(session, buffers, hosts)
         _enqueued(launch, session, kernel).wait()
         outputs: dict[str, np.ndarray] = {}
         for argument in launch.arrays():
@@ -271,6 +276,14 @@ def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, di
             yield session, kernel, buffers
 
 
+def _fill(session: Session, buffers: Mapping[str, Any], hosts: Mapping[str, np.ndarray]) -> None:
+    """Copies arrays of the host into their buffers, and waits for it."""
+    from pyopencl import enqueue_copy
+
+    for name, host in hosts.items():
+        enqueue_copy(session.queue, buffers[name], host.ravel(order="K"), is_blocking=True)
+
+
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
     import numpy as np
     from pyopencl import LocalMemory, LogicError
@@ -294,15 +307,21 @@ def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> N
             ) from error
 
 
-def _trials(launch: Launch, device: Device, protocol: Protocol) -> tuple[float, ...]:
+def _trials(
+    launch: Launch, device: Device, protocol: Protocol, arrays: Mapping[str, np.ndarray] | None = None
+) -> tuple[float, ...]:
     trials: list[float] = []
+    hosts = {} if arrays is None else _hosts(launch, arrays)
+    written = {argument.name for argument in launch.arrays() if argument.is_output}
     with _prepared(launch, device) as (session, kernel, buffers):
         copies = Copies(launch, session.queue, buffers)
+        _fill(session, buffers, hosts)
         started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
         while len(trials) < protocol.trials:
             enough = len(trials) >= protocol.dropped + protocol.min_trials
             if enough and protocol.budget_s is not None and time.monotonic() - started > protocol.budget_s:
                 break
+            _fill(session, buffers, {name: host for name, host in hosts.items() if trials and name in written})
             copying = copies.to_device()
             event = _enqueued(launch, session, kernel)
             event.wait()

@@ -1,0 +1,97 @@
+"""The command ``survey`` takes a folder of kernels through all that perfmodel does with kernels."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+from perfmodel.cli import completion
+from perfmodel.cli.commands import printing
+from perfmodel.cli.commands.selection import check_writable
+from perfmodel.cli.options import Command, device_option, json_option, protocol_option
+
+
+def add(command: Command) -> None:
+    added = command(
+        _survey,
+        "survey",
+        "read, count, emulate, compare with a device, predict and measure the kernels of a folder with a survey.json",
+        "perfmodel survey my-kernels --launch gpu --device gpu --predict unified-plus@h200 --measure",
+    )
+    added.add_argument("folder", metavar="FOLDER", help="has a file survey.json, as docs/surveys.md describes it")
+    added.add_argument(
+        "names", nargs="*", metavar="CASE", help="cases by name or pattern, such as 'spmv_*' (default: all)"
+    )
+    added.add_argument("--launch", metavar="NAME", help="which launch of the cases, such as cpu or gpu")
+    device_option(added, "builds the kernels and runs them: key, part of the name, 'gpu' or 'cpu' (default: none)")
+    predict = added.add_argument(
+        "--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one"
+    )
+    completion.complete(predict, completion.calibrations)
+    added.add_argument("--measure", action="store_true", help="time the kernels on the device as well")
+    protocol_option(added, "quick")
+    added.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of a stage of a case (default: 60)"
+    )
+    added.add_argument(
+        "--memory-limit", type=float, metavar="GB", help="of a case's process (default: nine tenths of what is free)"
+    )
+    added.add_argument("--jobs", type=int, default=1, metavar="N", help="cases at a time (default: 1)")
+    added.add_argument("--out", metavar="FILE", help="a line of JSON for each case, as soon as it is done")
+    json_option(added)
+
+
+def _survey(parsed: argparse.Namespace) -> int:
+    from perfmodel.basics.errors import SurveyError, nearest
+    from perfmodel.device import find_device
+    from perfmodel.measuring.campaign import protocol_called
+    from perfmodel.measuring.isolation.process import ProcessLimits
+    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.report.survey_table import as_text
+    from perfmodel.surveying import load_cases, survey
+    from perfmodel.surveying.survey import CaseOutcome
+
+    cases = load_cases(parsed.folder, parsed.launch)
+    for pattern in parsed.names:
+        if not any(fnmatch(case.name, pattern) for case in cases):
+            raise SurveyError(f"no case is called {pattern!r}{nearest(pattern, [case.name for case in cases])}")
+    if parsed.names:
+        cases = [case for case in cases if any(fnmatch(case.name, pattern) for pattern in parsed.names)]
+    if parsed.jobs < 1:
+        raise SurveyError(f"--jobs {parsed.jobs} runs nothing; give 1 or more")
+    if parsed.predict:
+        calibration_called(parsed.predict)
+    device = find_device(parsed.device).key if parsed.device else ""
+    protocol = protocol_called(parsed.protocol or "quick").name
+    memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 1e9)
+    limits = ProcessLimits(parsed.time_limit, memory)
+    if parsed.out:
+        check_writable(parsed.out)
+        Path(parsed.out).write_text("", encoding="utf-8")
+
+    def told(outcome: CaseOutcome) -> None:
+        if parsed.out:
+            with Path(parsed.out).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(outcome.as_json()) + "\n")
+        failed = next((stage for stage in outcome.stages if not stage.succeeded), None)
+        said = f"{failed.name} failed: {failed.failure}" if failed else "all stages done"
+        print(f"{outcome.case.name}: {said}", file=sys.stderr, flush=True)
+
+    found = survey(
+        cases,
+        device=device,
+        calibration=parsed.predict or "",
+        measured=parsed.measure,
+        protocol=protocol,
+        limits=limits,
+        jobs=parsed.jobs,
+        on_case=told,
+    )
+    if parsed.json:
+        printing.document(found.as_json())
+    else:
+        printing.text(lambda: as_text(found))
+    return 1 if found.failures else 0

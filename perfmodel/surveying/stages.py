@@ -1,0 +1,192 @@
+"""The stages that a case of a survey goes through, each by itself: its time, and why it failed if it did."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.errors import CountingError, KernelError, PerfmodelError
+from perfmodel.basics.json_values import reason
+from perfmodel.kernels.emulation import emulate
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
+from perfmodel.surveying.cases import Case
+
+STAGES = ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
+"""In the order in which they run: drivers, which may crash, come last."""
+ON_A_DEVICE = frozenset({"built", "equal", "measured"})
+NEEDS = {
+    "counted": {"read"},
+    "predicted": {"read", "counted"},
+    "emulated": {"read"},
+    "equal": {"read", "emulated", "built"},
+    "measured": {"read", "built"},
+}
+"""Stages that make no sense where one of these failed."""
+SUBGROUP = 32
+TOLERANCES = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-9}
+"""So far may floats of the emulation and of a device differ, relative to the element or a thousandth of the largest."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Holds what became of one stage of a case.
+
+    Attributes:
+        seconds: that it took.
+        failure: why it failed, in one sentence; empty if it didn't.
+        values: what it found, such as ``predicted_s``.
+    """
+
+    name: str
+    seconds: float
+    failure: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.failure
+
+
+def left_after(stages: Sequence[str], done: Stage) -> list[str]:
+    """Returns the stages that are left once one is done: the later ones, without those that need it if it failed."""
+    later = [name for name in stages if name != done.name]
+    return [name for name in later if done.succeeded or done.name not in NEEDS.get(name, ())]
+
+
+class CaseStages:
+    """Runs the stages of one case.
+
+    Args:
+        device: the key of the device that builds and runs; empty for none.
+        calibration: what predicts: a file, or the name of a shipped one; empty for none.
+        protocol: how launches are timed.
+    """
+
+    def __init__(self, case: Case, device: str = "", calibration: str = "", protocol: str = "quick") -> None:
+        self.case, self._device_key, self._calibration_name = case, device, calibration
+        self._protocol = PROTOCOLS[protocol]
+
+    def run(self, stage: str) -> Stage:
+        """Runs one stage; whatever goes wrong is its failure."""
+        steps: dict[str, Callable[[], dict[str, Any]]] = {
+            "read": self._read,
+            "counted": self._counted,
+            "predicted": self._predicted,
+            "emulated": self._emulated,
+            "built": self._built,
+            "equal": self._equal,
+            "measured": self._measured,
+        }
+        started = time.perf_counter()
+        failure, values = "", {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                values = steps[stage]()
+        except PerfmodelError as error:
+            failure = " ".join(str(error).split("\n")[0].split())
+        except Exception as error:  # which would be a mistake of perfmodel's, and is reported as one
+            failure = f"perfmodel failed: {reason(error)}"
+        return Stage(stage, time.perf_counter() - started, failure, values)
+
+    @cached_property
+    def _plain(self) -> Kernel:
+        return self.case.as_kernel()
+
+    @cached_property
+    def _countable(self) -> tuple[Kernel, bool]:
+        """The kernel as it can be counted, and whether what data decide had to be observed for that."""
+        try:
+            self._plain.counts_for(SUBGROUP)
+        except CountingError:
+            observed = self._plain.as_observed(self.case.arrays)
+            observed.counts_for(SUBGROUP)
+            return observed, True
+        return self._plain, False
+
+    @cached_property
+    def _device(self) -> Any:
+        from perfmodel.device import find_device
+
+        return find_device(self._device_key)
+
+    def _read(self) -> dict[str, Any]:
+        self._plain.launch()
+        return {}
+
+    def _counted(self) -> dict[str, Any]:
+        kernel, is_observed = self._countable
+        counts, sizes = kernel.counts_for(SUBGROUP), kernel.sizes
+        executions = [each.executions for each in counts.operations] + [each.executions for each in counts.accesses]
+        values = [float(each.workitem(sizes)) for each in executions]
+        if not all(math.isfinite(value) and value >= 0 for value in values):
+            raise KernelError(f"kernel {kernel.name!r} has counts that are no numbers; report this")
+        return {"observed": is_observed}
+
+    def _predicted(self) -> dict[str, Any]:
+        from perfmodel.modelling.calibration import calibration_called
+        from perfmodel.modelling.prediction import LEVEL, predict
+
+        found = predict(calibration_called(self._calibration_name), self._countable[0], {})
+        low, high = (float(end) for end in found.interval(LEVEL))
+        return {"predicted_s": float(found.seconds), "low_s": low, "high_s": high}
+
+    def _emulated(self) -> dict[str, Any]:
+        found = emulate(self._plain, self.case.arrays, groups="sample")
+        return {"groups": len(found.emulation.groups), "findings": sorted({each.kind for each in found.findings})}
+
+    def _built(self) -> dict[str, Any]:
+        self._device.session().kernel(self.case.text, self.case.kernel, self.case.options)
+        return {}
+
+    def _equal(self) -> dict[str, Any]:
+        launch = self._plain.launch()
+        arrays = self.case.host_arrays(self._plain)
+        found = run_launch(launch, self._device, arrays)
+        emulated = emulate(self._plain, self.case.arrays, groups="all")
+        races = sorted({each.kind for each in emulated.findings})
+        for name in [name for name in found if name not in self.case.any_order]:
+            element = self.case.arrays[name].dtype
+            ours, theirs = (
+                np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(element)
+                for array in (emulated.array(name), found[name])
+            )
+            if difference := _difference(ours, theirs):
+                told = f" (the emulation found: {', '.join(races)})" if races else ""
+                raise KernelError(f"array {name!r} of kernel {self.case.kernel!r} differs {difference}{told}")
+        return {}
+
+    def _measured(self) -> dict[str, Any]:
+        arrays = self.case.host_arrays(self._plain)
+        timing = time_launch(self._plain.launch(), self._device, self._protocol, arrays)
+        return {"measured_s": timing.seconds, "flags": list(timing.flags)}
+
+
+def _difference(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> str:
+    """Returns where two arrays differ and how; empty where they don't."""
+    if names := theirs.dtype.names:
+        return next((f"in .{name} {said}" for name in names if (said := _difference(ours[name], theirs[name]))), "")
+    ours, theirs = ours.reshape(-1), theirs.reshape(-1)
+    if theirs.dtype.kind != "f":
+        wrong = ours != theirs
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wide, expected = ours.astype(float), theirs.astype(float)
+            finite = np.where(np.isfinite(expected), np.abs(expected), 0)
+            limit = TOLERANCES[theirs.dtype.name] * np.maximum(finite, 1e-3 * np.max(finite, initial=0))
+            wrong = (wide != expected) & ~(np.isnan(wide) & np.isnan(expected)) & ~(np.abs(wide - expected) <= limit)
+    if not wrong.any():
+        return ""
+    first = int(np.argmax(wrong))
+    return (
+        f"in {int(wrong.sum())} of {wrong.size} numbers, first in number {first}: {ours[first]} emulated, "
+        f"{theirs[first]} on the device"
+    )

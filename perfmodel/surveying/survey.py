@@ -1,0 +1,143 @@
+"""Runs the cases of a survey, each in a process of its own with limits, and sums up what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from perfmodel.basics.brief import brief
+from perfmodel.basics.errors import SurveyError
+from perfmodel.basics.json_values import plain
+from perfmodel.measuring.isolation.process import ProcessLimits
+from perfmodel.surveying.cases import Case
+from perfmodel.surveying.process import CaseProcess
+from perfmodel.surveying.stages import ON_A_DEVICE, STAGES, Stage, left_after
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """Holds what became of a case, stage by stage."""
+
+    case: Case
+    stages: tuple[Stage, ...]
+
+    def stage(self, name: str) -> Stage | None:
+        """Returns a stage by its name; None for one that was not asked for, or made no sense after another failed."""
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+    def succeeded(self, name: str) -> bool:
+        stage = self.stage(name)
+        return stage is not None and stage.succeeded
+
+    @property
+    def error(self) -> float | None:
+        """The relative error of the predicted time, of a case that was predicted and measured."""
+        predicted, measured = self.stage("predicted"), self.stage("measured")
+        if predicted is None or measured is None or not (predicted.succeeded and measured.succeeded):
+            return None
+        return abs(float(predicted.values["predicted_s"]) / float(measured.values["measured_s"]) - 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the outcome as values that JSON can hold."""
+        found: dict[str, Any] = plain(
+            {
+                "name": self.case.name,
+                "group": self.case.group,
+                "launch": self.case.launch,
+                "stages": {stage.name: {**asdict(stage), "name": None} for stage in self.stages},
+                "error": self.error,
+            }
+        )
+        for stage in found["stages"].values():
+            del stage["name"]
+        return found
+
+
+class Survey:
+    """Holds the outcomes of a survey's cases, in order, and the stages that were asked for."""
+
+    def __init__(self, outcomes: Sequence[CaseOutcome], stages: Sequence[str]) -> None:
+        self.outcomes, self.stages = tuple(outcomes), tuple(stages)
+
+    @property
+    def groups(self) -> dict[str, list[CaseOutcome]]:
+        """The outcomes by the group of their cases."""
+        found: dict[str, list[CaseOutcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(outcome.case.group, []).append(outcome)
+        return found
+
+    @property
+    def failures(self) -> list[tuple[Case, Stage]]:
+        """The stages that failed, with their cases."""
+        return [(each.case, stage) for each in self.outcomes for stage in each.stages if not stage.succeeded]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the survey as values that JSON can hold."""
+        return {"stages": list(self.stages), "cases": [outcome.as_json() for outcome in self.outcomes]}
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.outcomes)} cases", f"{len(self.failures)} stages failed")
+
+
+def survey(
+    cases: Sequence[Case],
+    *,
+    device: str = "",
+    calibration: str = "",
+    measured: bool = False,
+    protocol: str = "quick",
+    limits: ProcessLimits | None = None,
+    jobs: int = 1,
+    on_case: Callable[[CaseOutcome], None] = lambda outcome: None,
+) -> Survey:
+    """Takes cases through their stages and returns what became of each.
+
+    Args:
+        device: the key of one that builds the kernels and runs them; without it they are not built and compared.
+        calibration: what predicts them: a file, or the name of a shipped one; without it they are not predicted.
+        measured: whether they are also timed on the device, by the named `protocol`.
+        limits: of every stage of a case (60 s, if nothing is said), and of its process's memory.
+        jobs: so many cases at a time.
+        on_case: called with each outcome as soon as it is there, so that a survey that is interrupted loses nothing.
+
+    Raises:
+        SurveyError: for options that contradict each other.
+    """
+    if measured and not device:
+        raise SurveyError("a survey that measures needs a device; give one")
+    if measured and jobs > 1:
+        raise SurveyError(f"{jobs} jobs would disturb each other's times; measure with one")
+    stages = [
+        stage
+        for stage in STAGES
+        if (stage not in ON_A_DEVICE or device)
+        and (stage != "predicted" or calibration)
+        and (stage != "measured" or measured)
+    ]
+    request = {"device": device, "calibration": calibration, "protocol": protocol}
+
+    def outcome(case: Case) -> CaseOutcome:
+        return CaseOutcome(case, tuple(_stages(case, stages, request, limits or ProcessLimits(60.0))))
+
+    found: list[CaseOutcome] = []
+    with ThreadPoolExecutor(jobs) as executor:
+        try:
+            for each in executor.map(outcome, cases):
+                found.append(each)
+                on_case(each)
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+    return Survey(found, stages)
+
+
+def _stages(case: Case, stages: Sequence[str], request: dict[str, Any], limits: ProcessLimits) -> Iterator[Stage]:
+    """Yields the stages of a case; a process that a stage ends is replaced for the next ones."""
+    left = list(stages)
+    while left:
+        for stage in CaseProcess(case, left, request, limits).run():
+            left = left_after(left, stage)
+            yield stage

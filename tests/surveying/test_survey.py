@@ -1,0 +1,246 @@
+"""Surveys of folders of kernels: what works, what fails and why, and that nothing hangs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfmodel.basics.errors import SurveyError
+from perfmodel.cli.command_line import main
+from perfmodel.device import Device
+from perfmodel.measuring.isolation.process import ProcessLimits
+from perfmodel.surveying import Case, load_cases, survey
+
+SOURCE = """\
+typedef struct { float weight; int kind; } Item;
+
+__kernel void scale(__global const float *a, __global float *out, const float by, const int n)
+{
+    const int i = get_global_id(0);
+    if (i >= n) return;
+    out[i] = by * a[i] + 1;
+}
+
+__kernel void follow(__global const int *next, __global int *steps, const int n)
+{
+    const int i = get_global_id(0);
+    if (i >= n) return;
+    int at = i, count = 0;
+    while (at != 0) { at = next[at]; ++count; }
+    steps[i] = count;
+}
+
+__kernel void weigh(__global const Item *items, __global float *out, __local float *tile)
+{
+    const int i = get_global_id(0);
+    tile[get_local_id(0)] = items[i].kind > 3 ? items[i].weight : 0.0f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[i] = tile[get_local_size(0) - 1 - get_local_id(0)];
+}
+
+__kernel void queue(__global int *taken, __global int *order)
+{
+    order[atomic_inc(taken)] = get_global_id(0);
+}
+
+__kernel void wait_for_ever(__global volatile int *flag)
+{
+    while (flag[0] == 0) ;
+}
+
+__kernel void beyond(__global int *out) { out[get_global_id(0) + 100000000000L] = 1; }
+"""
+WRONG = "__kernel void wrong(__global int *out) { out[0] = missing; }"
+ITEM = np.dtype([("weight", "f4"), ("kind", "i4")])
+
+
+def case(name: str, arguments: dict[str, Any], size: int = 64, **others: Any) -> dict[str, Any]:
+    launch = {"global": [size], "local": [16], "arguments": arguments}
+    return {"name": name, "source": "all.cl", "kernel": name, "launches": {"cpu": launch}} | others
+
+
+GOOD = [
+    case("scale", {"a": "random:float32:60:-2:2", "out": "zeros:float32:60", "by": 0.5, "n": 60}, group="dense"),
+    case("follow", {"next": "next.npy", "steps": 60, "n": 60}, group="graphs"),
+    case("weigh", {"items": "items.npy", "out": 64, "tile": {"local_bytes": 64}}, group="dense"),
+    case("queue", {"taken": "zeros:int32:1", "order": 64}, group="graphs", any_order=["order"]),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Returns a folder with kernels of several kinds, but without their description."""
+    (tmp_path / "all.cl").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "wrong.cl").write_text(WRONG, encoding="utf-8")
+    np.save(tmp_path / "next.npy", np.maximum(np.arange(60, dtype=np.int32) - 2, 0))
+    rng = np.random.default_rng(3)
+    items = np.zeros(64, ITEM)
+    items["weight"], items["kind"] = rng.random(64), rng.integers(0, 8, 64)
+    np.save(tmp_path / "items.npy", items)
+    return tmp_path
+
+
+def describe(folder: Path, *cases: dict[str, Any], **others: Any) -> list[Case]:
+    document = {"format": "perfmodel-survey", "version": 1, "cases": list(cases), **others}
+    (folder / "survey.json").write_text(json.dumps(document), encoding="utf-8")
+    return load_cases(folder)
+
+
+def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
+    seen: list[str] = []
+    found = survey(
+        describe(folder, *GOOD),
+        device=cpu.key,
+        calibration="unified-plus@h200",
+        measured=True,
+        on_case=lambda outcome: seen.append(outcome.case.name),
+    )
+    assert found.failures == []
+    assert found.stages == ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
+    assert seen == [each["name"] for each in GOOD]
+    assert {group: len(outcomes) for group, outcomes in found.groups.items()} == {"dense": 2, "graphs": 2}
+    observed = {}
+    for outcome in found.outcomes:
+        predicted, measured, counted = (outcome.stage(name) for name in ("predicted", "measured", "counted"))
+        assert predicted is not None
+        assert measured is not None
+        assert counted is not None
+        observed[outcome.case.name] = counted.values["observed"]
+        assert 0 < predicted.values["low_s"] <= predicted.values["predicted_s"]
+        assert predicted.values["high_s"] is None or predicted.values["predicted_s"] <= predicted.values["high_s"]
+        ratio = predicted.values["predicted_s"] / measured.values["measured_s"]
+        assert outcome.error == pytest.approx(abs(ratio - 1))
+    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False}
+
+
+def test_what_fails_is_told_and_ends_nothing_else(folder: Path, cpu: Device) -> None:
+    cases = describe(
+        folder,
+        case("wrong", {"out": 64}, source="wrong.cl"),
+        case("wait_for_ever", {"flag": "zeros:int32:1"}),
+        case("beyond", {"out": 64}),
+        case("scale", {"a": 60, "out": 60, "by": 2.0}),
+        GOOD[0] | {"name": "after"},
+    )
+    found = survey(cases, device=cpu.key, limits=ProcessLimits(20.0))
+    why = {(case.name, stage.name): stage.failure for case, stage in found.failures}
+    assert "missing" in why["wrong", "read"]
+    assert "says nothing of the argument 'n'" in why["scale", "read"]
+    assert any(name == "wait_for_ever" for name, _ in why)
+    # The access crashes the driver's process, or reads what nobody knows; the emulation says it in any case.
+    assert found.outcomes[2].succeeded("read")
+    assert [stage.succeeded for stage in found.outcomes[-1].stages] == [True] * 5
+    assert found.outcomes[0].stage("counted") is None  # makes no sense
+
+
+def test_results_that_differ_are_told(folder: Path, cpu: Device) -> None:
+    """What the emulation gives is compared in earnest: what work-items take in their own order differs somewhere."""
+    source = (
+        "__kernel void last(__global int *out, __global int *n) { out[0] = get_global_id(0); n[get_global_id(0)] = 1; }"
+    )
+    (folder / "all.cl").write_text(source, encoding="utf-8")
+    cases = describe(folder, case("last", {"out": "zeros:int32:1", "n": 4096}, 4096))
+    whole = survey(cases, device=cpu.key).outcomes[0].stage("equal")
+    assert whole is not None
+    assert whole.succeeded or "array 'out'" in whole.failure
+
+
+@pytest.mark.parametrize(
+    ("entry", "culprit"),
+    [
+        ({"name": ""}, "has no name"),
+        ({"kernel": 3}, "has no kernel"),
+        ({"lunches": {}}, "'lunches'"),
+        ({"options": "-DX"}, "options '-DX'"),
+        ({"options": [3]}, "no strings"),
+        ({"launches": {"cpu": {"global": [4], "local": [4]}}}, "no arguments"),
+        ({"launches": {"cpu": {"global": [4.5], "local": [4], "arguments": {}}}}, "no global size"),
+        ({"launches": {"cpu": {"global": [4], "local": [4], "arguments": {}, "size": 3}}}, "'size'"),
+        ({"launches": {"cpu": {}, "gpu": {}}}, "choose one by --launch"),
+    ],
+)
+def test_bad_descriptions_are_refused_in_a_sentence(folder: Path, entry: dict[str, Any], culprit: str) -> None:
+    with pytest.raises(SurveyError, match=culprit) as caught:
+        describe(folder, GOOD[0] | entry)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        ({"a": "random:float64:60"}, "say float32"),
+        ({"a": "random:float32"}, "not understood"),
+        ({"a": "random:string:60"}, "not understood"),
+        ({"a": "zeros:float32:99999999999999"}, "4294967296 bytes"),
+        ({"a": "missing.npy"}, "cannot be read"),
+        ({"a": "../all.npy"}, "outside"),
+        ({"a": "next.npy"}, "holds int32"),
+        ({"a": True}, "not understood"),
+        ({"b": 3}, "no argument 'b'"),
+    ],
+)
+def test_bad_data_are_refused_in_a_sentence(folder: Path, arguments: dict[str, Any], culprit: str) -> None:
+    described = json.loads(json.dumps(GOOD[0]))
+    described["launches"]["cpu"]["arguments"] |= arguments
+    (stage,) = [stage for _, stage in survey(describe(folder, described)).failures]
+    assert culprit in stage.failure
+
+
+def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(folder: Path) -> None:
+    items = case("weigh", {"items": 64, "out": 64, "tile": {"local_bytes": 64}})
+    scale = case("scale", {"a": "random:float32:5000:-2:2", "out": 60, "by": 0.5, "n": 60})
+    weigh, scaled = describe(folder, items, scale)
+    found = weigh.arrays["items"]
+    assert found.dtype.names == ("weight", "kind")
+    assert set(found["kind"]) == set(range(1, 8))
+    assert 0.5 <= found["weight"].min() < found["weight"].max() < 1.5
+    values = scaled.arrays["a"]
+    assert values.min() < -1.9
+    assert values.max() > 1.9
+    assert abs(values.mean()) < 0.1
+
+
+def test_the_command_prints_tables_and_keeps_each_case(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    describe(folder, *GOOD, case("wrong", {"out": 64}, source="wrong.cl"))
+    kept = tmp_path / "kept.jsonl"
+    assert main(["survey", str(folder), "scale", "wr*", "--out", str(kept)]) == 1
+    shown = capsys.readouterr()
+    assert "missing" in shown.out
+    assert "wrong: read failed" in shown.err
+    assert [json.loads(line)["name"] for line in kept.read_text().splitlines()] == ["scale", "wrong"]
+    assert main(["survey", str(folder), "scale", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["cases"][0]["stages"]["counted"]["failure"] == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "culprit"),
+    [
+        (["nowhere"], "nowhere is no folder"),
+        (["."], "has no file survey.json"),
+        (["{}", "nothing"], "no case is called 'nothing'"),
+        (["{}", "--measure"], "needs a device"),
+        (["{}", "--jobs", "0"], "--jobs 0"),
+        (["{}", "--time-limit", "0"], "time limit"),
+        (["{}", "--predict", "nothing"], "nothing"),
+        (["{}", "--launch", "gpu"], "launch 'gpu'"),
+        (["{}", "--out", "/nowhere/x"], "--out"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], culprit: str
+) -> None:
+    describe(folder, *GOOD)
+    empty = folder / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    assert main(["survey", *(word.format(folder) for word in words)]) == 2
+    shown = capsys.readouterr().err
+    assert culprit in shown
+    assert shown.count("\n") == 1
