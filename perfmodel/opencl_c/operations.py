@@ -6,18 +6,17 @@ follow from sizes and coordinates alone and end in addresses or conditions. They
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from perfmodel.counting.called_functions import operations_of
+from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.arithmetic import COMPARISONS
-from perfmodel.opencl_c.builtins import operations as operations_of_builtin
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, is_float, width_of
 
-Operations = Counter[tuple[str, str]]
 Operation: TypeAlias = tuple[str, str, int]
 """An operation is a kind, a type, and how often one work-item does it."""
 OwnOperations: TypeAlias = Callable[[low.Expression], Iterator[Operation]]
@@ -206,7 +205,7 @@ def own_operations(expression: low.Expression) -> Iterator[Operation]:
             typed = types[0] if types and isinstance(types[0], Scalar | Vector) and not is_float(result) else result
             if isinstance(typed, Scalar | Vector):
                 element = element_of(typed)
-                for kind, times in operations_of_builtin(expression.function, types):
+                for kind, times in operations_of(expression.function, max(map(width_of, types), default=1)).items():
                     yield kind, element.dtype, times
 
 
@@ -289,7 +288,12 @@ def factors(expression: low.Expression) -> list[low.Expression]:
         return factors(expression.operand)
     if isinstance(expression, low.Binary) and expression.operator == "*":
         return [*factors(expression.left), *factors(expression.right)]
-    if isinstance(expression, low.Constant) and expression.value in (1, -1):
+    value = expression
+    while isinstance(value, low.Convert):  # as of an int that meets a half
+        value = value.operand
+    if isinstance(value, low.Unary) and value.operator == "-":
+        value = value.operand
+    if isinstance(value, low.Constant) and value.value in (1, -1):
         return []
     return [expression]
 

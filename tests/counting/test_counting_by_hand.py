@@ -64,7 +64,7 @@ def expression_counts(expression: str) -> dict[tuple[str, str], int]:
         ("x[i]**y[i]", {"pow": 1}),
         ("sin(x[i]) * rsqrt(y[i])", {"sin": 1, "rsqrt": 1, "mul": 1}),
         ("pow(x[i], y[i])", {"pow": 1}),
-        ("fmin(x[i], y[i])", {"fmin": 1}),
+        ("fmin(x[i], y[i])", {"min": 1}),
         ("abs(x[i])", {"abs": 1}),
         ("x[i] if x[i] > y[i] else y[i] + 1", {"compare": 1, "add": 1}),
     ],

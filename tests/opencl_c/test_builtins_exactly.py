@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, operations, reinterpret, unary
+from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, reinterpret, unary
 from perfmodel.opencl_c.builtins.representation import dtype_of
 from perfmodel.opencl_c.types import (
     BOOL,
@@ -369,33 +369,3 @@ def test_numpys_own_functions_where_they_do() -> None:
         assert (binary("+", type_), binary("*", type_)) == (np.add, np.multiply)
     assert binary("/", FLOAT) is np.true_divide
     assert binary("<", LONG) is np.less
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "counts"),
-    [
-        ("fma", (FLOAT,) * 3, {"madd": 1}),
-        ("mad24", (Vector(INT, 4),) * 3, {"madd": 4}),
-        ("fmin", (Vector(FLOAT, 4), FLOAT), {"min": 4}),
-        ("clamp", (Vector(INT, 3), INT, INT), {"min": 3, "max": 3}),
-        ("dot", (Vector(FLOAT, 3),) * 2, {"mul": 1, "madd": 2}),
-        ("dot", (FLOAT, FLOAT), {"mul": 1}),
-        ("fast_length", (Vector(FLOAT, 2),), {"mul": 1, "madd": 1, "sqrt": 1}),
-        ("distance", (Vector(FLOAT, 4),) * 2, {"add": 4, "mul": 1, "madd": 3, "sqrt": 1}),
-        ("normalize", (Vector(FLOAT, 3),), {"mul": 4, "madd": 2, "rsqrt": 1}),
-        ("cross", (Vector(FLOAT, 4),) * 2, {"mul": 3, "madd": 3}),
-        ("mix", (FLOAT,) * 3, {"add": 1, "madd": 1}),
-        ("native_exp", (FLOAT,), {"exp": 1}),
-        ("half_divide", (FLOAT, FLOAT), {"div": 1}),
-        ("native_recip", (FLOAT,), {"div": 1}),
-        ("sincos.0", (DOUBLE,), {"sin": 1}),
-        ("sincos.1", (DOUBLE,), {"cos": 1}),
-        ("modf.1", (DOUBLE,), {}),
-        ("popcount", (Vector(UINT, 2),), {"popcount": 2}),
-        ("select", (Vector(FLOAT, 2),) * 3, {"bitwise": 2}),
-        ("shuffle", (Vector(FLOAT, 4), Vector(UINT, 4)), {}),
-        ("nan", (UINT,), {}),
-    ],
-)
-def test_what_a_call_counts_as(name: str, arguments: tuple[Type, ...], counts: dict[str, int]) -> None:
-    assert dict(operations(name, arguments)) == counts

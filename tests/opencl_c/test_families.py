@@ -48,30 +48,16 @@ FEATURES = (
     "f_thread_groups",
 )
 
-# Loopy counts what it is given, the static counts what it has made of that.
-SAME_KIND = {"fmax": "max", "fmin": "min"}
-"""Loopy's special functions that OpenCL C has a cheaper kind for."""
 OVERLAPPING = {"access_pattern": {"race"}, "local_access": {"race"}}
 """Families whose patterns let several work-items store the same value in one element."""
 FOLDED = frozenset({"throughput"})
 """Families whose products by 0 and 1 Loopy's code generator leaves out: there, a multiply that feeds an add is an add
 too."""
-WIDENED = frozenset({"float16"})
-"""Operations that Loopy takes to be of a wider type, as of a half and a number; the code that it generates has
-halves."""
 OTHERWISE = {
-    # Loops that Loopy unrolls are none in the source: what waits in them for itself is one straight line there.
-    "overlap": ("_carried",),
-    "throughput": ("_carried",),
     # What neighbours have in common by a quotient, as in a[i / 2], is seen in the source only.
-    "resample": ("_carried", "transactions"),
-    "local_access": ("_carried",),
-    # Loopy takes a variable that is set anew in each iteration for one that is carried over.
-    "matvec": ("_carried",),
+    "resample": ("transactions",),
     # Loopy fills the gaps between three coordinates beyond the array's end.
     "nbody": ("workgroup_block:32",),
-    # Loopy's footprint has what is stored with a probability of zero.
-    "floyd_warshall": ("footprint",),
 }
 """Features that a family's two forms rightly differ in."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
@@ -126,7 +112,7 @@ def operations(counts: KernelCounts, sizes: Mapping[str, Any], family: str) -> C
     """Returns operations by kind, type and granularity, the zeros left out."""
     found: Counter[tuple[str, ...]] = Counter()
     for operation in counts.operations:
-        kind = SAME_KIND.get(operation.kind, operation.kind)
+        kind = operation.kind
         if family in FOLDED:
             if kind == "mul":
                 continue
@@ -185,8 +171,7 @@ def test_static_counts_of_the_source_are_those_of_the_loopy_program(
         converted = in_opencl(kernel)
         sizes = kernel.bind({})
         ours, theirs = converted.counts_for(SUBGROUP), kernel.counts_for(SUBGROUP)
-        if kernel.tags.get("dtype") not in WIDENED:
-            assert operations(ours, sizes, family) == operations(theirs, sizes, family), kernel
+        assert operations(ours, sizes, family) == operations(theirs, sizes, family), kernel
         assert accesses(ours, sizes) == accesses(theirs, sizes), kernel
         leave_out = OTHERWISE.get(family, ())
         names = [name for name in FEATURES if not any(part in name for part in leave_out)]
@@ -197,8 +182,6 @@ def test_static_counts_of_the_source_are_those_of_the_loopy_program(
             "random_expression",
         ):  # data choose what it touches, up to whole arrays
             names = [name for name in names if "footprint" not in name or "block" in name]
-        if kernel.tags.get("dtype") in WIDENED:
-            names = [name for name in names if "_carried" not in name]
         values = {name: float(pm.feature(name).eval(converted)) for name in names}
         assert values == {name: float(pm.feature(name).eval(kernel)) for name in names}, kernel
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pymbolic.primitives import ExpressionNode, Max, Min, Power, Product, Sum
 
-from perfmodel.counting.loopy.expressions import OperationCounter, Operations, factors, flattened, is_multiplication
+from perfmodel.counting.chains import Operations, joined, longest
+from perfmodel.counting.loopy.expressions import OperationCounter, factors, flattened, is_multiplication
 from perfmodel.counting.loopy.types import Typing
 
 
@@ -40,30 +41,18 @@ class _Path:
         return self.single(expression)
 
     def joined(self, operands: list[Any], kind: str, expression: Any) -> Operations | None:
-        """Returns the path through operands joined from left to right: all joins from the target's operand on."""
-        ways = [(place, way) for place, operand in enumerate(operands) if (way := self.through(operand)) is not None]
-        if not ways:
+        """Returns the path through operands joined from left to right."""
+        ways = list(map(self.through, operands))
+        if longest(ways) is None:
             return None
-        found = []
-        for place, way in ways:
-            ops, dtype = Counter(way), self.typing.type_of(expression, self.context)
-            for step in range(max(place, 1), len(operands)):
-                pair = operands[: step + 1] if step == 1 else [operands[step]]
-                fused = kind == "add" and any(map(is_multiplication, pair))
-                ops["madd" if fused else kind, dtype] += 1
-                if fused and step == max(place, 1) and is_multiplication(operands[place]) and ops["mul", dtype]:
-                    ops["mul", dtype] -= 1  # the multiplication that this addition takes in
-            found.append(+ops)
-        return max(found, key=lambda ops: ops.total())
+        return joined(ways, list(map(is_multiplication, operands)), kind, self.typing.type_of(expression, self.context))
 
     def single(self, expression: Any) -> Operations | None:
         """Returns the path through an expression that is one operation, or none."""
         node = _Node(self.typing, self.context)
         node(expression)
-        ways = [way for operand in node.operands if (way := self.through(operand)) is not None]
-        if not ways:
-            return None
-        return max(ways, key=lambda ops: ops.total()) + Counter(dict.fromkeys(node.counts, 1))
+        way = longest(map(self.through, node.operands))
+        return None if way is None else way + Counter(dict.fromkeys(node.counts, 1))
 
 
 class _Node(OperationCounter):

@@ -11,6 +11,7 @@ from typing import Any
 import islpy as isl
 import loopy as lp
 from loopy.diagnostic import LoopyError
+from loopy.kernel.data import IlpBaseTag, UnrollTag
 from loopy.kernel.instruction import Assignment, BarrierInstruction, CallInstruction, NoOpInstruction
 from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, RunInstruction
 from loopy.symbolic import get_dependencies
@@ -89,6 +90,8 @@ class _LoopyCounter:
         self.typing = Typing(kernel, program.callables_table)
         self.domains = LoopyDomains(kernel, program.callables_table, statistics, subgroup_size)
         self.loops = dict(_loops_around(kernel.linearization))
+        # Their iterations stand one after the other in the source.
+        self.unrolled = {i for i in kernel.all_inames() if kernel.iname_tags_of_type(i, (UnrollTag, IlpBaseTag))}
         self.decided: set[tuple[str, frozenset[str]]] = set()
 
     def counts(self) -> KernelCounts:
@@ -159,7 +162,7 @@ class _LoopyCounter:
         (target,) = instruction.assignees
         loops = self.loops.get(instruction.id, ())
         apart = {name for index in index_of(target) for name in get_dependencies(index)} & set(loops)
-        if not set(loops) - apart:
+        if not set(loops) - apart - self.unrolled:
             return []
         context = self.kernel.get_var_descriptor(instruction.assignee_var_names()[0]).dtype.numpy_dtype.name
         operations = operations_behind(target, instruction.expression, self.typing, context)

@@ -10,9 +10,9 @@ from loopy.symbolic import LinearSubscript, WalkMapper
 from pymbolic.mapper import Mapper
 from pymbolic.primitives import Power, Product, Subscript, Sum, is_constant
 
+from perfmodel.counting.called_functions import operations_of
+from perfmodel.counting.chains import Operations
 from perfmodel.counting.loopy.types import Typing
-
-Operations = Counter[tuple[str, str]]
 
 
 class _Walker(WalkMapper):  # type: ignore[misc]
@@ -139,7 +139,8 @@ class OperationCounter(_Walker):
         self.within(dtype, *operands)
 
     def map_call(self, expression: Any) -> None:
-        self.add(self.typing.function_of(expression), expression)
+        for kind, times in operations_of(self.typing.function_of(expression)).items():
+            self.add(kind, expression, times)
         for parameter in expression.parameters:
             self.within(self.typing.type_of(parameter, None), parameter)
 

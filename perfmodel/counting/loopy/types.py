@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from loopy.type_inference import TypeReader
 from loopy.types import NumpyType
+from pymbolic.primitives import is_constant
 
 from perfmodel.basics.errors import CountingError
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
@@ -67,7 +68,13 @@ class _ContextReader(TypeReader):  # type: ignore[misc]
         """Returns the type that Loopy guesses: such operators become functions of whole numbers, or powers."""
         return self.guess(expression, return_dtype_set=True)
 
-    map_remainder = map_power = map_floor_div
+    map_remainder = map_floor_div
+
+    def map_power(self, expression: Any) -> Any:
+        """Returns the type of the base of a square, which Loopy writes as a product."""
+        is_square = is_constant(expression.exponent) and expression.exponent == 2
+        return self.rec(expression.base) if is_square else self.map_floor_div(expression)
+
     # Loopy reads the operands of these anew, each by itself, where a literal has to have a type.
     map_comparison = map_logical_and = map_logical_or = map_logical_not = map_floor_div
     map_bitwise_or = map_bitwise_and = map_bitwise_xor = map_left_shift = map_right_shift = map_floor_div

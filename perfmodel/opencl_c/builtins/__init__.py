@@ -13,7 +13,6 @@ from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinter
 from perfmodel.opencl_c.builtins.exact_math import PARTS
 from perfmodel.opencl_c.builtins.integers import INTEGERS
 from perfmodel.opencl_c.builtins.math_functions import MATH
-from perfmodel.opencl_c.builtins.operations import operations
 from perfmodel.opencl_c.builtins.operators import binary, unary
 from perfmodel.opencl_c.builtins.relational import RELATIONAL, SHUFFLES
 from perfmodel.opencl_c.builtins.representation import Builder, Form
@@ -25,7 +24,6 @@ __all__ = [
     "conversion",
     "convert",
     "function",
-    "operations",
     "reinterpret",
     "reinterpretation",
     "unary",

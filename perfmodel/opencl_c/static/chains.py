@@ -1,13 +1,13 @@
-"""A statement's last result reaches its new one through operations, counted here as in `counting.loopy.chains`."""
+"""A statement's last result reaches its new one through operations, which are found here."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from perfmodel.counting.chains import Operations, joined, longest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import (
-    Operations,
     factors,
     is_multiplication,
     is_product,
@@ -49,38 +49,15 @@ def _through(expression: low.Expression, is_target: Callable[[low.Expression], b
         return Counter()
     if isinstance(expression, low.Load):
         return None
-    if is_sum(expression):
-        return _joined(summands(expression), "add", expression, is_target)
-    if is_product(expression):
-        return _joined(factors(expression), "mul", expression, is_target)
-    ways = [way for part in low.parts(expression) if (way := _through(part, is_target)) is not None]
-    if not ways:
+    if is_sum(expression) or is_product(expression):
+        operands, kind = (summands(expression), "add") if is_sum(expression) else (factors(expression), "mul")
+        ways = [_through(operand, is_target) for operand in operands]
+        dtype, width = element_of(expression.type).dtype, width_of(expression.type)
+        return joined(ways, list(map(is_multiplication, operands)), kind, dtype, width)
+    way = longest(_through(part, is_target) for part in low.parts(expression))
+    if way is None:
         return None
     own: Operations = Counter()
     for kind, dtype, times in own_operations(expression):
         own[kind, dtype] += times
-    return max(ways, key=lambda way: way.total()) + own
-
-
-def _joined(
-    operands: list[low.Expression],
-    kind: str,
-    expression: low.Expression,
-    is_target: Callable[[low.Expression], bool],
-) -> Operations | None:
-    """Returns the longest way through operands joined from left to right: all joins from the operand's place on."""
-    found = []
-    dtype, width = element_of(expression.type).dtype, width_of(expression.type)
-    for place, operand in enumerate(operands):
-        way = _through(operand, is_target)
-        if way is None:
-            continue
-        operations = Counter(way)
-        for step in range(max(place, 1), len(operands)):
-            pair = operands[: step + 1] if step == 1 else [operands[step]]
-            fused = kind == "add" and any(map(is_multiplication, pair))
-            operations["madd" if fused else kind, dtype] += width
-            if fused and step == max(place, 1) and is_multiplication(operands[place]) and operations["mul", dtype]:
-                operations["mul", dtype] -= width  # the multiplication that this addition takes in
-        found.append(+operations)
-    return max(found, key=lambda way: way.total()) if found else None
+    return way + own

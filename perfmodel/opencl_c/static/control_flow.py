@@ -12,6 +12,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.counting.chains import Operations
 from perfmodel.counting.counts import BranchCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.counting.symbolic import (
@@ -20,7 +21,7 @@ from perfmodel.counting.symbolic import (
     both,
 )
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.operations import KernelOperations, Operations
+from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where

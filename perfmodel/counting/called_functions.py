@@ -1,10 +1,8 @@
-"""One call of a built-in counts as these operations, in the kinds of the feature family ``op``."""
+"""One call of OpenCL C's functions counts as these operations, in the kinds of the feature family ``op``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from perfmodel.opencl_c.types import Type, width_of
 
 Count = tuple[str, int, int]
 """A count is a kind, how often it happens per component, and how often besides."""
@@ -86,11 +84,14 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
 """This table has all built-ins that count as another operation than their own name, without their prefixes."""
 
 
-def operations(name: str, arguments: tuple[Type, ...]) -> tuple[tuple[str, int], ...]:
-    """Returns the arithmetic of one call by one work-item: kinds, and how many of each."""
+def operations_of(name: str, width: int = 1) -> Mapping[str, int]:
+    """Returns the operations that one call does for one work-item, by kind.
+
+    Args:
+        width: components of its widest argument.
+    """
     base = name.removeprefix("native_").removeprefix("half_")
-    width = max(map(width_of, arguments), default=1)
     total: dict[str, int] = {}
     for kind, each, besides in OPERATIONS.get(base, ((base, 1, 0),)):
         total[kind] = total.get(kind, 0) + each * width + besides
-    return tuple((kind, number) for kind, number in total.items() if number)
+    return {kind: times for kind, times in total.items() if times}
