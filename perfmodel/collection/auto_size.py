@@ -6,17 +6,14 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, TagError
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import PROTOCOLS, Protocol
-
-if TYPE_CHECKING:
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
 
 BUDGET_S = 1.0
 """Seconds that measuring the kernel of the largest size may take, all its trials together."""

@@ -13,14 +13,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
-
-if TYPE_CHECKING:
-    from perfmodel.device.device import Device
+from perfmodel.device.device import Device, find_device
 
 FILE = Path(__file__).parent / "occupancy_limits.json"
 CHECKED_WARPS = 4
@@ -245,8 +243,6 @@ def limits_of_device(device: str | Device | None) -> OccupancyLimits:
     Raises:
         DeviceError: for a device that is not here, or that is no GPU of NVIDIA's or AMD's.
     """
-    from perfmodel.device.device import find_device
-
     kind, _, value = condition_of_device(find_device(device)).partition(":")
     return limits_of(value) if kind == "cc" else limits_of(arch=value)
 

@@ -9,12 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
-
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.syntax import Function
+from perfmodel.opencl_c.syntax import Function
 
 _NO_SOURCE = (
     "kernel {!r} has no source, as its program was linked or built from binaries or intermediate language; build it "

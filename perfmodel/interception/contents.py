@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.interception.given import GivenBuffer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Contents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
 from perfmodel.basics.brief import brief
@@ -13,13 +14,10 @@ from perfmodel.interception.launches import Launches, predicted
 from perfmodel.interception.patches import PATCHES
 from perfmodel.interception.record import LaunchRecord
 from perfmodel.interception.report import as_text
+from perfmodel.modelling.calibration import Calibration
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pandas as pd
-
-    from perfmodel.modelling.calibration import Calibration
 
 
 class LaunchLog(Sequence[LaunchRecord]):

@@ -12,11 +12,12 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.interception.arguments import WRITTEN, InterceptionWarning, LaunchArgument
 from perfmodel.interception.built import Built
 from perfmodel.interception.given import Given
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Pointer, Type, Void
 
 if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 
@@ -39,8 +40,6 @@ class Recorded(Protocol):
 
 def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
     """Makes the kernel of a launch; see `LaunchRecord.kernel_with`."""
-    from perfmodel.kernels.kernel import Kernel
-
     extents: dict[str, int | str] = {}
     scalars: dict[str, float] = {}
     for argument, type_ in _declared(record):
@@ -63,7 +62,6 @@ def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
 
 def emulation_of(record: Recorded, options: Mapping[str, Any]) -> Emulation:
     """Emulates a recorded launch; see `LaunchRecord.emulate`."""
-    from perfmodel.opencl_c import lowered_kernel
     from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate
 
     declared = _declared(record)

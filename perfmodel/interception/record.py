@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,11 @@ from perfmodel.interception.built import Built
 from perfmodel.interception.contents import Contents
 from perfmodel.interception.given import Given, GivenBuffer
 from perfmodel.interception.projection import emulation_of, kernel_of, named
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.calibration import Calibration
 from perfmodel.opencl_c.types import Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 GROUP = 256

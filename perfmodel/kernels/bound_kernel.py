@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError, nearest
 from perfmodel.basics.notebook import table, titled
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.program import Program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.launch import Launch
 
 
 class BoundKernel:
@@ -195,8 +193,6 @@ class BoundKernel:
 
 
 def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:
-    from perfmodel.kernels.loopy_program import LoopyProgram
-
     return LoopyProgram(translation_unit, statistics)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,14 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.emulation import emulate
+from perfmodel.kernels.launch import ArrayArgument
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation import Machine
+from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.launch import ArrayArgument
-    from perfmodel.kernels.opencl_program import OpenCLProgram
-    from perfmodel.opencl_c.emulation import Emulation
 
 Sizes = tuple[tuple[str, int], ...]
 Groups = str | Sequence[tuple[int, ...] | int]
@@ -101,9 +100,6 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
         )
 
     def _emulate(self, sizes: Sizes, machine: Machine) -> _Run:
-        from perfmodel.kernels.bound_kernel import BoundKernel
-        from perfmodel.kernels.emulation import emulate
-
         kernel = BoundKernel(self.program, {}, None, **{**self.scalars, **dict(sizes)})
         profile = emulate(
             kernel,

@@ -7,17 +7,14 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import CountingError, KernelError, nearest
+from perfmodel.counting.symbolic import Polynomial, compared, plain
 from perfmodel.device.launch_shape import first_of, listed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.symbolic import Polynomial
 
 # pymbolic's parser reads "n * n // 2" as n * (n // 2), so expressions are Python's own, with these operators only.
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -205,8 +202,6 @@ class SizeCondition:
 
     def isl(self) -> str | None:
         """Returns the condition in isl's notation, for counting; None where it is not affine."""
-        from perfmodel.counting.symbolic import compared, plain
-
         operator_, _ = _COMPARISONS[self.comparison]
         return compared(operator_, plain(self.left.polynomial()), plain(self.right.polynomial()))
 

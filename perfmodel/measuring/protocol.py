@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
 from perfmodel.device.device import Device
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.device.session import Session, failures_of
 from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
-
-if TYPE_CHECKING:
-    import numpy as np
 
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
@@ -211,8 +210,6 @@ def _check_arrays(launch: Launch, device: Device) -> None:
 
 
 def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
-    import numpy as np
-
     try:
         kind = np.dtype(argument.dtype)
     except TypeError:
@@ -272,7 +269,6 @@ def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, di
 
 
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
-    import numpy as np
     from pyopencl import LocalMemory, LogicError
 
     for position, argument in enumerate(launch.arguments):
@@ -314,8 +310,6 @@ class Copies:
     """The transfers of a launch, between its buffers and arrays of the host that were touched before."""
 
     def __init__(self, launch: Launch, queue: Any, buffers: Mapping[str, Any]) -> None:
-        import numpy as np
-
         self._queue = queue
         sizes = {array.name: array.size * _item_size(launch, array) for array in launch.arrays()}
         hosts = {name: np.ones(sizes[name], np.uint8) for name in {*launch.copied_in, *launch.copied_out}}
@@ -384,8 +378,6 @@ def _spread(kept: Sequence[float], statistic: str) -> float:
 def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Returns a contiguous host array for each array argument: a copy of the given one, zeros for an output left
     out."""
-    import numpy as np
-
     known = {argument.name: argument for argument in launch.arrays()}
     for name in arrays:
         if name not in known:

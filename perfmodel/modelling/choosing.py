@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
-
-if TYPE_CHECKING:
-    from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.intervals import HeldOutErrors
 
 POINTS = 4001
 """Points of the quadrature that gives the probability of being the fastest."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +13,14 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
+from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
-from perfmodel.measuring.store import measurement_key
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Store, measurement_key
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.feature_table import measure
+from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
-
-if TYPE_CHECKING:
-    import os
-
-    from perfmodel.device import Device
-    from perfmodel.measuring.protocol import Protocol
-    from perfmodel.measuring.store import Store
-    from perfmodel.modelling.calibration import Calibration
 
 FITTED = "the calibration was fitted to it"
 """Reasons why a kernel takes no part in the errors."""
@@ -127,9 +125,6 @@ def evaluate(
     Raises:
         PerfmodelError: if the calibration was fitted to all of the kernels; and as `perfmodel.measure` does.
     """
-    from perfmodel.modelling.feature_table import measure
-    from perfmodel.modelling.model import Model
-
     kernels = list(dict.fromkeys(as_kernels(kernels)))
     fitted = [_is_fitted(calibration, kernel) for kernel in kernels]
     if kernels and all(fitted):
@@ -166,8 +161,6 @@ def _is_fitted(calibration: Calibration, kernel: Kernel) -> bool:
 
 
 def _protocol(calibration: Calibration) -> Protocol | str:
-    from perfmodel.measuring.protocol import Protocol
-
     return Protocol(**calibration.protocol) if calibration.protocol else "unified"
 
 

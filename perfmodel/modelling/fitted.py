@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.notebook import MOST_ROWS, table
 from perfmodel.modelling.intervals import HeldOutErrors
@@ -18,7 +19,6 @@ from perfmodel.modelling.units import parameter_units
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 
 ROW = ("kernel", "variant", "sizes", "key", "measured_s", "predicted_s", "flags")

@@ -13,12 +13,12 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, ModelStringError
 from perfmodel.basics.notebook import folded, table, titled
 from perfmodel.expression import ModelString, parse
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.fitting.declared import Declared, Given, declared
 from perfmodel.modelling.units import parameter_units
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature, summary_of
 
 if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
     from perfmodel.modelling.calibration import Calibration
 
 

@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfmodel.modelling.rows import Row
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from perfmodel.modelling.rows import Row
 
 LINE = 80
 LEAST_LABELLED = 0.06

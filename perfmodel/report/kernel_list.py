@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.json_values import plain
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 
 
 def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:

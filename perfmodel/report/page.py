@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.basics.version import VERSION
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.predictor import Predictor
 from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
@@ -32,9 +33,6 @@ from perfmodel.report.tables import (
     ranking_table,
     verdict,
 )
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 
 def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> str:

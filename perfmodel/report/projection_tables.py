@@ -13,6 +13,8 @@ from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
 from perfmodel.projection.case import Case, crossover
 from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
+from perfmodel.report import prepared
+from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
 from perfmodel.report.tables import ERRORS, error_cells
 
 
@@ -158,9 +160,6 @@ def write(
     findings: ProjectionFindings, published: Mapping[str, Any], command: str, protocol: str, folder: Path, shown: str
 ) -> list[Path]:
     """Writes results.json, table.txt and the plots."""
-    from perfmodel.report import prepared
-    from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
-
     target = prepared(folder)
     rows: list[dict[str, Any]] = [
         {

@@ -12,18 +12,16 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.errors import DeviceError, StoreError
 from perfmodel.basics.files import check_file
 from perfmodel.basics.provenance import versions
 from perfmodel.device import Device, devices
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store.rows import Failure, Measurement, measurement_key
 from perfmodel.measuring.store.store import Counts, Store
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 LARGEST_FILE = 2**30
 """Bytes that such a file may have."""

@@ -7,21 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics import registry
 from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError, nearest
 from perfmodel.basics.notebook import table, titled
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.evaluation import blockwise
+from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.kernel import Kernel
 
 _Said = TypeVar("_Said")
 
@@ -52,8 +49,6 @@ class CountedFeature(ABC):
         """Returns the feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
-        from perfmodel.kernels.kernel import as_kernel
-
         knl = as_kernel(knl)
         bound = knl.bind({})
         return float(self.values(knl.counts_for(self.subgroup_size), bound))

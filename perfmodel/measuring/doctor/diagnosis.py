@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from perfmodel.basics.brief import brief, number_of
+from perfmodel.basics.tables import seconds
 from perfmodel.device import Device
 
 BEST_PRECISION, COMMON_PRECISION = 1e-3, 1e-2
@@ -48,8 +49,6 @@ class Quantity:
 
 def amount(value: float | None, unit: str) -> str:
     """Returns a number with its unit as people read it, three digits at most."""
-    from perfmodel.basics.tables import seconds  # which imports calibrations
-
     if value is None:
         return "not known"
     if unit == "s":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import StoreError
+from perfmodel.measuring.protocol import reduced
 from perfmodel.measuring.store import formats
 from perfmodel.measuring.store.rows import COLUMNS, Failure, Measurement, encoded, measurement_key
 from perfmodel.measuring.store.store import Counts, Store
@@ -110,8 +111,6 @@ def _records(store: Store) -> list[dict[str, Any]]:
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values that follow from a row, for people; no import believes them."""
-    from perfmodel.measuring.protocol import reduced
-
     is_measured = not record["failure"]
     return {
         "seconds": reduced(record["trials"], record["dropped"], record["statistic"]) if is_measured else float("nan"),

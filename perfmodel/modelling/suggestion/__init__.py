@@ -17,6 +17,7 @@ import numpy as np
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.fitting import FitWarning
 from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
@@ -27,7 +28,6 @@ from perfmodel.modelling.suggestion.search import MEMORY, ON_CHIP, Array, Found,
 if TYPE_CHECKING:
     import pandas as pd
 
-    from perfmodel.modelling.calibration import Calibration
 
 __all__ = ["Step", "Suggestion", "suggest"]
 
