@@ -45,10 +45,7 @@ def _count(parsed: argparse.Namespace) -> None:
         return
     points = size_points(parsed.at, "=") if parsed.at else ()
     tables = count_tables(selected(parsed, at_sizes=False), points, parsed.subgroup)
-    if parsed.json:
-        printing.document(as_json(tables))
-    else:
-        printing.text(lambda: "\n\n\n".join(map(as_text, tables)))
+    printing.found(parsed, lambda: as_json(tables), lambda: "\n\n\n".join(map(as_text, tables)))
 
 
 def _emulate(parsed: argparse.Namespace) -> None:
@@ -69,8 +66,8 @@ def _emulate(parsed: argparse.Namespace) -> None:
         )
         for kernel, contents in with_contents(parsed)
     ]
-    if parsed.json:
-        documents = [profile.as_json() for profile in profiles]
-        printing.document(documents[0] if len(documents) == 1 else documents)
-    else:
-        printing.text(lambda: "\n\n\n".join(map(str, profiles)))
+    printing.found(
+        parsed,
+        lambda: printing.only([profile.as_json() for profile in profiles]),
+        lambda: "\n\n\n".join(map(str, profiles)),
+    )

@@ -60,8 +60,7 @@ def run(parsed: argparse.Namespace) -> int:
         if not parsed.json:
             print(f"{as_text(diagnoses[-1])}\n", flush=True)
     if parsed.json:
-        documents = [diagnosis.as_json() for diagnosis in diagnoses]
-        printing.document(documents[0] if len(documents) == 1 else documents)
+        printing.document(printing.only([diagnosis.as_json() for diagnosis in diagnoses]))
     if failures:
         raise MeasurementError("; ".join(failures))
     return 0 if all(diagnosis.trusted for diagnosis in diagnoses) else 1

@@ -81,14 +81,9 @@ def _table(found: list[Device]) -> str:
 def _features(parsed: argparse.Namespace) -> None:
     from perfmodel.vocabulary.named_features import families
 
-    if parsed.json:
-        listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
-        printing.document({"families": listed})
-        return
-    for family in families():
-        print(f"{family.name}: {family.summary}")
-        for example in family.examples:
-            print(f"    {example}")
+    listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
+    lines = [line for f in families() for line in (f"{f.name}: {f.summary}", *(f"    {each}" for each in f.examples))]
+    printing.found(parsed, lambda: {"families": listed}, lambda: "\n".join(lines))
 
 
 def _kernels(parsed: argparse.Namespace) -> None:

@@ -5,16 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import sets_to_measure
 from perfmodel.cli.options import Command, defaults_from_project_file, json_option, kernel_options, protocol_option
-
-if TYPE_CHECKING:
-    from perfmodel.measuring.campaign import CampaignResult
-    from perfmodel.measuring.campaign.plan import Plan
 
 
 def add(command: Command) -> None:
@@ -77,18 +72,11 @@ def _measure(parsed: argparse.Namespace) -> int:
     )
     if parsed.dry_run:
         plan = campaign.plan()
-        _show(plan, parsed.json)
+        printing.found(parsed, plan.as_json, plan.__str__)
         return 0
     result = campaign.run(budget_s=parsed.budget)
-    _show(result, parsed.json)
+    printing.found(parsed, result.as_json, result.__str__)
     return 0 if result.is_complete else 1
-
-
-def _show(found: Plan | CampaignResult, in_json: bool) -> None:
-    if in_json:
-        printing.document(found.as_json())
-    else:
-        print(found)
 
 
 def _worker(parsed: argparse.Namespace) -> None:

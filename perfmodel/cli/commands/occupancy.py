@@ -76,10 +76,7 @@ def run(parsed: argparse.Namespace) -> None:
         lines = [f"{kernel.label}\n"] if kernel and len(kernels) > 1 else []
         lines += [str(found), *([f"\nregisters and shared memory: {told}"] if kernel else [])]
         texts.append("\n".join([*lines, *(f"written: {path}" for path in written)]))
-    if parsed.json:
-        printing.document(documents[0] if len(documents) == 1 else documents)
-    else:
-        print("\n\n\n".join(texts))
+    printing.found(parsed, lambda: printing.only(documents), lambda: "\n\n\n".join(texts))
 
 
 def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:

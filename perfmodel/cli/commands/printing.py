@@ -12,6 +12,19 @@ from typing import Any
 from perfmodel.basics.json_values import plain
 
 
+def found(parsed: argparse.Namespace, data: Callable[[], Any], shown: Callable[[], str]) -> None:
+    """Prints what a command found: as one JSON document where the options ask for that, else as text."""
+    if parsed.json:
+        document(data())
+    else:
+        text(shown)
+
+
+def only(documents: list[Any]) -> Any:
+    """Returns the only document of a command; all of them where there are several."""
+    return documents[0] if len(documents) == 1 else documents
+
+
 def document(data: Any) -> None:
     """Prints one JSON document, in which numbers that are not finite are null."""
     print(json.dumps(plain(data), allow_nan=False))

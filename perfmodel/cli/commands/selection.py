@@ -132,13 +132,9 @@ def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> b
     found, generators = definitions(file)
     if generators and not with_generators:
         return False
-    if parsed.json:
-        listed = kernel_list.as_json(generators) if generators else {}
-        printing.document({"file": file, "definitions": found, **listed})
-    else:
-        print("\n".join(f"{file}:{name}: {kind}" for name, kind in found.items()))
-        if generators:
-            print(f"\n{kernel_list.as_text(generators)}")
+    listed, text = (kernel_list.as_json(generators), kernel_list.as_text(generators)) if generators else ({}, "")
+    lines = [f"{file}:{name}: {kind}" for name, kind in found.items()] + [f"\n{text}"] * bool(text)
+    printing.found(parsed, lambda: {"file": file, "definitions": found, **listed}, lambda: "\n".join(lines))
     return True
 
 
@@ -150,10 +146,8 @@ def lists_a_source(parsed: argparse.Namespace) -> bool:
 
     (file,) = parsed.tags
     found = kernels_of(file, parsed)
-    if parsed.json:
-        printing.document({"file": file, "definitions": found})
-    else:
-        print("\n".join(f"{file}:{name}: {kind}" for name, kind in found.items()))
+    lines = [f"{file}:{name}: {kind}" for name, kind in found.items()]
+    printing.found(parsed, lambda: {"file": file, "definitions": found}, lambda: "\n".join(lines))
     return True
 
 

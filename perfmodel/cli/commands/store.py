@@ -86,10 +86,7 @@ def _ls(parsed: argparse.Namespace) -> None:
 
     with _read(parsed.store) as store:
         groups = groups_of(store, parsed.device, parsed.kernel)
-        if parsed.json:
-            printing.document(as_json(store, groups))
-        else:
-            printing.text(lambda: contents_text(store, groups))
+        printing.found(parsed, lambda: as_json(store, groups), lambda: contents_text(store, groups))
 
 
 def _show(parsed: argparse.Namespace) -> None:
@@ -108,10 +105,7 @@ def _show(parsed: argparse.Namespace) -> None:
         row = store.get(keys[0]) or store.failures(keys).get(keys[0])
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
-    if parsed.json:
-        printing.document(row_as_json(row))
-    else:
-        print(row_text(row))
+    printing.found(parsed, lambda: row_as_json(row), lambda: row_text(row))
 
 
 def _export(parsed: argparse.Namespace) -> None:
@@ -119,10 +113,8 @@ def _export(parsed: argparse.Namespace) -> None:
 
     with _read(parsed.store) as store:
         rows = export(store, parsed.file, parsed.force)
-    if parsed.json:
-        printing.document({"written": parsed.file, "rows": rows})
-    else:
-        print(f"{rows} rows written to {parsed.file}")
+    written = {"written": parsed.file, "rows": rows}
+    printing.found(parsed, lambda: written, lambda: f"{rows} rows written to {parsed.file}")
 
 
 def _import(parsed: argparse.Namespace) -> None:
@@ -141,11 +133,9 @@ def _import(parsed: argparse.Namespace) -> None:
         kernel = tuned_kernel(parsed.source, parsed)
     with _target(parsed.store) as store:
         done = import_kernel_tuner(store, parsed.file, kernel, parsed.device, parsed.name, parsed.runs)
-    if parsed.json:
-        printing.document(asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)})
-    else:
-        print(f"{done.counts} ({parsed.store})")
-        print(f"device {done.device.key}, protocol {done.protocol.name}: the mean of {done.protocol.trials} runs")
+    data = asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)}
+    of = f"device {done.device.key}, protocol {done.protocol.name}: the mean of {done.protocol.trials} runs"
+    printing.found(parsed, lambda: data, lambda: f"{done.counts} ({parsed.store})\n{of}")
 
 
 def _merge(parsed: argparse.Namespace) -> None:
@@ -157,10 +147,7 @@ def _merge(parsed: argparse.Namespace) -> None:
 
 
 def _show_counts(counts: Counts, parsed: argparse.Namespace) -> None:
-    if parsed.json:
-        printing.document(asdict(counts))
-    else:
-        print(f"{counts} ({parsed.store})")
+    printing.found(parsed, lambda: asdict(counts), lambda: f"{counts} ({parsed.store})")
 
 
 def _check(parsed: argparse.Namespace) -> int:
@@ -173,11 +160,12 @@ def _check(parsed: argparse.Namespace) -> int:
             problems, number, schema = store.check(), len(store), store.schema
     except StoreError as error:
         problems, number, schema = [str(error)], 0, 0
-    if parsed.json:
-        printing.document({"store": parsed.store, "measurements": number, "problems": problems})
-    else:
-        proof = "each as it was put" if schema > 1 else "as far as schema 1 can tell, which has no checksums"
-        print("\n".join(problems) or f"store {parsed.store} is sound: {number} measurements, {proof}")
+    proof = "each as it was put" if schema > 1 else "as far as schema 1 can tell, which has no checksums"
+    printing.found(
+        parsed,
+        lambda: {"store": parsed.store, "measurements": number, "problems": problems},
+        lambda: "\n".join(problems) or f"store {parsed.store} is sound: {number} measurements, {proof}",
+    )
     return 1 if problems else 0
 
 
@@ -188,10 +176,8 @@ def _vacuum(parsed: argparse.Namespace) -> None:
     _read(parsed.store).close()
     with Store(parsed.store) as store:
         before, after = store.vacuum()
-    if parsed.json:
-        printing.document({"store": parsed.store, "bytes_before": before, "bytes": after})
-    else:
-        print(f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
+    data = {"store": parsed.store, "bytes_before": before, "bytes": after}
+    printing.found(parsed, lambda: data, lambda: f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
 
 
 def _read(path: str) -> Store:

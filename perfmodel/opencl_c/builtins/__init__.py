@@ -17,6 +17,7 @@ from perfmodel.opencl_c.builtins.operations import operations
 from perfmodel.opencl_c.builtins.operators import binary, unary
 from perfmodel.opencl_c.builtins.relational import RELATIONAL, SHUFFLES
 from perfmodel.opencl_c.builtins.representation import Builder, Form
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH
 from perfmodel.opencl_c.types import Type
 
 __all__ = [
@@ -32,27 +33,10 @@ __all__ = [
 ]
 
 _MATH: Mapping[str, Builder] = {**MATH, **PARTS}
-_ROUGH = (
-    "cos",
-    "divide",
-    "exp",
-    "exp2",
-    "exp10",
-    "log",
-    "log2",
-    "log10",
-    "powr",
-    "recip",
-    "rsqrt",
-    "sin",
-    "sqrt",
-    "tan",
-)
-"""OpenCL C also has these, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
 
 BUILTINS: Mapping[str, Builder] = {
     **{name: builder for name, builder in _MATH.items() if name not in ("divide", "recip")},
-    **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in _ROUGH},
+    **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in ROUGH},
     **INTEGERS,
     **COMMON,
     **GEOMETRIC,

@@ -53,9 +53,9 @@ class BuiltinCalls:
         return low.Call(type_, name, arguments)
 
     def atomic(self, expression: syn.BuiltinCall, wanted: bool) -> low.Expression:
-        operation = ATOMICS.get(expression.name.removeprefix("atomic_").removeprefix("atom_"))
+        operation = expression.name.removeprefix("atomic_").removeprefix("atom_")
         pointer, *operands = (self.expressions.value(argument) for argument in expression.arguments)
-        if operation is None or not isinstance(pointer.type, Pointer):
+        if operation not in ATOMICS or not isinstance(pointer.type, Pointer):
             raise SourceError(
                 f"{expression.name} is not supported; use the atomic functions of OpenCL C 1.2", *expression.place
             )

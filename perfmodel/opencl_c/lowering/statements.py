@@ -138,17 +138,18 @@ class Lowering:
             case syn.Return():
                 self.return_(statement)
 
+    def storage(self, variable: syn.Variable) -> Storage:
+        if isinstance(variable.type, Array | Record) or variable in self.addressed:
+            return self.out.memory_object(variable, "private")
+        return self.out.register(variable.name, variable.type)
+
     def declare(self, variable: syn.Variable) -> None:
-        storage: Storage
         if variable.space in ("local", "constant"):
             self.out.frame.variables[variable] = (
                 self.table(variable) if variable.space == "constant" else self.out.memory_object(variable, "local")
             )
             return
-        if isinstance(variable.type, Array | Record) or variable in self.addressed:
-            storage = self.out.memory_object(variable, "private")
-        else:
-            storage = self.out.register(variable.name, variable.type)
+        storage = self.storage(variable)
         # The initial value may not name the variable itself, but an inlined call may declare it once more.
         if variable.initial is not None:
             self.expressions.initialize(storage, variable.initial, variable.name)
@@ -264,11 +265,7 @@ class Lowering:
         function, outer = expression.function, self.out.frame
         variables = dict(self.tables)
         for parameter, argument in zip(function.parameters, expression.arguments, strict=True):
-            storage: Storage
-            if isinstance(parameter.type, Record) or parameter in self.addressed:
-                storage = self.out.memory_object(parameter, "private")
-            else:
-                storage = self.out.register(parameter.name, parameter.type)
+            storage = self.storage(parameter)
             self.expressions.put(whole(storage), argument, parameter.name)
             variables[parameter] = storage
         result: Storage | None = None
