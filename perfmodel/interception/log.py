@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
 from perfmodel.basics.brief import brief
@@ -37,9 +36,7 @@ class LaunchLog(Sequence[LaunchRecord]):
         PATCHES.open(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         PATCHES.close(self)
         self._let_go()
 

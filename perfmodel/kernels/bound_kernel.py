@@ -46,7 +46,7 @@ class BoundKernel:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
             self.program = program
         else:
-            self.program = _loopy_program(program, statistics)
+            self.program = LoopyProgram(program, statistics)
         self.tags = dict(tags or {})
         self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
         for name in self._arguments:
@@ -190,10 +190,6 @@ class BoundKernel:
 
     def __hash__(self) -> int:
         return hash((self.program.content, tuple(self._arguments.items())))
-
-
-def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:
-    return LoopyProgram(translation_unit, statistics)
 
 
 def _plain(name: str, value: Any) -> float:

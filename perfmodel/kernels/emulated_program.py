@@ -200,7 +200,7 @@ class _Counter:
     def accesses(self) -> Iterator[AccessCount]:
         for block in self.blocks.blocks:
             for statement in block.statements:
-                for access in _accesses(statement):
+                for access in (node.access for node in low.accesses_of(statement)):
                     if access.space == "private":
                         continue
                     for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
@@ -335,11 +335,3 @@ def constant(value: int | Fraction) -> QuasiPolynomial:
     """Returns a count that is the same for all sizes."""
     exact = Fraction(value)
     return QuasiPolynomial((Piece(((),), (Term(exact.numerator, (), ()),), exact.denominator),), str(exact))
-
-
-def _accesses(statement: Any) -> Iterator[low.Access]:
-    """Yields the accesses that a statement makes."""
-    for expression in low.expressions_of(statement):
-        yield from (part.access for part in low.walk(expression) if isinstance(part, low.Load))
-    if isinstance(statement, low.Store | low.Atomic):
-        yield statement.access

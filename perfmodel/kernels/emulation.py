@@ -185,7 +185,8 @@ class Profile:
     def branches(self) -> pd.DataFrame:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
-        for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
+        branches = [each for each in low.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
+        for branch in sorted(branches, key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
             kind = type(branch).__name__.lower()
             rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))
@@ -273,7 +274,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.2f}" if 0 < abs(value) < 10 and value % 1 else f"{value:.0f}"
     return str(value)
-
-
-def _branches(body: tuple[low.Statement, ...]) -> list[low.If | low.Loop]:
-    return [statement for statement in low.statements(body) if isinstance(statement, low.If | low.Loop)]

@@ -12,7 +12,7 @@ import numpy as np
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
-from perfmodel.basics.statistics import geometric_mean
+from perfmodel.basics.statistics import Errors
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.protocol import Protocol
@@ -34,34 +34,6 @@ ROW = (
 
 
 @dataclass(frozen=True)
-class Errors:
-    """Relative errors of some kernels, as fractions; `within_10_percent` is the share of them that is no larger."""
-
-    geometric_mean: float
-    mean: float
-    maximum: float
-    within_10_percent: float
-    within_30_percent: float
-    count: int
-
-    @classmethod
-    def of(cls, kernels: Iterable[Row]) -> Errors | None:
-        """Returns the errors of the kernels that take part; None if none does."""
-        found = np.array([each.error for each in kernels if not each.left_out])
-        errors = found[~np.isnan(found)]
-        if not errors.size:
-            return None
-        return cls(
-            geometric_mean(errors.tolist()),
-            float(errors.mean()),
-            float(errors.max()),
-            float(np.mean(errors <= 0.1)),
-            float(np.mean(errors <= 0.3)),
-            int(errors.size),
-        )
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """Holds predictions beside measured times, and the errors that follow from them.
 
@@ -77,7 +49,7 @@ class Evaluation:
 
     @property
     def over_all(self) -> Errors | None:
-        return Errors.of(self.kernels)
+        return _errors(self.kernels)
 
     @property
     def by_family(self) -> dict[str, Errors]:
@@ -85,7 +57,7 @@ class Evaluation:
         groups: dict[str, list[Row]] = {}
         for each in self.kernels:
             groups.setdefault(each.kernel, []).append(each)
-        return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
+        return {name: errors for name, group in groups.items() if (errors := _errors(group))}
 
     def as_json(self) -> dict[str, Any]:
         """Returns the evaluation as values that JSON can hold."""
@@ -104,6 +76,11 @@ class Evaluation:
         errors = self.over_all
         error = f"geometric mean of errors {errors.geometric_mean:.1%}" if errors else "no errors"
         return brief(self, str(self.device.get("name") or "no device"), number_of(len(self.kernels), "kernel"), error)
+
+
+def _errors(kernels: Iterable[Row]) -> Errors | None:
+    """Returns the errors of the kernels that take part; None if none does."""
+    return Errors.of(each.error for each in kernels if not each.left_out)
 
 
 def evaluate(

@@ -100,7 +100,7 @@ ERRORS = ("geometric mean", "mean", "maximum", "within ±30 %")
 
 
 def error_cells(errors: Mapping[str, float] | None) -> list[str]:
-    """Returns a cell for each of `ERRORS`, of what `perfmodel.basics.statistics.of_errors` gives."""
+    """Returns a cell for each of `ERRORS`, of what `perfmodel.basics.statistics.Errors.as_json` gives."""
     if errors is None:
         return ["-"] * len(ERRORS)
     return [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]

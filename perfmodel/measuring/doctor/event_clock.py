@@ -11,7 +11,7 @@ from itertools import chain
 from perfmodel.basics.errors import MeasurementError
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.doctor.diagnosis import NEAR, Finding, Quantity, Severity, amount
-from perfmodel.measuring.doctor.spread import deviation
+from perfmodel.measuring.doctor.watch import deviation
 from perfmodel.measuring.doctor.workload import EMPTY, Now, Time, Workload
 from perfmodel.measuring.protocol import PROTOCOLS, Protocol
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import StoreError
+from perfmodel.basics.errors import StoreError, one_line
 from perfmodel.measuring.protocol import reduced
 from perfmodel.measuring.store import formats
 from perfmodel.measuring.store.rows import COLUMNS, Failure, Measurement, encoded, measurement_key
@@ -73,9 +73,9 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
         try:
             row = _row(record)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            reason = " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
             raise StoreError(
-                f"{place} of {source} is no row of a store ({reason}): correct or remove it; nothing was imported"
+                f"{place} of {source} is no row of a store ({one_line(error)}): correct or remove it; nothing was "
+                "imported"
             ) from error
         if isinstance(row, Measurement):
             measurements.append(row)
