@@ -13,7 +13,7 @@ import gzip
 import json
 from pathlib import Path
 
-from perfmodel.basics.statistics import geometric_mean, Errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid, percent
 from perfmodel.modelling.rows import Row
 from perfmodel.report.tables import ERRORS, error_cells

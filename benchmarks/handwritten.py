@@ -16,7 +16,7 @@ from pathlib import Path
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, kernels
-from perfmodel.basics.statistics import geometric_mean, Errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid, percent, seconds, sizes_text
 from perfmodel.device import find_device
 from perfmodel.report.tables import ERRORS, error_cells

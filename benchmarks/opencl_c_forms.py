@@ -17,7 +17,7 @@ from collections import defaultdict
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.basics.statistics import geometric_mean, Errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of

@@ -61,8 +61,8 @@ class Form(ABC):
             ) from error
         except (ValueError, TypeError, OverflowError, RecursionError, csv.Error) as error:
             raise StoreError(
-                f"{path} cannot be imported, behind {place} ({one_line(error)}): give a file as 'perfmodel store export' "
-                "writes it; nothing was imported"
+                f"{path} cannot be imported, behind {place} ({one_line(error)}): give a file as 'perfmodel store "
+                "export' writes it; nothing was imported"
             ) from error
 
 
