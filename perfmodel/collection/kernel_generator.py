@@ -267,14 +267,8 @@ class KernelGenerator(ABC):
             bases[:] = bases or [self._base(variant)]
             return bases[0].at(**self._arguments(variant, at(value)))
 
-        target = device if not isinstance(device, str | None) else find_device(device)
-        values = sizes_for(
-            target,
-            series.step,
-            series.cases,
-            kernel_at,
-            at_least=self._multiples(variant).get(name, 1),
-        )
+        least = self._multiples(variant).get(name, 1)
+        values = sizes_for(find_device(device), series.step, series.cases, kernel_at, at_least=least)
         return [at(value) for value in values]
 
     def __repr__(self) -> str:

@@ -215,24 +215,6 @@ class Domains:
         on."""
         return [_constant(extent) for extent in (self.group_counts if kind == "group" else self.local_sizes)]
 
-    def both_ways(self, met: Region, then: Region, otherwise: Region) -> tuple[bool, QuasiPolynomial | None]:
-        """Returns whether any sub-groups diverge at a branch, and how often; None where sub-groups are not counted.
-
-        Args:
-            met: where the branch is met. then, otherwise: its parts.
-        """
-        kept = met.inames - self.along("local", met.inames).keys()
-        ways = [projected_on(way.points, kept) for way in (then, otherwise)]
-        if (ways[0] & ways[1]).is_empty():  # whole work-groups go one way
-            return False, None if self._group_size() is None or self.subgroup_size is None else self.finished(
-                self.zero()
-            )
-        by_way = [self._subgroups(region) for region in (then, otherwise, met)]
-        if None in by_way:
-            return True, None
-        divergent = self.gist(by_way[0] + by_way[1] - by_way[2])
-        return not divergent.is_zero(), self.finished(divergent)
-
     def _group_size(self) -> int | None:
         """Returns the work-items of a work-group, if that number is known before the launch."""
         sizes = self.extents("local")

@@ -58,6 +58,11 @@ def opencl() -> Any:
     drivers()
     # Compiled binaries kept on disk outlive changes of the runtime's own settings; programs are kept per process.
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    return pyopencl_module()
+
+
+def pyopencl_module() -> Any:
+    """Returns pyopencl as it is; errors as in `opencl`."""
     try:
         import pyopencl
     except Exception as error:

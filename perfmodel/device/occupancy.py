@@ -232,7 +232,7 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
     known = amd["architectures"]
     if name not in known:
         raise DeviceError(
-            f"no limits of architecture {arch!r} are known{nearest(name, known)}; there are {_list(known)}"
+            f"no limits of architecture {arch!r} are known{nearest(name, known)}; there are {', '.join(known)}"
         )
     return _limits(name, {**amd["common"], **amd["families"][known[name]], "registers_per_group": None})
 
@@ -351,10 +351,6 @@ def _up(number: int, unit: int) -> int:
 
 def _rounded(number: int, unit: int) -> int:
     return _up(number, unit) * unit
-
-
-def _list(names: Mapping[str, Any]) -> str:
-    return ", ".join(names)
 
 
 def _aligned(lines: list[str]) -> str:

@@ -98,7 +98,8 @@ class LaunchRecord:
             notes.append(f"the driver chose the local size; {self.group_size} is taken")
         if any(self.global_offset):
             notes.append(f"the global offset {self.global_offset} is left out of counts and predictions")
-        notes += [f"the contents of {a.name!r} are not kept: {a.problem}" for a in self.arguments if _is_missing(a)]
+        arrays = [each for each in self.arguments if each.kind in ("array", "svm") and each.contents is None]
+        notes += [f"the contents of {each.name!r} are not kept: {each.problem}" for each in arrays]
         return tuple(notes)
 
     # --- time
@@ -179,7 +180,3 @@ class LaunchRecord:
 
     def __repr__(self) -> str:
         return f"LaunchRecord({self.name} {self.global_size} in groups of {self.local_size or 'any size'})"
-
-
-def _is_missing(argument: LaunchArgument) -> bool:
-    return argument.kind in ("array", "svm") and argument.contents is None

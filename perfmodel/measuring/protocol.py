@@ -26,6 +26,9 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
 NEAR_OVERHEAD = "near-launch-overhead"
 NOISY = "noisy"
 
+EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+"""A launch of nothing."""
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -123,8 +126,7 @@ def launch_overhead(device: Device) -> float:
         KernelError, MeasurementError: as `time_launch`.
     """
     if device.key not in _overheads:
-        empty = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
-        _overheads[device.key] = min(_trials(empty, device, Protocol("overhead", 30, 0, "min")))
+        _overheads[device.key] = min(_trials(EMPTY, device, Protocol("overhead", 30, 0, "min")))
     return _overheads[device.key]
 
 

@@ -181,4 +181,4 @@ def _label(node: Node, terms: Container[Node]) -> str:
 
 
 def _replaced(root: Node, new: Mapping[Node, Node]) -> Node:
-    return rewritten(root, lambda node, _: new.get(node))
+    return rewritten([root], lambda node, _: new.get(node))[0]

@@ -38,7 +38,6 @@ class Variable:
     type: Type
     space: str
     place: Place
-    is_parameter: bool = False
     initial: Expression | InitializerList | None = None
 
 

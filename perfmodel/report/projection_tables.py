@@ -21,7 +21,7 @@ from perfmodel.report.tables import ERRORS, error_cells
 def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     """Returns the tables: choices with and without transfers, a summary beside the published one, Table III,
     crossovers."""
-    parts = [_profile_lines(findings)]
+    parts = ["\n".join(f"{device}: {source}" for device, source in findings.profiles.items())]
     for transfers in (False, True):
         if cases := findings.of(transfers):
             parts.append(_choices(cases, "with transfers" if transfers else "without transfers"))
@@ -33,10 +33,6 @@ def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     ]
     parts += [f"note: {note}" for note in findings.notes]
     return "\n\n".join(filter(None, parts))
-
-
-def _profile_lines(findings: ProjectionFindings) -> str:
-    return "\n".join(f"{device}: {source}" for device, source in findings.profiles.items())
 
 
 def _choices(cases: Sequence[Case], title: str) -> str:

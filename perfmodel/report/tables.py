@@ -211,22 +211,18 @@ def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
         found = outcome.summary[model]["ranking"]
         if not found:
             continue
-        correlation = found["rank_correlation"]
+        known = found["rank_correlation"]
         lines.append(
             [
                 model,
                 f"{percent(found['right'])} of {found['contests']}",
                 f"{found['worst_cost']:.3f}",
-                "-" if correlation is None else _correlation(correlation),
+                "-" if known is None else f"{known['median']:.2f}, {known['mean']:.2f} of {known['sizes']}",
                 *_costs(outcome.cost, model),
             ]
         )
     header = ["ranking", "named rightly", "worst ÷ best", "rank correlation at a size: median, mean"]
     return [*header, "predicting took", "measuring took"], lines
-
-
-def _correlation(found: Mapping[str, float]) -> str:
-    return f"{found['median']:.2f}, {found['mean']:.2f} of {found['sizes']}"
 
 
 def _costs(cost: Cost | None, model: str) -> Line:

@@ -12,8 +12,8 @@ from perfmodel.basics.errors import MeasurementError
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.doctor.diagnosis import NEAR, Finding, Quantity, Severity, amount
 from perfmodel.measuring.doctor.watch import deviation
-from perfmodel.measuring.doctor.workload import EMPTY, Now, Time, Workload
-from perfmodel.measuring.protocol import PROTOCOLS, Protocol
+from perfmodel.measuring.doctor.workload import Now, Time, Workload
+from perfmodel.measuring.protocol import EMPTY, PROTOCOLS, Protocol
 
 STEPS_PER_PERCENT = 100
 """A time is known to one per cent from so many steps of its clock on."""

@@ -125,16 +125,13 @@ def _throttled(root: Path) -> float | None:
     mounted = root / "sys/fs/cgroup"
     told = None
     # Version 2 has one tree of groups; version 1 has one for each controller, with times in nanoseconds.
-    for folder, path in ((mounted, groups.get("")), (mounted / "cpu", _of_controller(groups, "cpu"))):
+    of_cpu = next((path for controllers, path in groups.items() if "cpu" in controllers.split(",")), None)
+    for folder, path in ((mounted, groups.get("")), (mounted / "cpu", of_cpu)):
         for group in _upwards(path) if path is not None else ():
             for name, scale in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
                 if (value := _entry(folder / group / "cpu.stat", name)) is not None:
                     told = (told or 0.0) + value * scale
     return told
-
-
-def _of_controller(groups: dict[str, str], wanted: str) -> str | None:
-    return next((path for controllers, path in groups.items() if wanted in controllers.split(",")), None)
 
 
 def _upwards(path: str) -> list[Path]:

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +50,6 @@ class Counts:
     added: int
     failures: int
     known: int
-
-    def as_json(self) -> dict[str, int]:
-        """Returns the three numbers, as values that JSON can hold."""
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.added} measurements and {self.failures} failures added, {self.known} rows were there"

@@ -139,12 +139,12 @@ def _simplified(root: Node, steps: Set[Node]) -> Node:
             return reduce(lambda left, right: Binary("+", left, right), costs)
         return None
 
-    return rewritten(root, simpler)
+    return rewritten([root], simpler)[0]
 
 
 def substituted(root: Node, nodes: Mapping[str, Node]) -> Node:
     """Returns the tree with a node in the place of each parameter that has one."""
-    return rewritten(root, lambda node, _: nodes.get(node.name) if isinstance(node, Parameter) else None)
+    return rewritten([root], lambda node, _: nodes.get(node.name) if isinstance(node, Parameter) else None)[0]
 
 
 def linear_parameters(root: Node) -> frozenset[str]:

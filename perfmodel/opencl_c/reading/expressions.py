@@ -263,7 +263,8 @@ class Expressions:
         if isinstance(target.type, ts.Pointer | ts.Vector):
             computed = target.type
         elif sign in ("<<", ">>"):
-            computed = _promoted(target.type)
+            is_promoted = isinstance(target.type, ts.Scalar) and not target.type.is_float and target.type.size < 4
+            computed = ts.INT if is_promoted else target.type
         return sx.CompoundAssign(target.type, scope.place(item), sign, target, value, computed)
 
     def conditional(self, item: Item) -> sx.Expression:
@@ -348,7 +349,3 @@ def _components(letters: str, width: int) -> tuple[int, ...]:
     if letters[0] in "sS" and len(letters) > 1:
         return tuple(int(letter, 16) for letter in letters[1:])
     return tuple("xyzw".index(letter) if letter in "xyzw" else "rgba".index(letter) for letter in letters)
-
-
-def _promoted(type_: ts.Type) -> ts.Type:
-    return ts.INT if isinstance(type_, ts.Scalar) and not type_.is_float and type_.size < 4 else type_

@@ -145,8 +145,5 @@ def _number(type_: ts.Array | ts.Record, field: ts.Field, scope: Scope) -> int:
     for number, member in enumerate(members):
         if member.name == field.name:
             return number
-    return next(number for number, member in enumerate(members) if not member.name and _covers(member, field))
-
-
-def _covers(member: ts.Field, field: ts.Field) -> bool:
-    return member.offset <= field.offset < member.offset + member.type.size
+    inside = (not m.name and m.offset <= field.offset < m.offset + m.type.size for m in members)
+    return list(inside).index(True)
