@@ -31,14 +31,14 @@ def complete(action: argparse.Action, completer: Completer) -> None:
 
 def answer(parser: argparse.ArgumentParser) -> None:
     """Tells the shell what may stand under its cursor, and ends the process."""
-    import argcomplete
+    import argcomplete  # keeps start-up quick
 
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
 def shell_code(shell: str) -> str:
     """Returns the code that makes a shell ask perfmodel for completions."""
-    from argcomplete.shell_integration import shellcode
+    from argcomplete.shell_integration import shellcode  # keeps start-up quick
 
     return shellcode(["perfmodel"], shell=shell)
 

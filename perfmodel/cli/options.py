@@ -50,7 +50,7 @@ class CommandParser(argparse.ArgumentParser):
             found.others = others
             return found, []
         if self.runs_scripts:
-            from perfmodel.interception.script import split
+            from perfmodel.interception.script import split  # keeps start-up quick
 
             ours, scripts = split(args)
             found, unknown = super().parse_known_args(ours, namespace)

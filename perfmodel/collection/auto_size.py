@@ -85,7 +85,7 @@ def _threshold(device: Device, times: float) -> float:
 
 
 def _seconds(launch: Launch, device: Device, protocol: Protocol) -> float:
-    from perfmodel.measuring.isolation.bench import isolated_timer
+    from perfmodel.measuring.isolation.bench import isolated_timer  # slow to import
 
     with isolated_timer(device) as timer:
         return timer(launch, protocol).seconds

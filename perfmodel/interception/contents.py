@@ -28,7 +28,7 @@ class Contents:
 
 def is_read(buffer: GivenBuffer) -> bool:
     """Returns True if a kernel may read the buffer."""
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     return not buffer.flags & cl.mem_flags.WRITE_ONLY
 
@@ -38,7 +38,7 @@ def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] |
 
     Nothing waits here: on a queue that keeps its order the launch comes after the copies, on others it is told to.
     """
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     made: dict[int, Contents | str] = {}
     for buffer in buffers:

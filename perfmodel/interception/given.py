@@ -69,7 +69,7 @@ class _Life:
 
 def given(argument: Any) -> Given:
     """Notes what pyopencl's ``Kernel.set_arg`` was given."""
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     if argument is None:
         return GivenNull()

@@ -82,7 +82,7 @@ class LaunchLog(Sequence[LaunchRecord]):
     def table(self) -> pd.DataFrame:
         """Returns a DataFrame with a row for each launch, in order; waits for those that still run, if their time is
         measured."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         columns = (
             *("kernel", "global_size", "local_size", "global_offset", "argument_bytes", "measured_s", "device"),
@@ -106,7 +106,7 @@ class LaunchLog(Sequence[LaunchRecord]):
         Args:
             statistics: for kernels by name, as for `LaunchRecord.kernel_with`.
         """
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         columns = (
             *("kernel", "global_size", "local_size", "sizes", "launches", "predicted_s", "measured_s", "device"),

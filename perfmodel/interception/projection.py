@@ -62,7 +62,7 @@ def kernel_of(record: Recorded, statistics: Mapping[str, float]) -> Kernel:
 
 def emulation_of(record: Recorded, options: Mapping[str, Any]) -> Emulation:
     """Emulates a recorded launch; see `LaunchRecord.emulate`."""
-    from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate
+    from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate  # slow to import
 
     declared = _declared(record)
     lowered = lowered_kernel(record.built.source or "", record.name, record.build_options)

@@ -106,14 +106,14 @@ class LaunchRecord:
 
     def launched(self, queue: Any, event: Any) -> None:
         """Keeps the event if it will tell the time."""
-        import pyopencl as cl
+        import pyopencl as cl  # which may not load
 
         if queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
             self._event = event
 
     def has_ended(self) -> bool:
         """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
-        import pyopencl as cl
+        import pyopencl as cl  # which may not load
 
         if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
             _ = self.seconds
@@ -123,7 +123,7 @@ class LaunchRecord:
     def seconds(self) -> float | None:
         """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
         if self._event is not None:
-            import pyopencl as cl
+            import pyopencl as cl  # which may not load
 
             event = self._event
             try:

@@ -265,7 +265,7 @@ def _spread(counts: NDArray[Any]) -> tuple[float, int, int]:
 
 
 def _frame(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     return pd.DataFrame(rows, columns=list(columns))
 

@@ -84,7 +84,7 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        from perfmodel.kernels.emulation import emulate
+        from perfmodel.kernels.emulation import emulate  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
@@ -105,7 +105,7 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        from perfmodel.kernels.emulated_program import EmulatedProgram
+        from perfmodel.kernels.emulated_program import EmulatedProgram  # slow to import
 
         plain = self.as_opencl()
         scalars = {name: value for name, value in plain.bound.items() if name not in plain.program.sizes}

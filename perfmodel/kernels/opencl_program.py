@@ -175,7 +175,7 @@ class OpenCLProgram:
         at = at or None  # without sizes, there is nothing to be more general about
         key = (subgroup_size, None if at is None else tuple(at.items()))
         if key not in self._counts:
-            from perfmodel.counting.cache import cached_counts
+            from perfmodel.counting.cache import cached_counts  # slow to import
 
             observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
             parts = [self.content, self.assumptions, key[1], observed, self.is_compiled]
@@ -190,7 +190,7 @@ class OpenCLProgram:
         return found
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
-        from perfmodel.opencl_c.optimization import optimized
+        from perfmodel.opencl_c.optimization import optimized  # slow to import
         from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.grid import Grid

@@ -144,7 +144,7 @@ def _bound(tree: ast.expr, sizes: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _polynomial(tree: ast.expr) -> Polynomial:
-    from perfmodel.counting.symbolic import name, number, quotient, remainder
+    from perfmodel.counting.symbolic import name, number, quotient, remainder  # slow to import
 
     match tree:
         case ast.Name():

@@ -147,7 +147,7 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
     """
     hosts = _hosts(launch, arrays)
     with _prepared(launch, device) as (session, kernel, buffers):
-        from pyopencl import enqueue_copy
+        from pyopencl import enqueue_copy  # which may not load
 
         for name, host in hosts.items():
             enqueue_copy(session.queue, buffers[name], host.ravel(order="K"))
@@ -236,7 +236,7 @@ def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
 
     How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
     """
-    from pyopencl import kernel_work_group_info as info
+    from pyopencl import kernel_work_group_info as info  # which may not load
 
     if kernel.num_args != len(launch.arguments):
         raise KernelError(
@@ -271,7 +271,7 @@ def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, di
 
 
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
-    from pyopencl import LocalMemory, LogicError
+    from pyopencl import LocalMemory, LogicError  # which may not load
 
     for position, argument in enumerate(launch.arguments):
         try:
@@ -337,13 +337,13 @@ class Copies:
         return time.perf_counter() - started
 
     def _copy(self, target: Any, source: Any) -> None:
-        from pyopencl import enqueue_copy
+        from pyopencl import enqueue_copy  # which may not load
 
         enqueue_copy(self._queue, target, source, is_blocking=True)
 
 
 def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:
-    from pyopencl import enqueue_nd_range_kernel
+    from pyopencl import enqueue_nd_range_kernel  # which may not load
 
     return enqueue_nd_range_kernel(session.queue, kernel, launch.global_size, launch.local_size)
 

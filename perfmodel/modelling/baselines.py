@@ -130,7 +130,7 @@ class RandomForest:
         Raises:
             ImportError: without scikit-learn.
         """
-        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.ensemble import RandomForestRegressor  # an optional dependency
 
         every = {**features, **{name: feature(name) for name in TOTALS}}
         forest = RandomForestRegressor(n_estimators=TREES, random_state=0)

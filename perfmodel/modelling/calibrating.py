@@ -68,7 +68,7 @@ def _normalized(table: Any, model: Model) -> pd.DataFrame:
     Raises:
         FitError: for what is no table, has not got the model's columns, or has a time that is no number.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     if not isinstance(table, pd.DataFrame):
         raise FitError(

@@ -26,7 +26,7 @@ def probability_fastest(seconds: Sequence[float], std_s: Sequence[float]) -> flo
     Args:
         seconds, std_s: what is predicted, and its standard deviation; predictions err independently.
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr  # slow to import
 
     if not all(each > 0 and std >= 0 for each, std in zip(seconds, std_s, strict=True)):
         raise KernelError("a time that is not above 0 has no probability of being the shortest; check the model")

@@ -78,7 +78,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Returns the differences as a DataFrame: columns ``cost``, ``first_s``, ``second_s``, ``seconds``, a row a
         cost."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         names = {"cost": [each.name for each in self.differences]}
         return pd.DataFrame(names | columns_of(self.differences, "first_s", "second_s", "seconds"))

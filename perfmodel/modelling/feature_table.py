@@ -67,7 +67,7 @@ def measure(
         DeviceError, StoreError: as their names say.
         MeasurementError: if there is no kernel, or none could be measured, or the budget is negative.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     kernels, models = as_kernels(kernels), _models(model)
     if not kernels:

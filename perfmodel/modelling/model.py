@@ -119,7 +119,7 @@ class Model:
         Raises:
             FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
         """
-        from perfmodel.modelling.calibrating import calibrate
+        from perfmodel.modelling.calibrating import calibrate  # which imports this module
 
         return calibrate(self, table, **options)
 

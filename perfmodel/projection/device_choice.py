@@ -82,7 +82,7 @@ class Choice:
         return brief(self, chosen, f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}", self.kernel)
 
     def __str__(self) -> str:
-        from perfmodel.basics.tables import grid, seconds
+        from perfmodel.basics.tables import grid, seconds  # slow to import
 
         rows = [
             [each.device, seconds(each.seconds), seconds(each.std_s), f"{each.seconds / self.seconds:.2f}", each.limit]
@@ -170,7 +170,7 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
     if isinstance(device, Path) or device.endswith(".json"):
         return Calibration.load(device) if _is_calibration(Path(device)) else DeviceProfile.load(device)
     if "@" in device:
-        from perfmodel.modelling.calibration import calibration_called
+        from perfmodel.modelling.calibration import calibration_called  # slow to import
 
         return calibration_called(device)
     return DeviceProfile.shipped(device)

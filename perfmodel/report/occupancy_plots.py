@@ -65,7 +65,7 @@ def plotted(curve: Curve, found: Occupancy) -> bytes:
     Returns:
         A PNG file.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     limits = found.device
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")

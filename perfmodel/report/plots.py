@@ -29,7 +29,7 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
     Returns:
         A PNG file.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     models = outcome.models
     columns = 2 if len(models) == 4 else min(len(models), PANELS_A_LINE)
@@ -61,7 +61,7 @@ def ratios(outcome: Outcome) -> bytes | None:
     Returns:
         A PNG file; None where a label has too few kernels for one.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     labels = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(outcome.models[0])))
     found = {

@@ -36,7 +36,7 @@ def emulation_over_device(name: str, costs: Costs, devices: Mapping[str, Sequenc
 
 
 def _panels(count: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     figure = Figure(figsize=(5.6 * max(count, 1), 4.2), layout="constrained")
     return figure, list(figure.subplots(1, max(count, 1), squeeze=False)[0])[:count]

@@ -38,7 +38,7 @@ def add(command: Command) -> None:
 
 
 def _count(parsed: argparse.Namespace) -> None:
-    from perfmodel.kernels.kernel_file import size_points
+    from perfmodel.kernels.kernel_file import size_points  # keeps start-up quick
     from perfmodel.report.count_table import as_json, as_text, count_tables
 
     if lists_a_file(parsed):
@@ -49,7 +49,7 @@ def _count(parsed: argparse.Namespace) -> None:
 
 
 def _emulate(parsed: argparse.Namespace) -> None:
-    from perfmodel.kernels.emulation import emulate
+    from perfmodel.kernels.emulation import emulate  # keeps start-up quick
     from perfmodel.opencl_c.emulation import Machine
 
     machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)

@@ -44,7 +44,7 @@ def add(command: Command) -> None:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
     from perfmodel.modelling.evaluation import evaluate
     from perfmodel.report.evaluation_table import as_text
 

@@ -52,7 +52,7 @@ def add(command: Command) -> None:
 
 def _measure(parsed: argparse.Namespace) -> int:
     """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
-    from perfmodel.measuring.campaign import Campaign, ProcessLimits
+    from perfmodel.measuring.campaign import Campaign, ProcessLimits  # keeps start-up quick
 
     if not parsed.store:
         raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
@@ -81,7 +81,7 @@ def _measure(parsed: argparse.Namespace) -> int:
 
 def _worker(parsed: argparse.Namespace) -> None:
     """Becomes a ``dask worker`` that advertises the devices, one measurement at a time on each."""
-    from perfmodel.device import find_device
+    from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.measuring.campaign.cluster import check_encrypted, resources
     from perfmodel.measuring.isolation import start
 

@@ -33,7 +33,7 @@ def add(command: Command) -> None:
 
 
 def _predict(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.prediction import predict
+    from perfmodel.modelling.prediction import predict  # keeps start-up quick
 
     calibration, kernels = _loaded(parsed)
     found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
@@ -46,7 +46,7 @@ def _predict(parsed: argparse.Namespace) -> None:
 
 
 def _prediction_data(found: Prediction) -> dict[str, Any]:
-    from perfmodel.modelling.prediction import LEVEL
+    from perfmodel.modelling.prediction import LEVEL  # keeps start-up quick
 
     low, high = found.interval(LEVEL)
     return {
@@ -59,7 +59,7 @@ def _prediction_data(found: Prediction) -> dict[str, Any]:
 
 
 def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
-    from perfmodel.basics.tables import grid, seconds
+    from perfmodel.basics.tables import grid, seconds  # keeps start-up quick
     from perfmodel.modelling.prediction import LEVEL
 
     lines = []
@@ -94,7 +94,7 @@ def _rank(parsed: argparse.Namespace) -> None:
 
 
 def _ranking_table(rows: list[dict[Any, Any]]) -> str:
-    from perfmodel.basics.tables import grid, seconds
+    from perfmodel.basics.tables import grid, seconds  # keeps start-up quick
 
     lines = [
         [
@@ -110,7 +110,7 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
-    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
 
     return calibration_called(parsed.calibration), selected(parsed)
 

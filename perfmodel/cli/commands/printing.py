@@ -32,7 +32,7 @@ def document(data: Any) -> None:
 
 def text(make: Callable[[], str]) -> None:
     """Prints what `make` gives; its tables are coloured and fitted where standard output is a terminal."""
-    from perfmodel.basics.terminal import fitted_tables
+    from perfmodel.basics.terminal import fitted_tables  # keeps start-up quick
 
     with fitted_tables():
         shown = make()

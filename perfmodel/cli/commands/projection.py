@@ -56,7 +56,7 @@ def study_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _project(parsed: argparse.Namespace) -> None:
-    from perfmodel.projection.device_choice import choose_device
+    from perfmodel.projection.device_choice import choose_device  # keeps start-up quick
     from perfmodel.projection.device_profile import DeviceProfile
 
     devices = parsed.devices.split(",") if parsed.devices else DeviceProfile.names()
@@ -72,7 +72,7 @@ def _project(parsed: argparse.Namespace) -> None:
 
 
 def _characterize(parsed: argparse.Namespace) -> None:
-    from perfmodel.projection.characterization import characterize
+    from perfmodel.projection.characterization import characterize  # keeps start-up quick
 
     check_writable(parsed.out)
     parsed.store = parsed.store or store_beside(parsed.out)

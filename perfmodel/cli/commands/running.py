@@ -29,7 +29,7 @@ def add(command: Command) -> None:
 
 
 def _run(parsed: argparse.Namespace) -> None:
-    from perfmodel.interception import intercept
+    from perfmodel.interception import intercept  # keeps start-up quick
     from perfmodel.interception.report import as_json, as_text
     from perfmodel.interception.script import check_script, make_drivers_visible, run_script
     from perfmodel.modelling.calibration import calibration_called

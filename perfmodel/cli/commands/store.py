@@ -82,7 +82,7 @@ def _help(parser: argparse.ArgumentParser) -> int:
 
 
 def _ls(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import as_json, contents_text, groups_of
+    from perfmodel.report.store_tables import as_json, contents_text, groups_of  # keeps start-up quick
 
     with _read(parsed.store) as store:
         groups = groups_of(store, parsed.device, parsed.kernel)
@@ -90,7 +90,7 @@ def _ls(parsed: argparse.Namespace) -> None:
 
 
 def _show(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import row_as_json, row_text
+    from perfmodel.report.store_tables import row_as_json, row_text  # keeps start-up quick
 
     with _read(parsed.store) as store:
         keys = store.keys_beginning(parsed.key, MOST_KEYS + 1)
@@ -109,7 +109,7 @@ def _show(parsed: argparse.Namespace) -> None:
 
 
 def _export(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import export
+    from perfmodel.measuring.store import export  # keeps start-up quick
 
     with _read(parsed.store) as store:
         rows = export(store, parsed.file, parsed.force)
@@ -118,7 +118,7 @@ def _export(parsed: argparse.Namespace) -> None:
 
 
 def _import(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import import_file
+    from perfmodel.measuring.store import import_file  # keeps start-up quick
     from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 
     if not parsed.file.endswith(".json"):
@@ -139,7 +139,7 @@ def _import(parsed: argparse.Namespace) -> None:
 
 
 def _merge(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import merge
+    from perfmodel.measuring.store import merge  # keeps start-up quick
 
     with _read(parsed.source) as source, _target(parsed.store) as target:
         counts = merge(target, source)
@@ -151,7 +151,7 @@ def _show_counts(counts: Counts, parsed: argparse.Namespace) -> None:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
 
     if not Path(parsed.store).exists():
         _read(parsed.store)
@@ -170,7 +170,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _vacuum(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
     from perfmodel.report.store_tables import n_bytes
 
     _read(parsed.store).close()
@@ -182,7 +182,7 @@ def _vacuum(parsed: argparse.Namespace) -> None:
 
 def _read(path: str) -> Store:
     """Opens a store that has to be there, for reading only."""
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
 
     return Store(path, read_only=True)
 
@@ -190,7 +190,7 @@ def _read(path: str) -> Store:
 @contextmanager
 def _target(path: str) -> Iterator[Store]:
     """Yields a store, made where there is none; an error leaves no empty one behind."""
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
 
     is_new = not Path(path).exists()
     try:

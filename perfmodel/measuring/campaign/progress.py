@@ -20,7 +20,7 @@ class Progress:
     """
 
     def __init__(self, total: int, shown: bool | None) -> None:
-        from rich.console import Console
+        from rich.console import Console  # slow to import
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 

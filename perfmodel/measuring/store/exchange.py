@@ -29,7 +29,7 @@ def to_frame(store: Store) -> pd.DataFrame:
     Raises:
         StoreError: for damaged rows.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     records = [record | _derived(record) for record in _records(store)]
     return pd.DataFrame(records, columns=_columns(records))

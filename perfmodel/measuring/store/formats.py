@@ -253,7 +253,7 @@ def _column(pyarrow: Any, name: str, values: list[Any]) -> Any:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow
+        import pyarrow  # an optional dependency
         import pyarrow.parquet
     except ImportError as error:
         raise StoreError(

@@ -167,7 +167,7 @@ def _checks(
 
 
 def _table(kernels: Sequence[Kernel], times: Times | pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     if len(times) != len(kernels):
         raise FitError(f"there are {len(kernels)} kernels and {len(times)} times; give one for each")
