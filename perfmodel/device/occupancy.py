@@ -134,20 +134,24 @@ class Occupancy:
 
     def __str__(self) -> str:
         word = self.device.word
-        lines = [
-            f"{self.device.name}: {self.block} threads, {self.registers} registers, {self.shared} bytes",
-            "",
-            f"active {word(GROUPS)}  {self.blocks}",
-            f"active {word(WARPS)}  {self.warps} of {self.device.waves}",
-            f"active threads  {self.threads}",
-            f"occupancy  {self.occupancy:.4f}",
-            "",
-            f"{word(GROUPS)} that each resource has room for",
+        active = [
+            (f"active {word(GROUPS)}", f"{self.blocks}"),
+            (f"active {word(WARPS)}", f"{self.warps} of {self.device.waves}"),
+            ("active threads", f"{self.threads}"),
+            ("occupancy", f"{self.occupancy:.4f}"),
         ]
-        for resource, most in self.limits.items():
-            decides = "  (decides)" if resource in self.limited_by else ""
-            lines.append(f"  {word(resource)}  {'any' if most is None else most}{decides}")
-        return _aligned(lines)
+        room = [
+            (
+                f"  {word(resource)}",
+                f"{'any' if most is None else most}{'  (decides)' if resource in self.limited_by else ''}",
+            )
+            for resource, most in self.limits.items()
+        ]
+        width = max(len(name) for name, _ in (*active, *room))
+        shown = [f"{name:<{width}}  {value}" for name, value in (*active, *room)]
+        given = f"{self.device.name}: {self.block} threads, {self.registers} registers, {self.shared} bytes"
+        title = f"{word(GROUPS)} that each resource has room for"
+        return "\n".join([given, "", *shown[: len(active)], "", title, *shown[len(active) :]])
 
 
 def occupancy(
@@ -351,19 +355,3 @@ def _up(number: int, unit: int) -> int:
 
 def _rounded(number: int, unit: int) -> int:
     return _up(number, unit) * unit
-
-
-def _aligned(lines: list[str]) -> str:
-    """Aligns lines of ``name  value`` so that their values are in one column."""
-    split = [line.rpartition("  ") if "  (" not in line else _before_note(line) for line in lines]
-    width = max(len(name) for name, gap, _ in split if gap and name.strip())
-    return "\n".join(
-        f"{name:<{width}}  {value}" if gap and name.strip() else line
-        for line, (name, gap, value) in zip(lines, split, strict=True)
-    )
-
-
-def _before_note(line: str) -> tuple[str, str, str]:
-    before, gap, note = line.rpartition("  (")
-    name, _, value = before.rpartition("  ")
-    return name, gap, f"{value}  ({note}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfmodel.measuring.doctor.diagnosis import Finding, Quantity, Severity
+from perfmodel.measuring.doctor.diagnosis import Finding, Quantity
 
 QUIET_S = 1.0
 """Seconds for which the machine is looked at while this process sleeps."""
@@ -93,8 +93,7 @@ class MachineLoad:
             wrong[f"a quota stops this process for {100 * throttled:.0f} % of the time"] = "raise the quota"
         if self._waiting is not None and self._waiting > cores:
             wrong[f"{self._waiting:g} processes wanted {cores} cores in the last minute"] = "wait a minute"
-        severity = Severity.DOUBTFUL if wrong else Severity.OK
-        return Finding("machine load", severity, measured, " and ".join(wrong), " and ".join(wrong.values()))
+        return Finding.doubtful("machine load", measured, wrong)
 
     def _read(self) -> None:
         try:

@@ -125,12 +125,11 @@ class Watch:
         if severity != Severity.OK:
             fault = f"its times {'grew' if drift > 0 else 'fell'} by {_percent(abs(drift))} within {watched:.2g} s"
             remedy = "fix its clock, let it cool, or wait until other programs have ended"
-            return Finding("clock stability", severity, measured, fault, remedy)
-        if warm_up > LONG_WARM_UP_S:
+        else:
+            severity = Severity.of(warm_up, LONG_WARM_UP_S)
             fault = f"it needs {warm_up:.2g} s of work to become as fast as it stays"
             remedy = "run something on it for that long before you measure"
-            return Finding("clock stability", Severity.DOUBTFUL, measured, fault, remedy)
-        return Finding("clock stability", Severity.OK, measured)
+        return Finding.judged("clock stability", severity, measured, fault, remedy)
 
     def load(self, step_s: float) -> Finding:
         """Checks for bursts in which others have the device."""
@@ -146,11 +145,9 @@ class Watch:
             runs += len(times)
         share = slow / runs
         measured = (Quantity("slow runs", share, "part"), Quantity("longest burst", longest, "s"))
-        if share <= MANY_SLOW:
-            return Finding("competing load", Severity.OK, measured)
         fault = f"{_percent(share)} of the runs took over {SLOW} times the best"
         remedy = "end other programs, and take minima (protocol unified) rather than means"
-        return Finding("competing load", Severity.DOUBTFUL, measured, fault, remedy)
+        return Finding.judged("competing load", Severity.of(share, MANY_SLOW), measured, fault, remedy)
 
     def agreement(self) -> Finding:
         """Checks how well one time agrees with the next."""
@@ -160,11 +157,9 @@ class Watch:
             Quantity("measured", len(self._times)),
         )
         severity = Severity.of(self.precision, IMPRECISE, VERY_IMPRECISE)
-        if severity == Severity.OK:
-            return Finding("precision of a time", severity, measured)
         fault = f"measured again, a time differs by {_percent(self.precision)}"
         remedy = "end other programs, fix the clock, or take more trials"
-        return Finding("precision of a time", severity, measured, fault, remedy)
+        return Finding.judged("precision of a time", severity, measured, fault, remedy)
 
 
 def deviation(values: Sequence[float]) -> float:

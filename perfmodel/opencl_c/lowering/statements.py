@@ -42,7 +42,7 @@ class Lowering:
         self.tables: dict[syn.Variable, Storage] = {table: self.table(table) for table in unit.tables}
 
     def kernel(self, function: syn.Function) -> low.LoweredKernel:
-        self.out.frame = Frame(function, dict(self.tables), self.out.label("kernel"), None, [], [])
+        self.out.frame = Frame(function, dict(self.tables), self.out.label("kernel"), None)
         self.out.place = function.place
 
         def fill() -> None:
@@ -275,7 +275,7 @@ class Lowering:
             )
         elif function.result.size and not is_void(function.result):
             result = self.out.register(f"_{function.name}", function.result)
-        self.out.frame = Frame(function, variables, self.out.label(function.name), result, [], [])
+        self.out.frame = Frame(function, variables, self.out.label(function.name), result)
         place = self.out.place
         if function.body is None:
             raise SourceError(f"function {function.name!r} has no body; define it in the source", *expression.place)
