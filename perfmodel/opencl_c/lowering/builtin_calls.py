@@ -63,7 +63,13 @@ class BuiltinCalls:
         result = self.out.register("_old", place.type) if wanted else None
         text = text_of(expression.arguments[0])
         self.out.emit(
-            low.Atomic(operation, pointer, tuple(operands), result, self.places.access("atomic", place, text))
+            low.Atomic(
+                operation=operation,
+                pointer=pointer,
+                operands=tuple(operands),
+                result=result,
+                access=self.places.access("atomic", place, text),
+            )
         )
         return low.Constant(INT, 0) if result is None else low.Read(place.type, result)
 

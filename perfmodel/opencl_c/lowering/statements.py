@@ -126,7 +126,11 @@ class Lowering:
                     other = statement.otherwise
                     otherwise = self.out.nested(lambda: self.statement(other))
                 if then or otherwise:
-                    self.out.structured(low.If(number, condition, then, otherwise, statement.place))
+                    self.out.structured(
+                        low.If(
+                            number=number, condition=condition, then=then, otherwise=otherwise, place=statement.place
+                        )
+                    )
             case syn.Loop():
                 self.loop(statement)
             case syn.Switch():
@@ -178,7 +182,7 @@ class Lowering:
             if inside is not None and not self.out.is_dead:
                 goes_on, branch = self.expressions.decided(inside), self.out.branch()
                 ends = self.out.nested(lambda: self.out.leave(label))
-                self.out.structured(low.If(branch, goes_on, (), ends, loop.place))
+                self.out.structured(low.If(number=branch, condition=goes_on, then=(), otherwise=ends, place=loop.place))
 
         def step() -> None:
             self.out.place = loop.place
@@ -226,7 +230,7 @@ class Lowering:
                 number, place = self.out.branch(), self.out.place
                 body = self.out.nested(partial(self.statements, case.body))
                 if body:
-                    self.out.structured(low.If(number, here, body, (), place))
+                    self.out.structured(low.If(number=number, condition=here, then=body, otherwise=(), place=place))
                 falls = None if body and isinstance(body[-1], low.Leave) else here
 
         body = self.out.scoped(label, fill)

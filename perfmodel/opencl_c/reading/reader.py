@@ -163,7 +163,7 @@ class _Program:
         parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.KIND.PARM_DECL)
         is_kernel = any(attribute in ("kernel", "__kernel") for attribute in attributes)
         place = scope.text.place(item.start + self.name_offset(item, name))
-        function = sx.Function(name, result, parameters, is_kernel, place)
+        function = sx.Function(name=name, result=result, parameters=parameters, is_kernel=is_kernel, place=place)
         function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
         self.functions[name] = function
         scope.functions[ct.key_of(item.cursor)] = function
