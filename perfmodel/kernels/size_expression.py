@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import CountingError, KernelError, nearest
+from perfmodel.counting import symbolic
 from perfmodel.counting.symbolic import Polynomial, compared, plain
 from perfmodel.device.launch_shape import first_of, listed
 
@@ -144,11 +145,9 @@ def _bound(tree: ast.expr, sizes: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _polynomial(tree: ast.expr) -> Polynomial:
-    from perfmodel.counting.symbolic import name, number, quotient, remainder  # slow to import
-
     match tree:
         case ast.Name():
-            return name(tree.id)
+            return symbolic.name(tree.id)
         case ast.UnaryOp():
             return -_polynomial(tree.operand)
         case ast.BinOp():
@@ -162,9 +161,9 @@ def _polynomial(tree: ast.expr) -> Polynomial:
                     return left * right
             if right.constant is not None and right.constant <= 0:
                 raise ZeroDivisionError(str(right))
-            return (quotient if isinstance(tree.op, ast.FloorDiv) else remainder)(left, right, {})
+            return (symbolic.quotient if isinstance(tree.op, ast.FloorDiv) else symbolic.remainder)(left, right, {})
         case ast.Constant(value=int() as value):
-            return number(value)
+            return symbolic.number(value)
     raise AssertionError(tree)
 
 

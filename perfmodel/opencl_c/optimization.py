@@ -40,7 +40,6 @@ class _Shared:
     holder: low.Register | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class _Use(low.Node):
     """This node stands for a shared expression until it is known how often it is used."""
 

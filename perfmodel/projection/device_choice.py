@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
@@ -82,8 +83,6 @@ class Choice:
         return brief(self, chosen, f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}", self.kernel)
 
     def __str__(self) -> str:
-        from perfmodel.basics.tables import grid, seconds  # slow to import
-
         rows = [
             [each.device, seconds(each.seconds), seconds(each.std_s), f"{each.seconds / self.seconds:.2f}", each.limit]
             for each in self.ranked

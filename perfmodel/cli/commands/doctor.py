@@ -29,7 +29,7 @@ def add(command: Command) -> None:
         metavar="DEVICE",
         help="key, part of the name, 'gpu', 'cpu' or 'all' (default: the best GPU, else the CPU)",
     )
-    completion.complete(devices, completion.several_devices)
+    completion.complete(devices, ("all", *completion.DEVICES))
     added.add_argument(
         "--seconds", type=float, default=5.0, metavar="S", help="for which each is watched (default: %(default)g)"
     )

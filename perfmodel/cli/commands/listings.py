@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.tables import grid
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
 from perfmodel.cli.options import Command, device_option, json_option, kernel_options
@@ -60,8 +61,6 @@ def _data(device: Device) -> dict[str, Any]:
 
 
 def _table(found: list[Device]) -> str:
-    from perfmodel.basics.tables import grid  # keeps start-up quick
-
     lines = [
         [
             d.key,

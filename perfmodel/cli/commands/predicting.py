@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.options import Command, calibration_option, json_option, kernel_options
@@ -59,7 +60,6 @@ def _prediction_data(found: Prediction) -> dict[str, Any]:
 
 
 def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
-    from perfmodel.basics.tables import grid, seconds  # keeps start-up quick
     from perfmodel.modelling.prediction import LEVEL
 
     lines = []
@@ -94,8 +94,6 @@ def _rank(parsed: argparse.Namespace) -> None:
 
 
 def _ranking_table(rows: list[dict[Any, Any]]) -> str:
-    from perfmodel.basics.tables import grid, seconds  # keeps start-up quick
-
     lines = [
         [
             str(row["place"]),

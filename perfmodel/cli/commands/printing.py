@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.terminal import fitted_tables
 
 
 def found(parsed: argparse.Namespace, data: Callable[[], Any], shown: Callable[[], str]) -> None:
@@ -32,8 +33,6 @@ def document(data: Any) -> None:
 
 def text(make: Callable[[], str]) -> None:
     """Prints what `make` gives; its tables are coloured and fitted where standard output is a terminal."""
-    from perfmodel.basics.terminal import fitted_tables  # keeps start-up quick
-
     with fitted_tables():
         shown = make()
     print(shown)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError, StoreError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, CommandParser, example_of, json_option, source_options
+from perfmodel.cli.options import Command, CommandParser, added_command, json_option, source_options
 
 if TYPE_CHECKING:
     from perfmodel.measuring.store import Store
@@ -28,10 +28,7 @@ def add(command: Command) -> None:
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(
-            name, help=summary, description=summary + ".", epilog=example_of(f"perfmodel store {name} {example}")
-        )
-        added.set_defaults(run=run)
+        added = added_command(commands, run, name, summary, f"perfmodel store {name} {example}")
         target = "made if it is not there" if name in ("import", "merge") else "SQLite file; may be compressed by xz"
         added.add_argument("store", metavar="STORE", help=target)
         return added
@@ -151,12 +148,10 @@ def _show_counts(counts: Counts, parsed: argparse.Namespace) -> None:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from perfmodel.measuring.store import Store  # keeps start-up quick
-
     if not Path(parsed.store).exists():
         _read(parsed.store)
     try:
-        with Store(parsed.store, read_only=True) as store:
+        with _read(parsed.store) as store:
             problems, number, schema = store.check(), len(store), store.schema
     except StoreError as error:
         problems, number, schema = [str(error)], 0, 0
@@ -170,11 +165,10 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _vacuum(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import Store  # keeps start-up quick
     from perfmodel.report.store_tables import n_bytes
 
     _read(parsed.store).close()
-    with Store(parsed.store) as store:
+    with _target(parsed.store) as store:
         before, after = store.vacuum()
     data = {"store": parsed.store, "bytes_before": before, "bytes": after}
     printing.found(parsed, lambda: data, lambda: f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
