@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
-from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinterpret, reinterpretation
+from perfmodel.opencl_c.builtins.conversions import conversion, reinterpretation
 from perfmodel.opencl_c.builtins.exact_math import PARTS
 from perfmodel.opencl_c.builtins.integers import INTEGERS
 from perfmodel.opencl_c.builtins.math_functions import MATH
@@ -24,10 +24,8 @@ __all__ = [
     "BUILTINS",
     "binary",
     "conversion",
-    "convert",
     "function",
     "operations",
-    "reinterpret",
     "reinterpretation",
     "unary",
 ]
