@@ -48,9 +48,9 @@ class Errors:
 
     @classmethod
     def as_json(cls, every: Iterable[float]) -> dict[str, float] | None:
-        """Returns the same as values that JSON can hold."""
+        """Returns the figures that results files hold, by their names."""
         found = cls.of(every)
-        return asdict(found) if found else None
+        return {name: value for name, value in asdict(found).items() if name != "within_10_percent"} if found else None
 
 
 def geometric_mean(errors: Sequence[float]) -> float:

@@ -353,7 +353,6 @@ def test_errors_over_all_labels_against_values_computed_by_hand() -> None:
         "mean": pytest.approx(0.17),
         "maximum": pytest.approx(0.5),
         "count": 3,
-        "within_10_percent": pytest.approx(2 / 3),
         "within_30_percent": pytest.approx(2 / 3),
     }
     assert found["errors"]["a"]["geometric_mean"] == pytest.approx(1e-4)
