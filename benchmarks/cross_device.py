@@ -13,7 +13,7 @@ import gzip
 import json
 from pathlib import Path
 
-from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid, percent
 from perfmodel.modelling.rows import Row
 from perfmodel.report.tables import ERRORS, error_cells
@@ -35,7 +35,9 @@ def main() -> None:
     for label, by_device in errors.items():
         means = [geometric_mean(by_device[device]) for device in devices]
         every = [error for found in by_device.values() for error in found]
-        lines.append([label, *map(percent, means), percent(geometric_mean(means)), *error_cells(of_errors(every))[1:]])
+        lines.append(
+            [label, *map(percent, means), percent(geometric_mean(means)), *error_cells(Errors.figures(every))[1:]]
+        )
     print(f"{parsed.model}, geometric mean errors by device and over devices\n")
     print(grid(["test kernel", *devices, "over devices", *ERRORS[1:]], lines))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import perfmodel as pm
 from perfmodel.basics.errors import FitError
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
 from perfmodel.modelling.rows import CALIBRATION, EVALUATION
@@ -70,7 +70,7 @@ class Reach:
             error = abs(float(calibration.predict(kernel)) / time - 1)
             found.setdefault((self.recipe.label(kernel), where), []).append(error)
         return [
-            [SHOWN[model], str(whole), label, where, *error_cells(of_errors(errors)), str(len(errors))]
+            [SHOWN[model], str(whole), label, where, *error_cells(Errors.figures(errors)), str(len(errors))]
             for (label, where), errors in found.items()
         ]
 

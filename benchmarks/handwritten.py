@@ -16,7 +16,7 @@ from pathlib import Path
 
 import perfmodel as pm
 from benchmarks.opencl_c import Handwritten, kernels
-from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid, percent, seconds, sizes_text
 from perfmodel.device import find_device
 from perfmodel.report.tables import ERRORS, error_cells
@@ -122,7 +122,9 @@ def _families(pairs: Sequence[Pair]) -> str:
     rows = [_row(family, len(by_family[family]), mean) for family, mean in means.items()]
     rows.append(_row("geometric mean of these", len(complete), over_all))
     forms = zip(("by hand", "generator"), _columns(complete), strict=True)
-    every = [[name, str(len(column)), *error_cells(of_errors([f.error for f in column]))] for name, column in forms]
+    every = [
+        [name, str(len(column)), *error_cells(Errors.figures([f.error for f in column]))] for name, column in forms
+    ]
     families = grid(["geometric mean error", "times", "by hand", "generator", "difference"], rows)
     return f"{families}\n\n{grid(['error over all', 'times', *ERRORS], every)}"
 

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import Device
 from perfmodel.modelling.intervals import LEVELS, LeftOutErrors, coverage, left_out_errors
@@ -71,7 +71,7 @@ def _line(name: str, found: LeftOutErrors, inside: dict[str, np.ndarray], chosen
     rows = chosen & found.known
     errors = np.abs(np.exp(-found.logarithms[rows]) - 1)
     parts = [f"{100 * np.mean(each[rows]):.1f} %" if rows.any() else "-" for each in inside.values()]
-    return [name, str(int(rows.sum())), *error_cells(of_errors(errors.tolist())), *parts]
+    return [name, str(int(rows.sum())), *error_cells(Errors.figures(errors.tolist())), *parts]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collections import defaultdict
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.basics.statistics import geometric_mean, of_errors
+from perfmodel.basics.statistics import Errors, geometric_mean
 from perfmodel.basics.tables import grid
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
@@ -60,7 +60,9 @@ def main() -> None:
     print(grid(["geometric mean error", "kernels", "as Loopy program", "as OpenCL C", "difference"], rows))
     columns = zip(*(pair for found in errors.values() for pair in found), strict=True)
     forms = zip(("as Loopy program", "as OpenCL C"), columns, strict=True)
-    print(f"\n{grid(['error over all', *ERRORS], [[form, *error_cells(of_errors(each))] for form, each in forms])}\n")
+    print(
+        f"\n{grid(['error over all', *ERRORS], [[form, *error_cells(Errors.figures(each))] for form, each in forms])}\n"
+    )
     for name, why in left_out.items():
         print(f"left out, {name}: {why}")
 

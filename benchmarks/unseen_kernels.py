@@ -14,7 +14,7 @@ from importlib import import_module
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.modelling.intervals import LEVELS
 from perfmodel.report.tables import ERRORS, error_cells
@@ -50,7 +50,7 @@ def main() -> None:
     names, device = len({name for name, _ in named}), table.attrs["device"]["name"]
     print(f"\n{len(errors)} times of {names} kernels on {device}\n")
     parts = [f"{100 * np.mean(each):.1f} %" for each in inside.values()]
-    line = ["all", *error_cells(of_errors(errors)), f"{np.median(errors):.1%}", *parts]
+    line = ["all", *error_cells(Errors.figures(errors)), f"{np.median(errors):.1%}", *parts]
     print(grid(["error", *ERRORS, "median", "in 68 %", "in 90 %"], [line]))
 
 

@@ -16,7 +16,7 @@ from collections import Counter
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid
 from perfmodel.device import Device
 from perfmodel.modelling.rows import CALIBRATION, EVALUATION
@@ -59,9 +59,9 @@ def main() -> None:
         errors = {label: [] for label in dict.fromkeys(labels)}  # type: dict[str, list[float]]
         for label, kernel, time in zip(labels, kernels[EVALUATION], times, strict=True):
             errors[label].append(abs(float(calibration.predict(kernel)) / time - 1))
-        lines += [[f"{what}: {label}", str(len(part)), *error_cells(of_errors(e))] for label, e in errors.items()]
+        lines += [[f"{what}: {label}", str(len(part)), *error_cells(Errors.figures(e))] for label, e in errors.items()]
         every = [error for of_label in errors.values() for error in of_label]
-        lines.append([f"{what}: all", str(len(part)), *error_cells(of_errors(every))])
+        lines.append([f"{what}: all", str(len(part)), *error_cells(Errors.figures(every))])
     print(grid(["left out: error on", "kernels", *ERRORS], lines))
 
 

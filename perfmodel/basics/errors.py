@@ -111,6 +111,11 @@ class CalibrationError(PerfmodelError):
     """Raised for a calibration file that is damaged or does not fit the kernel or model."""
 
 
+def one_line(error: Exception) -> str:
+    """Returns what an error says, in one line that can be printed, however long it is."""
+    return " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
     close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)

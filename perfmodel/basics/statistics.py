@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -13,18 +14,43 @@ BAND = 0.3
 """A prediction that is off by no more than this is one to rely on."""
 
 
-def of_errors(every: Sequence[float]) -> dict[str, float] | None:
-    """Returns several figures of all errors, as a geometric mean alone flatters; None where none is finite."""
-    errors = np.array([error for error in every if np.isfinite(error)])
-    if not errors.size:
-        return None
-    return {
-        "geometric_mean": geometric_mean(errors.tolist()),
-        "mean": float(errors.mean()),
-        "maximum": float(errors.max()),
-        "count": int(errors.size),
-        "within_30_percent": float(np.mean(errors <= BAND)),
-    }
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors of some predictions, as fractions: several figures, as a geometric mean alone flatters.
+
+    Attributes:
+        within_10_percent: the share of them that is no larger.
+        count: how many there are.
+    """
+
+    geometric_mean: float
+    mean: float
+    maximum: float
+    within_10_percent: float
+    within_30_percent: float
+    count: int
+
+    @classmethod
+    def of(cls, every: Iterable[float]) -> Errors | None:
+        """Returns the figures of all errors that are finite; None where none is."""
+        errors = np.array([error for error in every if np.isfinite(error)])
+        if not errors.size:
+            return None
+        within_10, within_30 = (float(np.mean(errors <= part)) for part in (0.1, BAND))
+        return cls(
+            geometric_mean=geometric_mean(errors.tolist()),
+            mean=float(errors.mean()),
+            maximum=float(errors.max()),
+            within_10_percent=within_10,
+            within_30_percent=within_30,
+            count=int(errors.size),
+        )
+
+    @classmethod
+    def figures(cls, every: Iterable[float]) -> dict[str, float] | None:
+        """Returns the figures that results files hold, by their names."""
+        found = cls.of(every)
+        return {name: value for name, value in asdict(found).items() if name != "within_10_percent"} if found else None
 
 
 def geometric_mean(errors: Sequence[float]) -> float:

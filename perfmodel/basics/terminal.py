@@ -36,7 +36,7 @@ def _is_able() -> bool:
 
 def fitted(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str | None:
     """Returns a table for the terminal; None if its longest words leave no room for that."""
-    from rich import box
+    from rich import box  # slow to import
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

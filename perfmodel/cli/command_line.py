@@ -34,7 +34,7 @@ from perfmodel.cli.commands import (
     surveying,
     verification,
 )
-from perfmodel.cli.options import CommandParser, example_of
+from perfmodel.cli.options import CommandParser, added_command
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
@@ -48,6 +48,11 @@ GROUPS = {
     "on the command line": ("completion",),
 }
 """The commands in the order of ``perfmodel --help``, by what people want."""
+
+FAMILIES = (
+    *(listings, doctor, store, counting, occupancy, verification, measuring),
+    *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,27 +110,11 @@ def command_parser() -> argparse.ArgumentParser:
     summaries: dict[str, str] = {}
 
     def command(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=summary, description=summary + ".", epilog=example_of(example))
-        added.set_defaults(run=run)
         summaries[name] = summary
-        return added
+        return added_command(commands, run, name, summary, example)
 
-    listings.add(command)
-    doctor.add(command)
-    store.add(command)
-    counting.add(command)
-    occupancy.add(command)
-    verification.add(command)
-    measuring.add(command)
-    fitting.add(command)
-    predicting.add(command)
-    projection.add(command)
-    running.add(command)
-    evaluating.add(command)
-    reproducing.add(command)
-    surveying.add(command)
-    report.add(command)
-    completing.add(command)
+    for family in FAMILIES:
+        family.add(command)
     parser.epilog = _grouped(summaries)
     return parser
 

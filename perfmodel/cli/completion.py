@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ VARIABLE = "_ARGCOMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 PROTOCOLS = ("perflex", "quick", "unified")
 DEVICES = ("cpu", "gpu")
+"""Words for devices; asking the drivers for keys takes too long."""
 ENTRY = re.compile(r'^    name = "([\w-]+)"$', re.MULTILINE)
 TAG = re.compile(
     r'^(?:    tags = .*|\s+|[A-Z_]+ = )?.*?\b(?:choice|number|size|Tag|_\w+)\(\s*"([a-z]\w*)"', re.MULTILINE
@@ -24,21 +25,21 @@ TAG = re.compile(
 Completer = Callable[..., list[str]]
 
 
-def complete(action: argparse.Action, completer: Completer) -> None:
-    """Lets a shell complete an argument; `completer` is called with the beginning of the word as ``prefix``."""
-    action.completer = completer  # type: ignore[attr-defined]
+def complete(action: argparse.Action, completer: Completer | Sequence[str]) -> None:
+    """Lets a shell complete an argument, by words or by what is called with the beginning of one as ``prefix``."""
+    action.completer = completer if callable(completer) else lambda **_: list(completer)  # type: ignore[attr-defined]
 
 
 def answer(parser: argparse.ArgumentParser) -> None:
     """Tells the shell what may stand under its cursor, and ends the process."""
-    import argcomplete
+    import argcomplete  # keeps start-up quick
 
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
 def shell_code(shell: str) -> str:
     """Returns the code that makes a shell ask perfmodel for completions."""
-    from argcomplete.shell_integration import shellcode
+    from argcomplete.shell_integration import shellcode  # keeps start-up quick
 
     return shellcode(["perfmodel"], shell=shell)
 
@@ -72,19 +73,6 @@ def calibrations(prefix: str, **_: Any) -> list[str]:
     """Returns shipped calibrations, and files that may be one."""
     shipped = [path.stem for folder in registry.folders("models") for path in folder.glob("*@*.json")]
     return [*sorted(shipped), *_files(prefix, (".json",))]
-
-
-def devices(**_: Any) -> list[str]:
-    """Returns words for devices; asking the drivers for keys takes too long."""
-    return list(DEVICES)
-
-
-def several_devices(**_: Any) -> list[str]:
-    return ["all", *DEVICES]
-
-
-def protocols(**_: Any) -> list[str]:
-    return list(PROTOCOLS)
 
 
 def _modules(catalogue: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ class CommandParser(argparse.ArgumentParser):
             found.others = others
             return found, []
         if self.runs_scripts:
-            from perfmodel.interception.script import split
+            from perfmodel.interception.script import split  # keeps start-up quick
 
             ours, scripts = split(args)
             found, unknown = super().parse_known_args(ours, namespace)
@@ -63,9 +63,15 @@ class CommandParser(argparse.ArgumentParser):
             self._is_inside = False
 
 
-def example_of(command: str) -> str:
-    """Returns the text below a command's help."""
-    return f"example: {command}"
+def added_command(
+    commands: Any, run: Callable[[Any], int | None], name: str, summary: str, example: str
+) -> argparse.ArgumentParser:
+    """Adds a command to those of a parser, its example below its help."""
+    added: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=f"{summary}.", epilog=f"example: {example}"
+    )
+    added.set_defaults(run=run)
+    return added
 
 
 def tag_option(
@@ -121,13 +127,13 @@ DEVICE_HELP = "key, part of the name, 'gpu' or 'cpu' (default: the best GPU, els
 
 
 def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP) -> None:
-    completion.complete(parser.add_argument("--device", help=summary), completion.devices)
+    completion.complete(parser.add_argument("--device", help=summary), completion.DEVICES)
     defaults_from_project_file(parser, "device")
 
 
 def protocol_option(parser: argparse.ArgumentParser, default: str) -> None:
     added = parser.add_argument("--protocol", help=f"unified, perflex or quick (default: {default})")
-    completion.complete(added, completion.protocols)
+    completion.complete(added, completion.PROTOCOLS)
 
 
 def condition_options(

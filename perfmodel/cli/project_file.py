@@ -110,7 +110,7 @@ def _check(file: str, key: str, value: Any) -> None:
             f"{file}: {key} is {value!r}, which is no name; write it in quotes, such as {EXAMPLES[key]}"
         )
     if key == "protocol":
-        from perfmodel.measuring.protocol import PROTOCOLS
+        from perfmodel.measuring.protocol import PROTOCOLS  # keeps start-up quick
 
         if value not in PROTOCOLS:
             known = ", ".join(sorted(PROTOCOLS))

@@ -6,17 +6,14 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, TagError
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.launch import Launch
-from perfmodel.measuring.protocol import PROTOCOLS, Protocol
-
-if TYPE_CHECKING:
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.protocol import EMPTY, PROTOCOLS, Protocol
 
 BUDGET_S = 1.0
 """Seconds that measuring the kernel of the largest size may take, all its trials together."""
@@ -31,7 +28,6 @@ LARGEST = 40
 MEMORY_SHARE = 0.5
 # Many trials where they take next to no time: the minimum of a few differs from run to run.
 LOOK = Protocol("look", trials=60, dropped=2, statistic="min", budget_s=0.05, min_trials=3)
-EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
 
 
 def sizes_for(
@@ -89,7 +85,7 @@ def _threshold(device: Device, times: float) -> float:
 
 
 def _seconds(launch: Launch, device: Device, protocol: Protocol) -> float:
-    from perfmodel.measuring.isolation.bench import isolated_timer
+    from perfmodel.measuring.isolation.bench import isolated_timer  # slow to import
 
     with isolated_timer(device) as timer:
         return timer(launch, protocol).seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics import registry
 from perfmodel.basics.brief import brief, number_of
@@ -12,12 +12,10 @@ from perfmodel.basics.notebook import table, titled
 from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
 from perfmodel.collection.own_files import OwnFiles, own_files
 from perfmodel.collection.tags import COMMON, LSIZES
+from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
 from perfmodel.kernels.opencl_file import is_source
-
-if TYPE_CHECKING:
-    from perfmodel.device import Device
 
 MOST_REASONS = 3
 """An error says of so many families why none of their kernels is selected."""

@@ -6,20 +6,19 @@ import inspect
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import GeneratorError, PerfmodelError, TagError, nearest
+from perfmodel.collection.auto_size import sizes_for
 from perfmodel.collection.size_series import SizeSeries, parse_size
 from perfmodel.collection.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRANSFERS, WORK_REMOVED, Tag, work_groups
+from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.kernel import Kernel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from perfmodel.device import Device
 
 
 class KernelGenerator(ABC):
@@ -254,8 +253,6 @@ class KernelGenerator(ABC):
             return [given]
         if len(open_series) > 1:
             raise TagError(f"{' and '.join(open_series)} of {self.name!r} are both auto; give all but one by number")
-        from perfmodel.collection.auto_size import sizes_for
-        from perfmodel.device import find_device
 
         ((name, series),) = open_series.items()
         bases: list[Kernel] = []
@@ -270,14 +267,8 @@ class KernelGenerator(ABC):
             bases[:] = bases or [self._base(variant)]
             return bases[0].at(**self._arguments(variant, at(value)))
 
-        target = device if not isinstance(device, str | None) else find_device(device)
-        values = sizes_for(
-            target,
-            series.step,
-            series.cases,
-            kernel_at,
-            at_least=self._multiples(variant).get(name, 1),
-        )
+        least = self._multiples(variant).get(name, 1)
+        values = sizes_for(find_device(device), series.step, series.cases, kernel_at, at_least=least)
         return [at(value) for value in values]
 
     def __repr__(self) -> str:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import GeneratorError, KernelError, PerfmodelError
 from perfmodel.collection.collection import KernelCollection
 from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument
 from perfmodel.measuring.protocol import run_launch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
 
 GUARD = 1024
 # Relative to each element, but to no less than a thousandth of the largest: sums of a few hundred terms in another

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""

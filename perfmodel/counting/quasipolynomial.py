@@ -235,7 +235,7 @@ def _readable(text: str) -> str:
 
 
 def _piece(domain: Any, polynomial: Any) -> Piece:
-    import islpy as isl
+    import islpy as isl  # slow to import
 
     if polynomial.is_infty() or polynomial.is_nan():
         raise CountingError("a loop's domain has no bound, so that its executions cannot be counted; bound the loop")
@@ -262,7 +262,7 @@ def _exponents(term: Any, kind: Any, space: Any) -> tuple[tuple[str, int], ...]:
 
 def affine(aff: Any) -> Affine:
     """Makes an `Affine` of an islpy Aff over parameters (and floors of such)."""
-    import islpy as isl
+    import islpy as isl  # slow to import
 
     param, div = isl.dim_type.param, isl.dim_type.div
     constant = _fraction(aff.get_constant_val())

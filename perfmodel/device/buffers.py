@@ -89,14 +89,14 @@ class BufferPool:
 
 def _block(dtype: str, size: int) -> Any:
     """Returns random values of at most `size` bytes."""
-    import numpy as np
+    import numpy as np  # slow to import
 
     return random_values(np.random.default_rng(SEED), dtype, min(size, BLOCK_BYTES) // np.dtype(dtype).itemsize)
 
 
 def random_values(random: Any, dtype: str, count: int) -> Any:
     """Returns an array of random numbers: in [0.5, 1.5) where real, from 1 to 7 where whole."""
-    import numpy as np
+    import numpy as np  # slow to import
 
     kind = np.dtype(dtype)
     if kind.kind == "c":

@@ -58,8 +58,13 @@ def opencl() -> Any:
     drivers()
     # Compiled binaries kept on disk outlive changes of the runtime's own settings; programs are kept per process.
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    return pyopencl_module()
+
+
+def pyopencl_module() -> Any:
+    """Returns pyopencl as it is; errors as in `opencl`."""
     try:
-        import pyopencl
+        import pyopencl  # which may not load
     except Exception as error:
         raise DeviceError(
             f"pyopencl does not load ({type(error).__name__}: {error}): install it again with `pip install pyopencl`"
@@ -162,7 +167,7 @@ def _folder_naming(listed: tuple[Driver, ...]) -> Path:
     """
     texts = {f"{index:02}.icd": driver.library + "\n" for index, driver in enumerate(listed)}
     name = hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
-    import platformdirs
+    import platformdirs  # slow to import
 
     target = Path(platformdirs.user_cache_dir("perfmodel", appauthor=False), "opencl-vendors", name)
     if _holds(target, texts):

@@ -13,14 +13,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
-
-if TYPE_CHECKING:
-    from perfmodel.device.device import Device
+from perfmodel.device.device import Device, find_device
 
 FILE = Path(__file__).parent / "occupancy_limits.json"
 CHECKED_WARPS = 4
@@ -136,20 +134,24 @@ class Occupancy:
 
     def __str__(self) -> str:
         word = self.device.word
-        lines = [
-            f"{self.device.name}: {self.block} threads, {self.registers} registers, {self.shared} bytes",
-            "",
-            f"active {word(GROUPS)}  {self.blocks}",
-            f"active {word(WARPS)}  {self.warps} of {self.device.waves}",
-            f"active threads  {self.threads}",
-            f"occupancy  {self.occupancy:.4f}",
-            "",
-            f"{word(GROUPS)} that each resource has room for",
+        active = [
+            (f"active {word(GROUPS)}", f"{self.blocks}"),
+            (f"active {word(WARPS)}", f"{self.warps} of {self.device.waves}"),
+            ("active threads", f"{self.threads}"),
+            ("occupancy", f"{self.occupancy:.4f}"),
         ]
-        for resource, most in self.limits.items():
-            decides = "  (decides)" if resource in self.limited_by else ""
-            lines.append(f"  {word(resource)}  {'any' if most is None else most}{decides}")
-        return _aligned(lines)
+        room = [
+            (
+                f"  {word(resource)}",
+                f"{'any' if most is None else most}{'  (decides)' if resource in self.limited_by else ''}",
+            )
+            for resource, most in self.limits.items()
+        ]
+        width = max(len(name) for name, _ in (*active, *room))
+        shown = [f"{name:<{width}}  {value}" for name, value in (*active, *room)]
+        given = f"{self.device.name}: {self.block} threads, {self.registers} registers, {self.shared} bytes"
+        title = f"{word(GROUPS)} that each resource has room for"
+        return "\n".join([given, "", *shown[: len(active)], "", title, *shown[len(active) :]])
 
 
 def occupancy(
@@ -234,7 +236,7 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
     known = amd["architectures"]
     if name not in known:
         raise DeviceError(
-            f"no limits of architecture {arch!r} are known{nearest(name, known)}; there are {_list(known)}"
+            f"no limits of architecture {arch!r} are known{nearest(name, known)}; there are {', '.join(known)}"
         )
     return _limits(name, {**amd["common"], **amd["families"][known[name]], "registers_per_group": None})
 
@@ -245,8 +247,6 @@ def limits_of_device(device: str | Device | None) -> OccupancyLimits:
     Raises:
         DeviceError: for a device that is not here, or that is no GPU of NVIDIA's or AMD's.
     """
-    from perfmodel.device.device import find_device
-
     kind, _, value = condition_of_device(find_device(device)).partition(":")
     return limits_of(value) if kind == "cc" else limits_of(arch=value)
 
@@ -355,23 +355,3 @@ def _up(number: int, unit: int) -> int:
 
 def _rounded(number: int, unit: int) -> int:
     return _up(number, unit) * unit
-
-
-def _list(names: Mapping[str, Any]) -> str:
-    return ", ".join(names)
-
-
-def _aligned(lines: list[str]) -> str:
-    """Aligns lines of ``name  value`` so that their values are in one column."""
-    split = [line.rpartition("  ") if "  (" not in line else _before_note(line) for line in lines]
-    width = max(len(name) for name, gap, _ in split if gap and name.strip())
-    return "\n".join(
-        f"{name:<{width}}  {value}" if gap and name.strip() else line
-        for line, (name, gap, value) in zip(lines, split, strict=True)
-    )
-
-
-def _before_note(line: str) -> tuple[str, str, str]:
-    before, gap, note = line.rpartition("  (")
-    name, _, value = before.rpartition("  ")
-    return name, gap, f"{value}  ({note}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from perfmodel.expression.algebra import ONE, ZERO, add, call, divide, multiply, negate, power, subtract
 from perfmodel.expression.functions import FUNCTIONS
-from perfmodel.expression.tree import Binary, Call, Negation, Node, Number, Parameter, walk
+from perfmodel.expression.tree import Binary, Call, Negation, Node, Number, Parameter, rewritten, walk
 
 _MINUS_ONE = Number(-1.0)
 
@@ -18,25 +18,14 @@ _MINUS_ONE = Number(-1.0)
 def lowered(roots: Sequence[Node], differentiable: bool = False) -> list[Node]:
     """Returns the same expressions in primitives; functions that know their partial derivatives stay if
     `differentiable`."""
-    replaced: dict[Node, Node] = {}
-    for node in walk(*roots):
-        replaced[node] = _lowered(node, tuple(replaced[child] for child in node.children), differentiable)
-    return [replaced[root] for root in roots]
 
+    def lower(node: Node, children: tuple[Node, ...]) -> Node | None:
+        function = FUNCTIONS[node.function] if isinstance(node, Call) else None
+        if function is None or not function.lower or (differentiable and function.partials):
+            return None
+        return function.lower(children)
 
-def _lowered(node: Node, children: tuple[Node, ...], differentiable: bool) -> Node:
-    if isinstance(node, Call):
-        function = FUNCTIONS[node.function]
-        if function.lower and not (differentiable and function.partials):
-            return function.lower(children)
-    if children == node.children:
-        return node
-    match node:
-        case Binary(operator):
-            return Binary(operator, *children)
-        case Call(name):
-            return call(name, *children)
-    return Negation(*children)
+    return rewritten(roots, lower)
 
 
 def gradient(root: Node) -> dict[str, Node]:

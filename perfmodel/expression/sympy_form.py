@@ -13,7 +13,7 @@ from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node,
 
 def to_sympy(root: Node) -> Any:
     """Returns a sympy expression of real symbols that have the names of parameters and features."""
-    import sympy
+    import sympy  # slow to import
 
     functions = _functions()
     done: dict[Node, Any] = {}
@@ -43,7 +43,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    import sympy
+    import sympy  # slow to import
 
     def smooth_step(x: Any, p: Any) -> Any:
         return (sympy.tanh(p * x) + 1) / 2

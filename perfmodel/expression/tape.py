@@ -139,7 +139,7 @@ class Tape:
             self.parameters[node.name] = slot
         elif isinstance(node, FeatureName):
             self.features[node.name] = slot
-        elif isinstance(node, Binary) and node.operator == "**" and _is_two(node.right):
+        elif isinstance(node, Binary) and node.operator == "**" and getattr(node.right, "value", None) == 2:
             self.instructions.append(Instruction(np.square, sources[:1], slot))
         else:
             self.instructions.append(Instruction(_ufunc(node), sources, slot))
@@ -237,7 +237,3 @@ def _ufunc(node: Node) -> Callable[..., Any]:
         assert evaluate is not None, f"{node.function} is lowered before"
         return evaluate
     return np.negative
-
-
-def _is_two(node: Node) -> bool:
-    return isinstance(node, Number) and node.value == 2

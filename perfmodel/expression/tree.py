@@ -6,7 +6,7 @@ number of distinct nodes, however often a term is used.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 
@@ -74,6 +74,30 @@ class Call(Node):
     @property
     def children(self) -> tuple[Node, ...]:
         return self.arguments
+
+
+def rewritten(roots: Sequence[Node], rewrite: Callable[[Node, tuple[Node, ...]], Node | None]) -> list[Node]:
+    """Returns the expressions with some nodes replaced; shared parts stay shared.
+
+    Args:
+        rewrite: given a node and its rewritten children, returns what takes its place; None for the same over these.
+    """
+    done: dict[Node, Node] = {}
+    for node in walk(*roots):
+        children = tuple(done[child] for child in node.children)
+        done[node] = rewrite(node, children) or _over(node, children)
+    return [done[root] for root in roots]
+
+
+def _over(node: Node, children: tuple[Node, ...]) -> Node:
+    if children == node.children:
+        return node
+    match node:
+        case Binary(operator):
+            return Binary(operator, *children)
+        case Call(function):
+            return Call(function, children)
+    return Negation(*children)
 
 
 def walk(*roots: Node, leaves: Container[Node] = ()) -> Iterator[Node]:

@@ -1,7 +1,7 @@
 """Launches of any program that uses pyopencl, recorded without changing it: profiled, emulated and predicted.
 
 `intercept` is the way in. What a kernel's arguments were set to is noted (`given`, by `patches`), each launch becomes a
-`LaunchRecord`, and records are kept in a `LaunchLog`. A record gives a `Kernel`, which predicts (`projection`).
+`LaunchRecord`, and records are kept in a `LaunchLog`. A record gives a `Kernel`, which predicts.
 """
 
 from __future__ import annotations

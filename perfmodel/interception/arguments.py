@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.interception.contents import Contents, is_read
 from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenLocal, GivenNull, GivenOther, GivenSvm
 from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WRITTEN = "the kernel only writes it"
 

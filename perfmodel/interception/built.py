@@ -9,12 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
-
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.syntax import Function
+from perfmodel.opencl_c.syntax import Function
 
 _NO_SOURCE = (
     "kernel {!r} has no source, as its program was linked or built from binaries or intermediate language; build it "
@@ -44,7 +42,7 @@ class Built:
     def of(cls, kernel: Any, parameters: int, source: str | bytes | None = None) -> Built:
         """Reads what pyopencl tells of a kernel. Some drivers forget its program as soon as the Python object is
         gone."""
-        import pyopencl as cl
+        import pyopencl as cl  # which may not load
 
         with suppress(
             AttributeError, TypeError
@@ -83,7 +81,7 @@ class Built:
 @lru_cache(maxsize=256)
 def _functions(source: str, build_options: tuple[str, ...]) -> Mapping[str, Function] | PerfmodelError:
     """Returns the functions that a source declares, or the error that says why it cannot be read."""
-    from perfmodel.opencl_c.reading import read
+    from perfmodel.opencl_c.reading import read  # slow to import
 
     try:
         return read(source, build_options).functions
@@ -93,7 +91,7 @@ def _functions(source: str, build_options: tuple[str, ...]) -> Mapping[str, Func
 
 def _options(program: Any) -> str:
     """Returns the options that the driver got, for the first device that the program is built for."""
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     for device in program.get_info(cl.program_info.DEVICES):
         try:
@@ -106,7 +104,7 @@ def _options(program: Any) -> str:
 def _words(options: str, source: str) -> tuple[str, ...]:
     """Returns build options one by one, without the folder of headers that pyopencl always adds if nothing is
     included."""
-    import pyopencl
+    import pyopencl  # which may not load
 
     try:
         words = shlex.split(options)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.interception.given import GivenBuffer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Contents:
@@ -30,7 +28,7 @@ class Contents:
 
 def is_read(buffer: GivenBuffer) -> bool:
     """Returns True if a kernel may read the buffer."""
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     return not buffer.flags & cl.mem_flags.WRITE_ONLY
 
@@ -40,7 +38,7 @@ def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] |
 
     Nothing waits here: on a queue that keeps its order the launch comes after the copies, on others it is told to.
     """
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     made: dict[int, Contents | str] = {}
     for buffer in buffers:

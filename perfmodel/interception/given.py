@@ -69,7 +69,7 @@ class _Life:
 
 def given(argument: Any) -> Given:
     """Notes what pyopencl's ``Kernel.set_arg`` was given."""
-    import pyopencl as cl
+    import pyopencl as cl  # which may not load
 
     if argument is None:
         return GivenNull()
@@ -93,22 +93,6 @@ def given(argument: Any) -> Given:
 Pairs: TypeAlias = Iterable[tuple[int, Given]]
 
 
-def _one(arg_index: int, arg: Any) -> Pairs:
-    return [(arg_index, given(arg))]
-
-
-def _null(arg_index: int) -> Pairs:
-    return [(arg_index, GivenNull())]
-
-
-def _buffer_protocol(arg_index: int, arg: Any) -> Pairs:
-    return [(arg_index, GivenBytes(memoryview(arg).tobytes()))]
-
-
-def _multi(flat: tuple[Any, ...]) -> Pairs:
-    return [(index, given(arg)) for index, arg in zip(flat[::2], flat[1::2], strict=True)]
-
-
 def _buf_multi(flat: tuple[Any, ...]) -> Pairs:
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return [(index, GivenBytes(memoryview(arg).tobytes())) for index, arg in pairs]
@@ -120,11 +104,11 @@ def _buf_pack_multi(flat: tuple[Any, ...]) -> Pairs:
 
 
 SETTERS: Mapping[str, Callable[..., Pairs]] = {
-    "set_arg": _one,
-    "_set_arg_svm": _one,
-    "_set_arg_null": _null,
-    "_set_arg_buf": _buffer_protocol,
-    "_set_arg_multi": _multi,
+    "set_arg": lambda arg_index, arg: [(arg_index, given(arg))],
+    "_set_arg_svm": lambda arg_index, arg: [(arg_index, given(arg))],
+    "_set_arg_null": lambda arg_index: [(arg_index, GivenNull())],
+    "_set_arg_buf": lambda arg_index, arg: [(arg_index, GivenBytes(memoryview(arg).tobytes()))],
+    "_set_arg_multi": lambda flat: [(place, given(arg)) for place, arg in zip(flat[::2], flat[1::2], strict=True)],
     "_set_arg_buf_multi": _buf_multi,
     "_set_arg_buf_pack_multi": _buf_pack_multi,
 }

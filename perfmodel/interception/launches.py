@@ -5,13 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.interception.record import LaunchRecord
-
-if TYPE_CHECKING:
-    from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration
 
 
 @dataclass

@@ -13,13 +13,10 @@ from perfmodel.interception.launches import Launches, predicted
 from perfmodel.interception.patches import PATCHES
 from perfmodel.interception.record import LaunchRecord
 from perfmodel.interception.report import as_text
+from perfmodel.modelling.calibration import Calibration
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pandas as pd
-
-    from perfmodel.modelling.calibration import Calibration
 
 
 class LaunchLog(Sequence[LaunchRecord]):
@@ -39,9 +36,7 @@ class LaunchLog(Sequence[LaunchRecord]):
         PATCHES.open(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         PATCHES.close(self)
         self._let_go()
 
@@ -87,7 +82,7 @@ class LaunchLog(Sequence[LaunchRecord]):
     def table(self) -> pd.DataFrame:
         """Returns a DataFrame with a row for each launch, in order; waits for those that still run, if their time is
         measured."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         columns = (
             *("kernel", "global_size", "local_size", "global_offset", "argument_bytes", "measured_s", "device"),
@@ -111,7 +106,7 @@ class LaunchLog(Sequence[LaunchRecord]):
         Args:
             statistics: for kernels by name, as for `LaunchRecord.kernel_with`.
         """
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         columns = (
             *("kernel", "global_size", "local_size", "sizes", "launches", "predicted_s", "measured_s", "device"),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
-from perfmodel.basics.errors import DeviceError
+from perfmodel.device.drivers import pyopencl_module
 from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
@@ -77,7 +77,7 @@ class Patches:
                 self._remove()
 
     def _install(self) -> None:
-        cl = _pyopencl()
+        cl = pyopencl_module()
         self._generation += 1
         self._num_args = cl.Kernel.num_args
         self._patched = [
@@ -217,7 +217,7 @@ class Patches:
 
     def _record(self, call: dict[str, Any]) -> LaunchRecord | None:
         """Returns a record of what is launched; None for what pyopencl refuses or does not launch at all."""
-        cl = _pyopencl()
+        cl = pyopencl_module()
         queue, kernel, groups = call.get("queue"), call.get("kernel"), call.get("local_work_size")
         if not isinstance(queue, cl.CommandQueue) or not isinstance(kernel, cl.Kernel):
             return None
@@ -247,7 +247,7 @@ class Patches:
 
     def _keep_contents(self, record: LaunchRecord, call: dict[str, Any], logs: Sequence[Log]) -> list[Any] | None:
         """Begins copies of arrays, if a log wants them; returns what the launch must wait for, if that is changed."""
-        cl = _pyopencl()
+        cl = pyopencl_module()
         limits = [log.limit_bytes for log in logs if log.wants_contents(record)]
         if not limits:
             return None
@@ -265,16 +265,6 @@ class Patches:
 
 
 PATCHES = Patches()
-
-
-def _pyopencl() -> Any:
-    try:
-        import pyopencl
-    except Exception as error:
-        raise DeviceError(
-            f"pyopencl does not load ({type(error).__name__}: {error}): install it again with `pip install pyopencl`"
-        ) from error
-    return pyopencl
 
 
 def _replace(old: Any, new: Any) -> None:

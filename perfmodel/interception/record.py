@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import PerfmodelError
-from perfmodel.interception.arguments import LaunchArgument, argument_of
+import numpy as np
+
+from perfmodel.basics.errors import KernelError, PerfmodelError
+from perfmodel.interception.arguments import WRITTEN, InterceptionWarning, LaunchArgument, argument_of
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import Contents
 from perfmodel.interception.given import Given, GivenBuffer
-from perfmodel.interception.projection import emulation_of, kernel_of, named
-from perfmodel.opencl_c.types import Type
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.types import Pointer, Type, Void
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 GROUP = 256
@@ -100,21 +101,22 @@ class LaunchRecord:
             notes.append(f"the driver chose the local size; {self.group_size} is taken")
         if any(self.global_offset):
             notes.append(f"the global offset {self.global_offset} is left out of counts and predictions")
-        notes += [f"the contents of {a.name!r} are not kept: {a.problem}" for a in self.arguments if _is_missing(a)]
+        arrays = [each for each in self.arguments if each.kind in ("array", "svm") and each.contents is None]
+        notes += [f"the contents of {each.name!r} are not kept: {each.problem}" for each in arrays]
         return tuple(notes)
 
     # --- time
 
     def launched(self, queue: Any, event: Any) -> None:
         """Keeps the event if it will tell the time."""
-        import pyopencl as cl
+        import pyopencl as cl  # which may not load
 
         if queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
             self._event = event
 
     def has_ended(self) -> bool:
         """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
-        import pyopencl as cl
+        import pyopencl as cl  # which may not load
 
         if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
             _ = self.seconds
@@ -124,7 +126,7 @@ class LaunchRecord:
     def seconds(self) -> float | None:
         """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
         if self._event is not None:
-            import pyopencl as cl
+            import pyopencl as cl  # which may not load
 
             event = self._event
             try:
@@ -153,7 +155,24 @@ class LaunchRecord:
         Raises:
             SourceError, KernelError: as for `kernel`.
         """
-        return kernel_of(self, statistics)
+        extents: dict[str, int | str] = {}
+        scalars: dict[str, float] = {}
+        for argument, type_ in self._declared():
+            if isinstance(type_, Pointer):
+                n_bytes = _n_bytes(argument, self.name)
+                extents[argument.name] = n_bytes if type_.space == "local" else n_bytes // _size(type_)
+            elif isinstance(argument.value, np.generic):
+                scalars[argument.name] = argument.value.item()
+        kernel = Kernel.from_opencl(
+            self.source or "",
+            self.name,
+            self.global_size,
+            self.group_size,
+            extents,
+            self.build_options,
+            statistics=statistics,
+        )
+        return Kernel(kernel.program, {}, None, **scalars)
 
     def emulate(self, **options: Any) -> Emulation:
         """Runs work-groups of this launch in numpy, on the contents that were kept, zeros where there are none.
@@ -164,7 +183,41 @@ class LaunchRecord:
         Raises:
             SourceError, KernelError, EmulationError: for what cannot be emulated.
         """
-        return emulation_of(self, options)
+        from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate  # slow to import
+
+        declared = self._declared()
+        lowered = lowered_kernel(self.source or "", self.name, self.build_options)
+        loaded = {access.variable for access in lowered.accesses if access.direction != "store"}
+        arrays: dict[int, Any] = {}
+        arguments: dict[str, Any] = {}
+        zeros = []
+        for (argument, type_), given in zip(declared, self.given, strict=True):
+            if not isinstance(type_, Pointer):
+                arguments[argument.name] = argument.value
+            elif type_.space == "local":
+                arguments[argument.name] = LocalBytes(_n_bytes(argument, self.name))
+            else:
+                n_bytes = _n_bytes(argument, self.name)
+                contents = argument.contents
+                if contents is not None:
+                    whole = n_bytes // _size(type_) * _size(type_)
+                    # An array that is given twice is one memory, which emulation knows by its being one object.
+                    made = arrays.setdefault(given.address, contents[: whole // contents.itemsize])  # type: ignore[union-attr]
+                else:
+                    made = Zeros(n_bytes // _size(type_))
+                    if loaded & {argument.name, None} and argument.problem != WRITTEN and n_bytes:
+                        zeros.append(argument)
+                arguments[argument.name] = made
+        if zeros:
+            reasons = "; ".join(f"{argument.name!r}: {argument.problem}" for argument in zeros)
+            warnings.warn(
+                f"kernel {self.name!r} is emulated on zeros where its arrays' contents are not kept ({reasons}); "
+                "intercept with contents=True",
+                InterceptionWarning,
+                stacklevel=2,
+            )
+        given_options = {"global_offset": self.global_offset or (0, 0, 0), **options}
+        return emulate(lowered, self.global_size, self.group_size, arguments, **given_options)
 
     def predict(self, calibration: Calibration, statistics: Mapping[str, float] | None = None) -> float:
         """Returns predicted seconds; `statistics` as for `kernel_with`, errors as for it and for
@@ -177,11 +230,53 @@ class LaunchRecord:
         Args:
             calibrations: of the devices to choose from; named by their devices if not by a mapping.
         """
-        return sorted(((name, self.predict(each)) for name, each in named(calibrations)), key=lambda pair: pair[1])
+        return sorted(((name, self.predict(each)) for name, each in _named(calibrations)), key=lambda pair: pair[1])
+
+    def _declared(self) -> list[tuple[LaunchArgument, Type]]:
+        """Returns the arguments with their types.
+
+        Raises:
+            SourceError, KernelError: the source, or one of them, is not known.
+        """
+        found = [
+            (argument, parameter.type)
+            for argument, parameter in zip(self.arguments, self.built.function.parameters, strict=True)
+        ]
+        for argument, type_ in found:
+            fits = argument.kind != "scalar" if isinstance(type_, Pointer) else argument.kind == "scalar"
+            if argument.kind == "unknown" or not fits:
+                reason = argument.problem or argument.kind
+                raise KernelError(
+                    f"argument {argument.name!r} of kernel {self.name!r} is not known ({reason} for a {type_}); set "
+                    "all arguments inside the `with` block, as arrays and numbers"
+                )
+        return found
 
     def __repr__(self) -> str:
         return f"LaunchRecord({self.name} {self.global_size} in groups of {self.local_size or 'any size'})"
 
 
-def _is_missing(argument: LaunchArgument) -> bool:
-    return argument.kind in ("array", "svm") and argument.contents is None
+def _named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, Calibration]]:
+    """Returns calibrations by the names of their devices, or by the names that they are given by."""
+    if isinstance(calibrations, Mapping):
+        return list(calibrations.items())
+    listed = list(calibrations)
+    devices = [str(each.device.get("name", "no device")) for each in listed]
+    names = [
+        name if devices.count(name) == 1 else f"{name} #{devices[: place + 1].count(name)}"
+        for place, name in enumerate(devices)
+    ]
+    return list(zip(names, listed, strict=True))
+
+
+def _n_bytes(argument: LaunchArgument, kernel: str) -> int:
+    if argument.n_bytes is None:
+        raise KernelError(
+            f"argument {argument.name!r} of kernel {kernel!r} is shared virtual memory of a size that is not "
+            "known; allocate it by pyopencl"
+        )
+    return argument.n_bytes
+
+
+def _size(type_: Pointer) -> int:
+    return 1 if isinstance(type_.target, Void) else max(type_.target.size, 1)

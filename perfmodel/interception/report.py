@@ -10,9 +10,9 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.interception.launches import Launches, predicted
+from perfmodel.modelling.calibration import Calibration
 
 if TYPE_CHECKING:
-    from perfmodel.modelling.calibration import Calibration
     from perfmodel.opencl_c.emulation import Emulation
 
 COUNTS = ("global_loads", "global_stores", "transactions", "local_accesses", "bank_conflicts", "barriers")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.files import check_file
+from perfmodel.device.drivers import LOADER_VARIABLES, SYSTEM_FOLDER, drivers
 from perfmodel.interception.log import LaunchLog
 
 FLAGS, VALUED = ("--json", "--emulate"), ("--predict",)
@@ -99,8 +100,6 @@ def run_script(path: str, arguments: Sequence[str], log: LaunchLog) -> int:
 
 def make_drivers_visible() -> None:
     """Gives a script the drivers that came with Python packages, where no driver is installed for all programs."""
-    from perfmodel.device.drivers import LOADER_VARIABLES, SYSTEM_FOLDER, drivers
-
     if not any(map(os.environ.get, LOADER_VARIABLES)) and not any(SYSTEM_FOLDER.glob("*.icd")):
         drivers()
 

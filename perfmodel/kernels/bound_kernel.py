@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError, nearest
 from perfmodel.basics.notebook import table, titled
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.program import Program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.launch import Launch
 
 
 class BoundKernel:
@@ -48,7 +46,7 @@ class BoundKernel:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
             self.program = program
         else:
-            self.program = _loopy_program(program, statistics)
+            self.program = LoopyProgram(program, statistics)
         self.tags = dict(tags or {})
         self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
         for name in self._arguments:
@@ -192,12 +190,6 @@ class BoundKernel:
 
     def __hash__(self) -> int:
         return hash((self.program.content, tuple(self._arguments.items())))
-
-
-def _loopy_program(translation_unit: Any, statistics: Mapping[str, float] | None) -> Program:
-    from perfmodel.kernels.loopy_program import LoopyProgram
-
-    return LoopyProgram(translation_unit, statistics)
 
 
 def _plain(name: str, value: Any) -> float:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
-
-if TYPE_CHECKING:
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 def as_compiled(program: Program) -> Program:

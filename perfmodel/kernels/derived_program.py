@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.kernels.launch import Launch
-    from perfmodel.kernels.opencl_program import OpenCLProgram
 
 P = TypeVar("P", bound=Program)
 

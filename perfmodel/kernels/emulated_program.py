@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,14 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.emulation import emulate
+from perfmodel.kernels.launch import ArrayArgument
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation import Machine
+from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.launch import ArrayArgument
-    from perfmodel.kernels.opencl_program import OpenCLProgram
-    from perfmodel.opencl_c.emulation import Emulation
 
 Sizes = tuple[tuple[str, int], ...]
 Groups = str | Sequence[tuple[int, ...] | int]
@@ -101,9 +100,6 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
         )
 
     def _emulate(self, sizes: Sizes, machine: Machine) -> _Run:
-        from perfmodel.kernels.bound_kernel import BoundKernel
-        from perfmodel.kernels.emulation import emulate
-
         kernel = BoundKernel(self.program, {}, None, **{**self.scalars, **dict(sizes)})
         profile = emulate(
             kernel,
@@ -204,7 +200,7 @@ class _Counter:
     def accesses(self) -> Iterator[AccessCount]:
         for block in self.blocks.blocks:
             for statement in block.statements:
-                for access in _accesses(statement):
+                for access in (node.access for node in low.accesses_of(statement)):
                     if access.space == "private":
                         continue
                     for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
@@ -339,11 +335,3 @@ def constant(value: int | Fraction) -> QuasiPolynomial:
     """Returns a count that is the same for all sizes."""
     exact = Fraction(value)
     return QuasiPolynomial((Piece(((),), (Term(exact.numerator, (), ()),), exact.denominator),), str(exact))
-
-
-def _accesses(statement: Any) -> Iterator[low.Access]:
-    """Yields the accesses that a statement makes."""
-    for expression in low.expressions_of(statement):
-        yield from (part.access for part in low.walk(expression) if isinstance(part, low.Load))
-    if isinstance(statement, low.Store | low.Atomic):
-        yield statement.access

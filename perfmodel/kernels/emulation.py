@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, nearest
@@ -26,7 +27,6 @@ from perfmodel.opencl_c.operations import KernelOperations
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 
 def emulate(
@@ -185,7 +185,8 @@ class Profile:
     def branches(self) -> pd.DataFrame:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
-        for branch in sorted(_branches(self.lowered.body), key=lambda branch: branch.number):
+        branches = [each for each in low.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
+        for branch in sorted(branches, key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
             kind = type(branch).__name__.lower()
             rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))
@@ -264,7 +265,7 @@ def _spread(counts: NDArray[Any]) -> tuple[float, int, int]:
 
 
 def _frame(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     return pd.DataFrame(rows, columns=list(columns))
 
@@ -273,7 +274,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.2f}" if 0 < abs(value) < 10 and value % 1 else f"{value:.0f}"
     return str(value)
-
-
-def _branches(body: tuple[low.Statement, ...]) -> list[low.If | low.Loop]:
-    return [statement for statement in low.statements(body) if isinstance(statement, low.If | low.Loop)]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from perfmodel.counting.counts import AccessCount
 from perfmodel.kernels.bound_kernel import BoundKernel
+from perfmodel.kernels.compiled import as_compiled
+from perfmodel.kernels.opencl_file import opencl_program
+from perfmodel.kernels.opencl_program import Array, LocalArray, Scalar
 from perfmodel.kernels.program import Program
-
-if TYPE_CHECKING:
-    from perfmodel.counting.counts import AccessCount
-    from perfmodel.kernels.opencl_program import Array, LocalArray, Scalar
+from perfmodel.kernels.transfers import WithTransfers
+from perfmodel.kernels.work_removal import with_each_access, with_one_access
 
 
 class Kernel(BoundKernel):
@@ -69,8 +71,6 @@ class Kernel(BoundKernel):
             SourceError: for what is no OpenCL C, or not supported, with its line and column.
             KernelError: for what cannot be a kernel.
         """
-        from perfmodel.kernels.opencl_file import opencl_program
-
         program = opencl_program(
             source, name, global_size, local_size, args or {}, build_options, folders, assumptions, statistics
         )
@@ -84,7 +84,7 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        from perfmodel.kernels.emulation import emulate
+        from perfmodel.kernels.emulation import emulate  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
@@ -105,8 +105,7 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        from perfmodel.kernels.emulated_program import EmulatedProgram
-        from perfmodel.kernels.transfers import WithTransfers
+        from perfmodel.kernels.emulated_program import EmulatedProgram  # slow to import
 
         plain = self.as_opencl()
         scalars = {name: value for name, value in plain.bound.items() if name not in plain.program.sizes}
@@ -122,8 +121,6 @@ class Kernel(BoundKernel):
         has features: ``f_op_int32_mul_index``. It is still launched and stored as the kernel that it is. Models with
         such features count every kernel so by themselves.
         """
-        from perfmodel.kernels.compiled import as_compiled
-
         return Kernel(as_compiled(self.program), self.tags, None, **self._arguments)
 
     def with_transfers(self) -> Kernel:
@@ -131,8 +128,6 @@ class Kernel(BoundKernel):
 
         Measured, it takes longer by these copies; counted, it has the features ``f_transfer_bytes_to`` and the like.
         """
-        from perfmodel.kernels.transfers import WithTransfers
-
         return Kernel(WithTransfers(self.program), {**self.tags, "transfers": "True"}, None, **self._arguments)
 
     def with_one_access(self, keep: AccessCount | str, /) -> Kernel:
@@ -149,8 +144,6 @@ class Kernel(BoundKernel):
             KernelError: if there is no such access, it is not unique, or its address or whether it runs depends on
                 data; and for a kernel that is no Loopy program.
         """
-        from perfmodel.kernels.work_removal import with_one_access
-
         return with_one_access(self, keep)
 
     def with_each_access(self) -> list[Kernel]:
@@ -162,8 +155,6 @@ class Kernel(BoundKernel):
         Warns:
             WorkRemovalWarning: an access cannot be isolated, and is left out.
         """
-        from perfmodel.kernels.work_removal import with_each_access
-
         return with_each_access(self)
 
 

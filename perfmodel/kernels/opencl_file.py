@@ -61,7 +61,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.
     Raises:
         SourceError: for what is no OpenCL C, or not supported.
     """
-    from perfmodel.opencl_c.reading import read
+    from perfmodel.opencl_c.reading import read  # slow to import
 
     return read(text, build_options, (), file)
 

@@ -8,21 +8,20 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.symbolic import number
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
-
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.lowered import LoweredKernel
 
 C_TYPES = {
     "int8": "char",
@@ -176,7 +175,7 @@ class OpenCLProgram:
         at = at or None  # without sizes, there is nothing to be more general about
         key = (subgroup_size, None if at is None else tuple(at.items()))
         if key not in self._counts:
-            from perfmodel.counting.cache import cached_counts
+            from perfmodel.counting.cache import cached_counts  # slow to import
 
             observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
             parts = [self.content, self.assumptions, key[1], observed, self.is_compiled]
@@ -191,8 +190,7 @@ class OpenCLProgram:
         return found
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
-        from perfmodel.counting.symbolic import number
-        from perfmodel.opencl_c.optimization import optimized
+        from perfmodel.opencl_c.optimization import optimized  # slow to import
         from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.grid import Grid
@@ -235,8 +233,6 @@ class OpenCLProgram:
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        from perfmodel.opencl_c import lowered_kernel
-
         return lowered_kernel(self.source, self.name, self.build_options)
 
     def _check_signature(self) -> None:

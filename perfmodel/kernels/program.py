@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.launch import Launch
-    from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 class Program(Protocol):

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from perfmodel.counting.symbolic import Polynomial, number
-from perfmodel.device.device import find_device
+from perfmodel.device.device import Device, find_device
 from perfmodel.kernels.kernel import Kernel, as_kernel
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.static.liveness import words_at_once
-
-if TYPE_CHECKING:
-    from perfmodel.device.device import Device
-    from perfmodel.kernels.opencl_program import OpenCLProgram
-    from perfmodel.opencl_c.lowered import LoweredKernel
 
 RESERVED = 4
 """Registers beside those that hold values: a stack pointer, and ids and the base of an address while it is computed."""

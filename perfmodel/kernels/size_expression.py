@@ -7,17 +7,15 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import CountingError, KernelError, nearest
+from perfmodel.counting import symbolic
+from perfmodel.counting.symbolic import Polynomial, compared, plain
 from perfmodel.device.launch_shape import first_of, listed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.symbolic import Polynomial
 
 # pymbolic's parser reads "n * n // 2" as n * (n // 2), so expressions are Python's own, with these operators only.
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -147,11 +145,9 @@ def _bound(tree: ast.expr, sizes: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _polynomial(tree: ast.expr) -> Polynomial:
-    from perfmodel.counting.symbolic import name, number, quotient, remainder
-
     match tree:
         case ast.Name():
-            return name(tree.id)
+            return symbolic.name(tree.id)
         case ast.UnaryOp():
             return -_polynomial(tree.operand)
         case ast.BinOp():
@@ -165,9 +161,9 @@ def _polynomial(tree: ast.expr) -> Polynomial:
                     return left * right
             if right.constant is not None and right.constant <= 0:
                 raise ZeroDivisionError(str(right))
-            return (quotient if isinstance(tree.op, ast.FloorDiv) else remainder)(left, right, {})
+            return (symbolic.quotient if isinstance(tree.op, ast.FloorDiv) else symbolic.remainder)(left, right, {})
         case ast.Constant(value=int() as value):
-            return number(value)
+            return symbolic.number(value)
     raise AssertionError(tree)
 
 
@@ -205,8 +201,6 @@ class SizeCondition:
 
     def isl(self) -> str | None:
         """Returns the condition in isl's notation, for counting; None where it is not affine."""
-        from perfmodel.counting.symbolic import compared, plain
-
         operator_, _ = _COMPARISONS[self.comparison]
         return compared(operator_, plain(self.left.polynomial()), plain(self.right.polynomial()))
 

@@ -6,15 +6,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
-
-if TYPE_CHECKING:
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.launch import Launch
-    from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 class WithTransfers(DerivedProgram[Program]):

@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
 from perfmodel.device.device import Device
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.device.session import Session, failures_of
 from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
-
-if TYPE_CHECKING:
-    import numpy as np
 
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
@@ -26,6 +25,9 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
 }
 NEAR_OVERHEAD = "near-launch-overhead"
 NOISY = "noisy"
+
+EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+"""A launch of nothing."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,7 @@ def launch_overhead(device: Device) -> float:
         KernelError, MeasurementError: as `time_launch`.
     """
     if device.key not in _overheads:
-        empty = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
-        _overheads[device.key] = min(_trials(empty, device, Protocol("overhead", 30, 0, "min")))
+        _overheads[device.key] = min(_trials(EMPTY, device, Protocol("overhead", 30, 0, "min")))
     return _overheads[device.key]
 
 
@@ -152,7 +153,7 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
     """
     hosts = _hosts(launch, arrays)
     with _prepared(launch, device) as (session, kernel, buffers):
-        from pyopencl import enqueue_copy
+        from pyopencl import enqueue_copy  # which may not load
 
         _fill(session, buffers, hosts)
         _enqueued(launch, session, kernel).wait()
@@ -216,8 +217,6 @@ def _check_arrays(launch: Launch, device: Device) -> None:
 
 
 def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
-    import numpy as np
-
     try:
         kind = np.dtype(argument.dtype)
     except TypeError:
@@ -242,7 +241,7 @@ def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
 
     How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
     """
-    from pyopencl import kernel_work_group_info as info
+    from pyopencl import kernel_work_group_info as info  # which may not load
 
     if kernel.num_args != len(launch.arguments):
         raise KernelError(
@@ -285,8 +284,7 @@ def _fill(session: Session, buffers: Mapping[str, Any], hosts: Mapping[str, np.n
 
 
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
-    import numpy as np
-    from pyopencl import LocalMemory, LogicError
+    from pyopencl import LocalMemory, LogicError  # which may not load
 
     for position, argument in enumerate(launch.arguments):
         try:
@@ -333,8 +331,6 @@ class Copies:
     """The transfers of a launch, between its buffers and arrays of the host that were touched before."""
 
     def __init__(self, launch: Launch, queue: Any, buffers: Mapping[str, Any]) -> None:
-        import numpy as np
-
         self._queue = queue
         sizes = {array.name: array.size * _item_size(launch, array) for array in launch.arrays()}
         hosts = {name: np.ones(sizes[name], np.uint8) for name in {*launch.copied_in, *launch.copied_out}}
@@ -360,13 +356,13 @@ class Copies:
         return time.perf_counter() - started
 
     def _copy(self, target: Any, source: Any) -> None:
-        from pyopencl import enqueue_copy
+        from pyopencl import enqueue_copy  # which may not load
 
         enqueue_copy(self._queue, target, source, is_blocking=True)
 
 
 def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:
-    from pyopencl import enqueue_nd_range_kernel
+    from pyopencl import enqueue_nd_range_kernel  # which may not load
 
     return enqueue_nd_range_kernel(session.queue, kernel, launch.global_size, launch.local_size)
 
@@ -403,8 +399,6 @@ def _spread(kept: Sequence[float], statistic: str) -> float:
 def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Returns a contiguous host array for each array argument: a copy of the given one, zeros for an output left
     out."""
-    import numpy as np
-
     known = {argument.name: argument for argument in launch.arrays()}
     for name in arrays:
         if name not in known:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from perfmodel.expression import ModelString, compile_nodes, to_text
 from perfmodel.expression.derivative import gradient
-from perfmodel.expression.tree import Binary, Call, Negation, Node, Number, Parameter, walk
+from perfmodel.expression.tree import Binary, Call, Negation, Node, Number, Parameter, rewritten, walk
 
 REST = "rest"
 _SHAPES = ("smooth_max", "smooth_step", "overlap")
@@ -181,18 +181,4 @@ def _label(node: Node, terms: Container[Node]) -> str:
 
 
 def _replaced(root: Node, new: Mapping[Node, Node]) -> Node:
-    """Returns the expression with some nodes replaced; shared parts stay shared."""
-    done: dict[Node, Node] = {}
-    for node in walk(root):
-        children = tuple(done[child] for child in node.children)
-        match node:
-            case Binary(operator, _, _):
-                copy: Node = Binary(operator, *children) if children != node.children else node
-            case Call(function, _):
-                copy = Call(function, children) if children != node.children else node
-            case Negation(_):
-                copy = Negation(*children) if children != node.children else node
-            case _:
-                copy = node
-        done[node] = new.get(node, copy)
-    return done[root]
+    return rewritten([root], lambda node, _: new.get(node))[0]

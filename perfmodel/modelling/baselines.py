@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError, KernelError
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.predictor import PredictedTime, Predictor
 from perfmodel.vocabulary.named_features import Feature, evaluate_all, feature
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.kernels.kernel import Kernel
 
 TREES = 300
 WITHOUT_SCIKIT_LEARN = "the random forest is left out, as scikit-learn is missing: pip install perfmodel[baselines]"
@@ -133,7 +130,7 @@ class RandomForest:
         Raises:
             ImportError: without scikit-learn.
         """
-        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.ensemble import RandomForestRegressor  # an optional dependency
 
         every = {**features, **{name: feature(name) for name in TOTALS}}
         forest = RandomForestRegressor(n_estimators=TREES, random_state=0)

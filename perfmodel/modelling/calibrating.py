@@ -10,22 +10,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
 from perfmodel.modelling.calibration import Calibration
-from perfmodel.modelling.fitting import FitWarning, fit
+from perfmodel.modelling.fitting import FitResult, FitWarning, fit
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
 from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from perfmodel.modelling.fitting import FitResult
 
 NAMED = 5
 """So many kernels that take no part in a fit are named in a warning."""
@@ -69,7 +68,7 @@ def _normalized(table: Any, model: Model) -> pd.DataFrame:
     Raises:
         FitError: for what is no table, has not got the model's columns, or has a time that is no number.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     if not isinstance(table, pd.DataFrame):
         raise FitError(

@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics import json_values, registry
 from perfmodel.basics.brief import brief, number_of
@@ -26,11 +27,8 @@ from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     import pandas as pd
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
 
 
 FILE = DocumentKind(

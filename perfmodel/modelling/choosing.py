@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
-
-if TYPE_CHECKING:
-    from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.intervals import HeldOutErrors
 
 POINTS = 4001
 """Points of the quadrature that gives the probability of being the fastest."""
@@ -29,7 +26,7 @@ def probability_fastest(seconds: Sequence[float], std_s: Sequence[float]) -> flo
     Args:
         seconds, std_s: what is predicted, and its standard deviation; predictions err independently.
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr  # slow to import
 
     if not all(each > 0 and std >= 0 for each, std in zip(seconds, std_s, strict=True)):
         raise KernelError("a time that is not above 0 has no probability of being the shortest; check the model")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+HEADER = ("cost", "first", "second", "difference")
+
+
 @dataclass(frozen=True)
 class Difference:
     """One cost of two predictions: what it adds to each, in seconds."""
@@ -75,7 +78,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Returns the differences as a DataFrame: columns ``cost``, ``first_s``, ``second_s``, ``seconds``, a row a
         cost."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         names = {"cost": [each.name for each in self.differences]}
         return pd.DataFrame(names | columns_of(self.differences, "first_s", "second_s", "seconds"))
@@ -88,36 +91,30 @@ class Comparison:
         return notebook_plots.comparison(titles, totals, costs, self.ratio, ax)
 
     def _repr_html_(self) -> str:
-        rows = [
-            [each.name, f"{each.first_s:.4g} s", f"{each.second_s:.4g} s", f"{each.seconds:+.4g} s"]
-            for each in self.notable
-        ]
-        first, second = self.first, self.second
-        rows.append(
-            ["all", f"{first.seconds:.4g} s", f"{second.seconds:.4g} s", f"{second.seconds - first.seconds:+.4g} s"]
-        )
+        first, second = escape(self.first.title), escape(self.second.title)
         return (
-            f"<p>first: {escape(first.title)}<br>second: {escape(second.title)}, which takes {self.ratio:.3g} times "
-            f"as long</p>\n{table(['cost', 'first', 'second', 'difference'], rows)}"
+            f"<p>first: {first}<br>second: {second}, which takes {self.ratio:.3g} times as long</p>\n"
+            f"{table(HEADER, self._rows)}"
         )
+
+    @property
+    def _rows(self) -> list[list[str]]:
+        every = (*self.notable, Difference("all", self.first.seconds, self.second.seconds))
+        return [
+            [each.name, f"{each.first_s:.4g} s", f"{each.second_s:.4g} s", f"{each.seconds:+.4g} s"] for each in every
+        ]
 
     def __repr__(self) -> str:
         return brief(self, f"{self.ratio:.3g} times as long", f"{self.second.title} as {self.first.title}")
 
     def __str__(self) -> str:
-        rows = [
-            [each.name, *(f"{value:.4g} s" for value in (each.first_s, each.second_s)), f"{each.seconds:+.4g} s"]
-            for each in self.notable
-        ]
-        total = [f"{value:.4g} s" for value in (self.first.seconds, self.second.seconds)]
-        rows.append(["all", *total, f"{self.second.seconds - self.first.seconds:+.4g} s"])
         return "\n".join(
             [
                 f"first:  {self.first.title}, limited by {self.first.bottleneck}",
                 f"second: {self.second.title}, limited by {self.second.bottleneck}",
                 f"the second takes {times_as_long(self.ratio)} the first",
                 "",
-                grid(["cost", "first", "second", "difference"], rows),
+                grid(HEADER, self._rows),
             ]
         )
 

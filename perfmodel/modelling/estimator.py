@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.errors import FitError
+from perfmodel.expression import ModelString
 from perfmodel.modelling.fitting import fit
 from perfmodel.modelling.model import Model
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from perfmodel.expression import ModelString
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

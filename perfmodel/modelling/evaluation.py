@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
-from perfmodel.basics.statistics import geometric_mean
+from perfmodel.basics.statistics import Errors
+from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
-from perfmodel.measuring.store import measurement_key
+from perfmodel.measuring.protocol import Protocol
+from perfmodel.measuring.store import Store, measurement_key
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.feature_table import measure
+from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
-
-if TYPE_CHECKING:
-    import os
-
-    from perfmodel.device import Device
-    from perfmodel.measuring.protocol import Protocol
-    from perfmodel.measuring.store import Store
-    from perfmodel.modelling.calibration import Calibration
 
 FITTED = "the calibration was fitted to it"
 """Reasons why a kernel takes no part in the errors."""
@@ -33,34 +31,6 @@ ROW = (
     "error",
 )
 """An evaluation says this of each kernel."""
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Relative errors of some kernels, as fractions; `within_10_percent` is the share of them that is no larger."""
-
-    geometric_mean: float
-    mean: float
-    maximum: float
-    within_10_percent: float
-    within_30_percent: float
-    count: int
-
-    @classmethod
-    def of(cls, kernels: Iterable[Row]) -> Errors | None:
-        """Returns the errors of the kernels that take part; None if none does."""
-        found = np.array([each.error for each in kernels if not each.left_out])
-        errors = found[~np.isnan(found)]
-        if not errors.size:
-            return None
-        return cls(
-            geometric_mean(errors.tolist()),
-            float(errors.mean()),
-            float(errors.max()),
-            float(np.mean(errors <= 0.1)),
-            float(np.mean(errors <= 0.3)),
-            int(errors.size),
-        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +49,7 @@ class Evaluation:
 
     @property
     def over_all(self) -> Errors | None:
-        return Errors.of(self.kernels)
+        return _errors(self.kernels)
 
     @property
     def by_family(self) -> dict[str, Errors]:
@@ -87,7 +57,7 @@ class Evaluation:
         groups: dict[str, list[Row]] = {}
         for each in self.kernels:
             groups.setdefault(each.kernel, []).append(each)
-        return {name: errors for name, group in groups.items() if (errors := Errors.of(group))}
+        return {name: errors for name, group in groups.items() if (errors := _errors(group))}
 
     def as_json(self) -> dict[str, Any]:
         """Returns the evaluation as values that JSON can hold."""
@@ -106,6 +76,11 @@ class Evaluation:
         errors = self.over_all
         error = f"geometric mean of errors {errors.geometric_mean:.1%}" if errors else "no errors"
         return brief(self, str(self.device.get("name") or "no device"), number_of(len(self.kernels), "kernel"), error)
+
+
+def _errors(kernels: Iterable[Row]) -> Errors | None:
+    """Returns the errors of the kernels that take part; None if none does."""
+    return Errors.of(each.error for each in kernels if not each.left_out)
 
 
 def evaluate(
@@ -127,9 +102,6 @@ def evaluate(
     Raises:
         PerfmodelError: if the calibration was fitted to all of the kernels; and as `perfmodel.measure` does.
     """
-    from perfmodel.modelling.feature_table import measure
-    from perfmodel.modelling.model import Model
-
     kernels = list(dict.fromkeys(as_kernels(kernels)))
     fitted = [_is_fitted(calibration, kernel) for kernel in kernels]
     if kernels and all(fitted):
@@ -166,8 +138,6 @@ def _is_fitted(calibration: Calibration, kernel: Kernel) -> bool:
 
 
 def _protocol(calibration: Calibration) -> Protocol | str:
-    from perfmodel.measuring.protocol import Protocol
-
     return Protocol(**calibration.protocol) if calibration.protocol else "unified"
 
 

@@ -185,7 +185,7 @@ class Explanation:
 
     def to_frame(self) -> pd.DataFrame:
         """Returns the costs as a DataFrame: columns ``cost``, ``seconds``, ``share``."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         return pd.DataFrame({"cost": [c.name for c in self.costs]} | columns_of(self.costs, "seconds", "share"))
 

@@ -15,12 +15,11 @@ from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
+from perfmodel.modelling.model import Model
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, evaluate_all, number
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from perfmodel.modelling.model import Model
 
 
 class MeasurementWarning(PerfmodelWarning):
@@ -68,7 +67,7 @@ def measure(
         DeviceError, StoreError: as their names say.
         MeasurementError: if there is no kernel, or none could be measured, or the budget is negative.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     kernels, models = as_kernels(kernels), _models(model)
     if not kernels:
@@ -121,8 +120,6 @@ def feature_columns(kernels: Sequence[Kernel], models: Iterable[Model]) -> dict[
 
 
 def _models(model: Model | Iterable[Model]) -> list[Model]:
-    from perfmodel.modelling.model import Model
-
     models = [model] if isinstance(model, Model) else [] if isinstance(model, str) else list(model)
     if not models or not all(isinstance(m, Model) for m in models):
         raise MeasurementError("measure needs a Model, or several; it says which features are wanted")

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.notebook import MOST_ROWS, table
 from perfmodel.modelling.intervals import HeldOutErrors
@@ -18,7 +19,6 @@ from perfmodel.modelling.units import parameter_units
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 
 ROW = ("kernel", "variant", "sizes", "key", "measured_s", "predicted_s", "flags")
@@ -86,13 +86,13 @@ class Fitted:
 
     def to_frame(self) -> pd.DataFrame:
         """Returns the kernels of the fit as a DataFrame: a row each, with measured and predicted seconds and flags."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         return pd.DataFrame([row.values(ROW) for row in self.rows], columns=list(ROW))
 
     def parameter_frame(self) -> pd.DataFrame:
         """Returns the parameters as a DataFrame, a row each: ``value``, ``stderr`` (NaN where not known), ``unit``."""
-        import pandas as pd
+        import pandas as pd  # slow to import
 
         columns = {"value": self.parameters, "stderr": self.stderr, "unit": self.units}
         return pd.DataFrame(columns, index=list(self.parameters))

@@ -382,7 +382,7 @@ def _quantile(scores: Floats, count: int, groups: int, probability: float) -> fl
 
     The errors of one group resemble each other, so that few groups show less of the tails than so many values would.
     """
-    from scipy.stats import t
+    from scipy.stats import t  # slow to import
 
     tail = min(probability, 1 - probability) * (groups - 1) / (groups + 1)
     probability = tail if probability < 0.5 else 1 - tail

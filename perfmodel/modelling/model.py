@@ -13,12 +13,12 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, ModelStringError
 from perfmodel.basics.notebook import folded, table, titled
 from perfmodel.expression import ModelString, parse
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.fitting.declared import Declared, Given, declared
 from perfmodel.modelling.units import parameter_units
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature, summary_of
 
 if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
     from perfmodel.modelling.calibration import Calibration
 
 
@@ -119,7 +119,7 @@ class Model:
         Raises:
             FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
         """
-        from perfmodel.modelling.calibrating import calibrate
+        from perfmodel.modelling.calibrating import calibrate  # which imports this module
 
         return calibrate(self, table, **options)
 

@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfmodel.modelling.rows import Row
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from perfmodel.modelling.rows import Row
 
 LINE = 80
 LEAST_LABELLED = 0.06
@@ -76,7 +77,7 @@ def comparison(
 
 
 def _finished(ax: Axes, title: str) -> Axes:
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter  # slow to import
 
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(EngFormatter("s"))
@@ -89,6 +90,6 @@ def _finished(ax: Axes, title: str) -> Axes:
 def _axes(ax: Axes | None, height: float) -> Axes:
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt  # slow to import
 
     return plt.subplots(figsize=(8, height), layout="constrained")[1]

@@ -155,7 +155,7 @@ def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int
     Raises:
         KernelError: for no kernels.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     if not kernels:
         raise KernelError("there is no kernel to rank; the list is empty")

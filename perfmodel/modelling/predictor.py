@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.prediction import predict
 from perfmodel.modelling.rows import Interval
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.modelling.calibration import Calibration
 
 
 class PredictedTime(NamedTuple):

@@ -75,7 +75,7 @@ def over_all(rows: Sequence[Row]) -> dict[str, Any] | None:
 
 
 def _spearman(competitors: Competitors) -> float | None:
-    from scipy.stats import spearmanr
+    from scipy.stats import spearmanr  # slow to import
 
     predicted, measured = list(map(_predicted, competitors)), list(map(_measured, competitors))
     if len(competitors) < 3 or len(set(predicted)) == 1 or len(set(measured)) == 1:

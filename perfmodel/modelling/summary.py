@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.modelling import ranking
 from perfmodel.modelling.rows import EVALUATION, Interval, Row
 
@@ -25,10 +25,10 @@ def _of_model(rows: Sequence[Row], ranked: bool) -> dict[str, Any]:
     by_label: dict[str, list[Row]] = {}
     for row in rows:
         by_label.setdefault(row.label, []).append(row)
-    errors = {label: found for label, group in by_label.items() if (found := of_errors([r.error for r in group]))}
+    by_line = {label: Errors.figures(row.error for row in group) for label, group in by_label.items()}
     return {
-        "errors": errors,
-        "over_all": of_errors([row.error for row in rows]),
+        "errors": {label: errors for label, errors in by_line.items() if errors},
+        "over_all": Errors.figures(row.error for row in rows),
         "covered": covered(rows),
         "fastest": ranking.fastest(rows) if ranked else [],
         "ranking": ranking.over_all(rows) if ranked else None,

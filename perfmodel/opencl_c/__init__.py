@@ -31,7 +31,7 @@ def lowered_kernel(
 def _lowered_kernel(
     source: str, name: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
 ) -> LoweredKernel:
-    from perfmodel.opencl_c.lowering import lower
+    from perfmodel.opencl_c.lowering import lower  # slow to import
     from perfmodel.opencl_c.reading import read
 
     return lower(read(source, build_options, folders, file), name)

@@ -60,24 +60,20 @@ class MemoryObject:
 # --- expressions
 
 
-@dataclass(frozen=True, eq=False)
 class Node(Tree):
     type: Type
 
 
-@dataclass(frozen=True, eq=False)
 class Constant(Node):
     """A constant is a number, the same one in all components of a vector."""
 
     value: Number
 
 
-@dataclass(frozen=True, eq=False)
 class Read(Node):
     register: Register
 
 
-@dataclass(frozen=True, eq=False)
 class WorkItem(Node):
     """This node is ``get_global_id`` or its like; `axis` is None for ``get_work_dim``. An axis that the launch does not
     have has size 1 and id 0.
@@ -87,7 +83,6 @@ class WorkItem(Node):
     axis: Expression | None
 
 
-@dataclass(frozen=True, eq=False)
 class Unary(Node):
     """This node is ``-``, ``~``, or ``!`` of a bool."""
 
@@ -95,7 +90,6 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Binary(Node):
     """This node is ``+ - * / % & | ^ << >>``, or a comparison ``< <= > >= == !=``.
 
@@ -109,7 +103,6 @@ class Binary(Node):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Select(Node):
     """A bool chooses one of two values; a vector of integers does by component, `then` where the sign bit is set."""
 
@@ -118,7 +111,6 @@ class Select(Node):
     otherwise: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Convert(Node):
     """A conversion leads to `type`: bool from any number and back (0, 1), between numbers, a scalar to a vector.
 
@@ -132,21 +124,18 @@ class Convert(Node):
     saturate: bool = False
 
 
-@dataclass(frozen=True, eq=False)
 class Reinterpret(Node):
     """The bits stay, read as another type of the same size (``as_type``), also between pointers and whole numbers."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Join(Node):
     """A vector is made of scalars and vectors, one after the other."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Pick(Node):
     """Components of a vector are picked; one gives a scalar."""
 
@@ -154,7 +143,6 @@ class Pick(Node):
     components: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Call(Node):
     """A built-in function of values is called: OpenCL C 1.2, sections 6.12.2 to 6.12.6, 6.12.12 (shuffle).
 
@@ -166,14 +154,12 @@ class Call(Node):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Address(Node):
     """An address is where a memory object starts; `type` is the pointer's."""
 
     object: MemoryObject
 
 
-@dataclass(frozen=True, eq=False)
 class Offset(Node):
     """A pointer is moved by ``index * scale`` bytes; the index is a scalar integer, taken as 64 bits."""
 
@@ -182,7 +168,6 @@ class Offset(Node):
     scale: int
 
 
-@dataclass(frozen=True, eq=False)
 class Load(Node):
     """A load gives what is in memory at a pointer. A vector of three reads three components."""
 
@@ -247,7 +232,6 @@ class Access:
 # --- statements
 
 
-@dataclass(frozen=True, eq=False)
 class Assign(Tree):
     """A register, or some of its components, in order, gets a value."""
 
@@ -256,14 +240,12 @@ class Assign(Tree):
     components: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class Store(Tree):
     pointer: Expression
     value: Expression
     access: Access
 
 
-@dataclass(frozen=True, eq=False)
 class Atomic(Tree):
     """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor``; `result`, unless None, gets the old value."""
 
@@ -274,7 +256,6 @@ class Atomic(Tree):
     access: Access
 
 
-@dataclass(frozen=True, eq=False)
 class Barrier(Tree):
     """All work-items of the group meet; `number` counts the barriers of a kernel."""
 
@@ -285,7 +266,6 @@ class Barrier(Tree):
 Simple: TypeAlias = Assign | Store | Atomic | Barrier
 
 
-@dataclass(frozen=True, eq=False)
 class Straight(Tree):
     """A basic block's statements are executed one after the other, all equally often; `number` counts from 0."""
 
@@ -294,7 +274,6 @@ class Straight(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class If(Tree):
     """A branch has a bool register as `condition`; `number` counts the branches (ifs and loops) of a kernel, from 0.
 
@@ -309,7 +288,6 @@ class If(Tree):
     is_choice: bool = False
 
 
-@dataclass(frozen=True, eq=False)
 class Loop(Tree):
     """An iteration is `test`, the end unless `condition`, `body`, `step`; the first one of a ``do`` loop has no test.
 
@@ -338,7 +316,6 @@ class Loop(Tree):
         return self.name.split("__")[0]
 
 
-@dataclass(frozen=True, eq=False)
 class Scope(Tree):
     """A scope holds statements that can be left for their end."""
 
@@ -346,7 +323,6 @@ class Scope(Tree):
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Leave(Tree):
     """This statement ends the surrounding loop or scope of its label, and is always the last of its list."""
 

@@ -40,7 +40,6 @@ class _Shared:
     holder: low.Register | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class _Use(low.Node):
     """This node stands for a shared expression until it is known how often it is used."""
 
@@ -200,7 +199,8 @@ class _Optimizer:
     def first(self, expression: low.Expression, number: int) -> _Shared:
         """Returns a new shared expression, computed here or before the loops that do not change it."""
         level = self.level(expression)
-        if level < len(self.loops) and _cannot_fail(expression):
+        can_fail = isinstance(expression, low.Load) or low.may_divide_by_zero(expression)
+        if level < len(self.loops) and not can_fail:
             preheader = self.loops[level]
             shared = _Shared(expression, number, level, is_hoisted=True)
             preheader.computed.append(shared)
@@ -295,8 +295,3 @@ def _is_work(expression: low.Expression) -> bool:
     if isinstance(expression, low.Convert):
         return is_float(expression.type) != is_float(expression.operand.type)
     return isinstance(expression, low.Binary | low.Call | low.Load | low.Select)
-
-
-def _cannot_fail(expression: low.Expression) -> bool:
-    """Returns whether an expression may be computed where the program may not ask for it."""
-    return not isinstance(expression, low.Load) and not low.may_divide_by_zero(expression)

@@ -38,39 +38,33 @@ class Variable:
     type: Type
     space: str
     place: Place
-    is_parameter: bool = False
     initial: Expression | InitializerList | None = None
 
 
 # --- expressions
 
 
-@dataclass(frozen=True, eq=False)
 class Node(Tree):
     type: Type
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Constant(Node):
     """A constant is a number (of enums, sizeof and character literals too)."""
 
     value: int | float
 
 
-@dataclass(frozen=True, eq=False)
 class Name(Node):
     variable: Variable
 
 
-@dataclass(frozen=True, eq=False)
 class Dereference(Node):
     """This node is ``*p``, and ``p[i]`` of a `Shift`."""
 
     pointer: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Shift(Node):
     """A shift is ``p + i``, in elements of what the pointer points to; ``p - i`` has a negated index."""
 
@@ -78,7 +72,6 @@ class Shift(Node):
     index: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class PointerDifference(Node):
     """The difference ``p - q`` counts elements; it is a long."""
 
@@ -86,7 +79,6 @@ class PointerDifference(Node):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Member(Node):
     """A member is ``s.f``; ``p->f`` is a member of a `Dereference`."""
 
@@ -94,7 +86,6 @@ class Member(Node):
     name: str
 
 
-@dataclass(frozen=True, eq=False)
 class Swizzle(Node):
     """A swizzle picks components of a vector by numbers: ``v.zx`` has (2, 0). ``v[i]`` with a constant is one too."""
 
@@ -102,19 +93,16 @@ class Swizzle(Node):
     components: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class AddressOf(Node):
     target: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Decay(Node):
     """An array lvalue decays to a pointer to its first element."""
 
     array: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Unary(Node):
     """This node is ``-``, ``~`` or ``!``; ``!`` gives an int, or a vector of 0 and -1."""
 
@@ -122,7 +110,6 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Binary(Node):
     """This node is ``+ - * / % & | ^ << >>`` or a comparison ``< <= > >= == !=``.
 
@@ -135,7 +122,6 @@ class Binary(Node):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Logical(Node):
     """This node is ``&&`` or ``||``; of scalars the right side is evaluated only if needed."""
 
@@ -144,7 +130,6 @@ class Logical(Node):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Conditional(Node):
     """This node is ``c ? a : b``; with a vector as condition, it goes by component and without a branch."""
 
@@ -153,21 +138,18 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Convert(Node):
     """A conversion leads to `type`, implicit or cast: between numbers, of a scalar to a vector (splat), of pointers."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class VectorLiteral(Node):
     """A vector literal ``(float4)(a, b, c.xy)`` has scalars and vectors one after the other."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Call(Node):
     """One of the program's own functions is called."""
 
@@ -175,7 +157,6 @@ class Call(Node):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class BuiltinCall(Node):
     """A built-in function is called by its name, e.g. ``convert_int4_sat_rte``, ``vload4``, ``get_global_id``."""
 
@@ -183,7 +164,6 @@ class BuiltinCall(Node):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Assign(Node):
     """An assignment is ``target = value``."""
 
@@ -191,7 +171,6 @@ class Assign(Node):
     value: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class CompoundAssign(Node):
     """``target op= value`` is computed in `computed` (``c += 1.5f`` of a char is computed in float).
 
@@ -204,7 +183,6 @@ class CompoundAssign(Node):
     computed: Type
 
 
-@dataclass(frozen=True, eq=False)
 class Increment(Node):
     """An increment is ``++x``, ``x++``, ``--x`` or ``x--``; its value is the old one if postfix."""
 
@@ -213,20 +191,17 @@ class Increment(Node):
     is_postfix: bool
 
 
-@dataclass(frozen=True, eq=False)
 class Comma(Node):
     first: Expression
     second: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class InitializerList(Node):
     """An initializer ``{…}`` of an array, struct or union gives (byte offset, value) of leaves; the rest is zero."""
 
     leaves: tuple[tuple[int, Expression], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class CompoundLiteral(Node):
     """A compound literal is ``(struct s){…}``, an lvalue."""
 
@@ -262,13 +237,11 @@ Expression: TypeAlias = (
 # --- statements
 
 
-@dataclass(frozen=True, eq=False)
 class Compound(Tree):
     statements: tuple[Statement, ...]
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Declare(Tree):
     """A variable comes to life, with `variable.initial` if it has one; a local one has none."""
 
@@ -276,13 +249,11 @@ class Declare(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Evaluate(Tree):
     expression: Expression
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class If(Tree):
     condition: Expression
     then: Statement
@@ -290,7 +261,6 @@ class If(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Loop(Tree):
     """A loop is a ``for``, a ``while`` or a ``do``.
 
@@ -310,7 +280,6 @@ class Loop(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Case(Tree):
     """A case has ``case 1: case 2:`` (values), ``default:`` (None among them), and what follows up to the next."""
 
@@ -318,7 +287,6 @@ class Case(Tree):
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Switch(Tree):
     """Control falls from one case through to the next, unless there is a `Break`."""
 
@@ -327,17 +295,14 @@ class Switch(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Break(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Continue(Tree):
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
 class Return(Tree):
     value: Expression | None
     place: Place

@@ -7,10 +7,21 @@ a new type of node is described once, where it is declared, and every walk knows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+    overload,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,8 +30,15 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Context = TypeVar("Context", bound="Dispatch[..., Any]")
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 class Tree:
-    """A node has as its children its fields of nodes, of tuples of nodes, and of tuples of (key, node)."""
+    """A node has as its children its fields of nodes, of tuples of nodes, and of tuples of (key, node).
+
+    Subclasses are frozen dataclasses, and their objects are equal only to themselves.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
 
 
 def _child_fields(node_type: Any) -> tuple[str, ...]:

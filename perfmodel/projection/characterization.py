@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import MeasurementError, PerfmodelError, PerfmodelWarning
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.device import Device
 from perfmodel.device.device import find_device
 from perfmodel.device.occupancy import OccupancyLimits, limits_of_device
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.campaign import protocol_called
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
@@ -21,10 +23,6 @@ from perfmodel.modelling.feature_table import measure
 from perfmodel.modelling.model import Model
 from perfmodel.projection.device_profile import RESIDUAL_STD, Curve, DeviceProfile, Transfer
 from perfmodel.vocabulary.named_features import feature
-
-if TYPE_CHECKING:
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
 
 OUTPUT = "f_cl_wall_time"
 GROUP = 256

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
@@ -82,8 +83,6 @@ class Choice:
         return brief(self, chosen, f"{self.seconds:.4g} s", f"sure to {self.confidence:.0%}", self.kernel)
 
     def __str__(self) -> str:
-        from perfmodel.basics.tables import grid, seconds
-
         rows = [
             [each.device, seconds(each.seconds), seconds(each.std_s), f"{each.seconds / self.seconds:.2f}", each.limit]
             for each in self.ranked
@@ -170,7 +169,7 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
     if isinstance(device, Path) or device.endswith(".json"):
         return Calibration.load(device) if _is_calibration(Path(device)) else DeviceProfile.load(device)
     if "@" in device:
-        from perfmodel.modelling.calibration import calibration_called
+        from perfmodel.modelling.calibration import calibration_called  # slow to import
 
         return calibration_called(device)
     return DeviceProfile.shipped(device)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from perfmodel.basics.errors import MeasurementError
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device
 from perfmodel.kernels.emulation import emulate
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.feature_table import measure
 from perfmodel.modelling.model import Model
@@ -27,9 +28,6 @@ from perfmodel.projection.characterization import characterize
 from perfmodel.projection.device_choice import Choice, choose_device
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.projection.summary import always, time_errors
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 OUTPUT = "f_cl_wall_time"
 LONGEST_EMULATION = 20.0

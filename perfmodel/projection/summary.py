@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.projection.case import Case
 
 
@@ -36,6 +36,6 @@ def time_errors(cases: Sequence[Case]) -> dict[str, dict[str, float] | None]:
     """Returns, by device, |projected - measured| / measured, which the paper's relative error, of ratios, does not
     show."""
     return {
-        device: of_errors([abs(c.predicted[device] / c.measured[device] - 1) for c in cases if device in c.measured])
+        device: Errors.figures(abs(c.predicted[device] / c.measured[device] - 1) for c in cases if device in c.measured)
         for device in dict.fromkeys(name for case in cases for name in case.measured)
     }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.brief import brief, number_of
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.predictor import Predictor
 from perfmodel.modelling.rows import EVALUATION, Row
-
-if TYPE_CHECKING:
-    from perfmodel.modelling.calibration import Calibration
-    from perfmodel.modelling.predictor import Predictor
-    from perfmodel.recipes.recipe import Recipe
+from perfmodel.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from perfmodel.basics import registry
 from perfmodel.basics.errors import PerfmodelError, nearest
-
-if TYPE_CHECKING:
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
 
 TagFilter = Sequence[str]
 

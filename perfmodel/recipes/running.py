@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import FitError, KernelError, PerfmodelError
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED, check_budget
+from perfmodel.measuring.store import Store
+from perfmodel.modelling.baselines import fit_baselines
+from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.feature_table import feature_columns, measure
+from perfmodel.modelling.model import Model
 from perfmodel.modelling.predictor import CalibratedModel, Predictor
 from perfmodel.modelling.rows import CALIBRATION, EVALUATION, Row
 from perfmodel.modelling.summary import summarize
 from perfmodel.recipes.outcome import Cost, Outcome
 from perfmodel.recipes.recipe import Recipe, TagFilter
-from perfmodel.vocabulary.named_features import Feature, feature
+from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from perfmodel.device import Device
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.measuring.store import Store
-    from perfmodel.modelling.calibration import Calibration
-    from perfmodel.modelling.model import Model
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,6 @@ def run(
         PerfmodelError: if the evaluation set overlaps the measurement set, if one of them is empty, and as `measure`
             and `Model.fit` do.
     """
-    from perfmodel.device import Device
-    from perfmodel.measuring.campaign import check_budget
-    from perfmodel.modelling.model import Model
-    from perfmodel.vocabulary.named_features import MeasuredFeature
-
     check_budget(budget_s)
     notes: list[str] = []
     output = feature(chosen.output)
@@ -132,9 +130,6 @@ def kernels_of(
     Args:
         conditions: device, store and protocol, as `measure` takes them.
     """
-    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
-    from perfmodel.modelling.feature_table import measure
-
     collection = KernelCollection(ALL_GENERATORS)
 
     def seconds_of(tags: TagFilter) -> float:
@@ -176,8 +171,6 @@ def _in_brackets(notes: Sequence[str]) -> str:
 
 
 def _counting_seconds(kernel: Kernel, models: Iterable[Model]) -> float:
-    from perfmodel.modelling.feature_table import feature_columns
-
     started = time.perf_counter()
     feature_columns([kernel], models)
     return time.perf_counter() - started
@@ -191,9 +184,6 @@ def _measured(
     notes: list[str],
 ) -> tuple[_Set, _Set]:
     """Returns both sets without the kernels that the budget didn't reach, or that only the store could have had."""
-    from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED
-    from perfmodel.modelling.feature_table import measure
-
     everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
     table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
     reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
@@ -244,8 +234,6 @@ def _baselines(
     notes: list[str],
 ) -> list[Predictor]:
     """Returns the baselines, given exactly the measurements that took part in the models' fits."""
-    from perfmodel.modelling.baselines import fit_baselines
-
     rows = next(iter(calibrations.values())).rows
     used = [i for i, row in enumerate(rows) if row.predicted_s is not None]
     times = fitted.table[chosen.output].to_numpy(dtype=np.float64)[used]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.tables import sizes_text
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.baselines import Work
 from perfmodel.modelling.calibration import Calibration
@@ -126,7 +127,7 @@ def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) 
     result = []
     for fixed, group in groups.items():
         group.sort(key=lambda row: row.sizes[along])
-        at = " ".join(f"{name}={size}" for name, size in fixed)
+        at = sizes_text(dict(fixed))
         points = tuple(
             (r.sizes[along], r.measured_s or 0.0, r.predicted_s, model.std(r), r.role == CALIBRATION) for r in group
         )
@@ -234,7 +235,7 @@ def as_json(charts: Charts) -> dict[str, Any]:
         [
             families.index(row.kernel),
             index(row.variant),
-            " ".join(f"{name}={size}" for name, size in row.sizes.items()),
+            sizes_text(row.sizes),
             _short(row.measured_s),
             _short(row.predicted_s),
             int(row.role == CALIBRATION),
@@ -283,12 +284,11 @@ def _costs(found: Sequence[Breakdown]) -> dict[str, Any]:
         for name, _, share in breakdown.parts:
             if (drawn_as := name if name in shares else OTHERS) in shares:
                 shares[drawn_as] += max(share, 0.0)
-        at = " ".join(f"{name}={size}" for name, size in breakdown.sizes.items())
         rows.append(
             {
                 "kernel": breakdown.kernel,
                 "variant": breakdown.variant,
-                "sizes": at,
+                "sizes": sizes_text(breakdown.sizes),
                 "seconds": _short(breakdown.seconds),
                 "shares": [round(share, 4) for share in shares.values()],
             }
@@ -299,16 +299,12 @@ def _costs(found: Sequence[Breakdown]) -> dict[str, Any]:
 def _roofs(found: Roofline, families: Sequence[str]) -> dict[str, Any]:
     return {
         "points": [
-            [families.index(row.kernel), row.variant, _sizes(row.sizes), _short(intensity), _short(rate)]
+            [families.index(row.kernel), row.variant, sizes_text(row.sizes), _short(intensity), _short(rate)]
             for row, intensity, rate in found.points
         ],
         "bandwidths": [[ceiling.parameter, _short(ceiling.rate)] for ceiling in found.bandwidths],
         "rates": [[ceiling.parameter, _short(ceiling.rate)] for ceiling in found.rates],
     }
-
-
-def _sizes(sizes: Mapping[str, int]) -> str:
-    return " ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _short(value: float | None) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import islpy as isl
 import numpy as np
 
 from perfmodel.basics.errors import CountingError, KernelError
@@ -22,12 +23,10 @@ from perfmodel.counting.counts import (
     Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.program import Program
 from perfmodel.kernels.resources import estimate
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
-    from perfmodel.kernels.program import Program
 
 Weighted = tuple[int, QuasiPolynomial]
 DIVERGENCES = ("none", "by work-item", "by data")
@@ -298,7 +297,6 @@ class _Tabulator:
     def total(self, terms: Sequence[Weighted]) -> QuasiPolynomial:
         if [weight for weight, _ in terms] == [1]:
             return terms[0][1]
-        import islpy as isl
 
         names = ", ".join(self.sizes)
         first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)

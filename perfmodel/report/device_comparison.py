@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfmodel.basics.tables import sizes_text
 from perfmodel.report.reported import ReportedModel
 
 Times = tuple[float, ...]
@@ -41,11 +42,7 @@ def comparisons(models: Sequence[ReportedModel]) -> list[DeviceComparison]:
 
 def _common(models: Sequence[ReportedModel]) -> tuple[tuple[str, str, str, Times], ...]:
     measured = [
-        {
-            (row.kernel, row.variant, " ".join(f"{name}={size}" for name, size in row.sizes.items())): row.measured_s
-            for row in model.rows
-            if row.measured_s
-        }
+        {(row.kernel, row.variant, sizes_text(row.sizes)): row.measured_s for row in model.rows if row.measured_s}
         for model in models
     ]
     first, *others = measured

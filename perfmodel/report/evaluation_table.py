@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent, seconds, sizes_text
-from perfmodel.modelling.evaluation import FITTED, Errors, Evaluation
+from perfmodel.modelling.evaluation import FITTED, Evaluation
 from perfmodel.modelling.rows import Row
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.json_values import plain
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import COMMON, LSIZES, WORK_GROUP_SETS, Tag
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.kernel import Kernel
 
 
 def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | None = None) -> dict[str, Any]:
@@ -36,12 +34,11 @@ def as_json(generators: Iterable[KernelGenerator], kernels: Sequence[Kernel] | N
         "work_group_sets": {name: ["x".join(map(str, g)) for g in groups] for name, groups in WORK_GROUP_SETS.items()},
     }
     if kernels is not None:
-        data["kernels"] = [{"generator": k.name, "variant": _variant(k), "sizes": k.sizes} for k in kernels]
+        variants = [{tag: value for tag, value in k.tags.items() if tag != "generator"} for k in kernels]
+        data["kernels"] = [
+            {"generator": k.name, "variant": v, "sizes": k.sizes} for k, v in zip(kernels, variants, strict=True)
+        ]
     return data
-
-
-def _variant(kernel: Kernel) -> dict[str, str]:
-    return {tag: value for tag, value in kernel.tags.items() if tag != "generator"}
 
 
 def as_text(generators: Iterable[KernelGenerator]) -> str:

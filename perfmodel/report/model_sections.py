@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from perfmodel.basics.statistics import BAND, geometric_mean
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import seconds as in_ascii
 from perfmodel.basics.tables import sizes_text
 from perfmodel.modelling.calibration import Calibration
@@ -61,13 +61,14 @@ def _figures(model: ReportedModel) -> str:
     judged = judged_rows(model)
     found: list[tuple[str, str, str]] = []
     if judged:
-        errors = [row.error for row in judged]
+        errors = Errors.of(row.error for row in judged)
+        assert errors is not None  # as all of them have both times
         of = "in the fit" if judged[0].role == CALIBRATION else "that no fit has seen"
         found += [
-            ("Error", percent(geometric_mean(errors)), f"geometric mean of {len(judged)} times {of}"),
-            ("Mean error", percent(float(np.mean(errors))), "of these times"),
-            ("Within ±30 %", percent(float(np.mean(np.array(errors) <= BAND))), "of these times"),
-            ("Largest error", percent(max(errors)), "of these times"),
+            ("Error", percent(errors.geometric_mean), f"geometric mean of {len(judged)} times {of}"),
+            ("Mean error", percent(errors.mean), "of these times"),
+            ("Within ±30 %", percent(errors.within_30_percent), "of these times"),
+            ("Largest error", percent(errors.maximum), "of these times"),
         ]
     if model.calibration is not None:
         fitted = len(model.calibration.rows) - len(model.calibration.left_out)
@@ -123,13 +124,13 @@ def _residuals(index: int, model: ReportedModel) -> str:
     lines = []
     for name, group in families.items():
         ratios = np.array([(row.predicted_s or 0.0) / (row.measured_s or 1.0) for row in group])
-        errors = [row.error for row in group]
+        errors = Errors.of(row.error for row in group)
+        assert errors is not None
         lines.append(
             [
-                *(name, str(len(group)), percent(geometric_mean(errors)), percent(float(np.mean(errors)))),
-                percent(max(errors)),
+                *(name, str(len(group)), percent(errors.geometric_mean), percent(errors.mean), percent(errors.maximum)),
                 *(f"{value:.3g}" for value in (ratios.min(), float(np.median(ratios)), ratios.max())),
-                percent(float(np.mean(np.array(errors) <= BAND))),
+                percent(errors.within_30_percent),
             ]
         )
     header = [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from perfmodel.device.occupancy import GROUPS, LOCAL, REGISTERS, WARPS, Occupancy, OccupancyLimits, blocks_at
+from perfmodel.report.plots import png
 
 POINTS = 512
 """So many points, at most, has a curve over bytes."""
@@ -65,7 +65,7 @@ def plotted(curve: Curve, found: Occupancy) -> bytes:
     Returns:
         A PNG file.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     limits = found.device
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
@@ -84,9 +84,7 @@ def plotted(curve: Curve, found: Occupancy) -> bytes:
     parts = axis.twinx()
     parts.set(ylabel="occupancy (%)", ylim=(0, 112), yticks=range(0, 101, 25))
     axis.set_title(_title(curve, found), fontsize=10)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
-    return buffer.getvalue()
+    return png(figure, dpi=120)
 
 
 def _annotate(axis: Any, curve: Curve, found: Occupancy) -> None:

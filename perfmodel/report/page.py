@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.basics.version import VERSION
-from perfmodel.modelling.predictor import Predictor
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
 from perfmodel.report.device_comparison import DeviceComparison, comparisons
@@ -32,9 +32,6 @@ from perfmodel.report.tables import (
     ranking_table,
     verdict,
 )
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 
 def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> str:
@@ -178,12 +175,10 @@ def _tables(outcome: Outcome) -> str:
         parts.append(section("Which variant is the fastest", table(*ranking_table(outcome)), choices))
     kernels = f"<pre>{escape(comparison(outcome))}</pre>"
     parts.append(section("Kernels that no fit has seen", details("Times of all models", kernels)))
-    parts += [section(f"Baseline {baseline.name}", _baseline(baseline)) for baseline in outcome.baselines.values()]
+    for baseline in outcome.baselines.values():
+        told = "\n".join(baseline.parameter_lines())
+        parts.append(section(f"Baseline {baseline.name}", f"<pre>{escape(told)}</pre>"))
     steps = ", ".join(f"{seconds(s)} for {step}" for step, s in outcome.steps.items())
     run = [("command", outcome.command), ("this run took", steps)]
     parts.append(section("This run", described([fact for fact in run if fact[1]])))
     return "".join(parts)
-
-
-def _baseline(baseline: Predictor) -> str:
-    return f"<pre>{escape(chr(10).join(baseline.parameter_lines()))}</pre>"

@@ -29,7 +29,7 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
     Returns:
         A PNG file.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     models = outcome.models
     columns = 2 if len(models) == 4 else min(len(models), PANELS_A_LINE)
@@ -52,9 +52,7 @@ def measured_against_predicted(outcome: Outcome) -> bytes:
         marks, labels, loc="outside lower center", ncols=min(entries_a_line, len(labels)), fontsize=8, frameon=False
     )
     figure.suptitle(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}", fontsize=11)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()
+    return png(figure)
 
 
 def ratios(outcome: Outcome) -> bytes | None:
@@ -63,7 +61,7 @@ def ratios(outcome: Outcome) -> bytes | None:
     Returns:
         A PNG file; None where a label has too few kernels for one.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     labels = short_labels(dict.fromkeys(row.label for row in outcome.evaluation(outcome.models[0])))
     found = {
@@ -93,8 +91,12 @@ def ratios(outcome: Outcome) -> bytes | None:
     for axis in axes[-1]:
         axis.set_xlabel("predicted / measured (2: or more)")
     figure.suptitle(f"{outcome.recipe.name} on {outcome.device.get('name', 'unknown device')}", fontsize=11)
+    return png(figure)
+
+
+def png(figure: Any, dpi: int = 110) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
+    figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
 
 

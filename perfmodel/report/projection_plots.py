@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from perfmodel.report.plots import png
 
 Costs = Sequence[tuple[int, float, float]]
 
@@ -20,7 +21,7 @@ def emulation_over_size(costs: Mapping[str, Costs]) -> bytes:
         )
         axis.plot(sizes, [one for _, one, _ in points], "o-", color="tab:blue", label="one work-group")
         _finish(axis, name, sizes)
-    return _png(figure)
+    return png(figure)
 
 
 def emulation_over_device(name: str, costs: Costs, devices: Mapping[str, Sequence[tuple[int, float]]]) -> bytes:
@@ -31,11 +32,11 @@ def emulation_over_device(name: str, costs: Costs, devices: Mapping[str, Sequenc
     for (device, points), mark in zip(devices.items(), "s^vDP*X" * len(devices), strict=False):
         axis.plot([size for size, _ in points], [time for _, time in points], f"{mark}--", label=device)
     _finish(axis, name, [size for size, _, _ in costs])
-    return _png(figure)
+    return png(figure)
 
 
 def _panels(count: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     figure = Figure(figsize=(5.6 * max(count, 1), 4.2), layout="constrained")
     return figure, list(figure.subplots(1, max(count, 1), squeeze=False)[0])[:count]
@@ -56,9 +57,3 @@ def _finish(axis: Any, name: str, sizes: Sequence[int]) -> None:
 def _short(size: int) -> str:
     power = size.bit_length() - 1
     return f"$2^{{{power}}}$" if size == 1 << power and power >= 12 else str(size)
-
-
-def _png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()

@@ -13,13 +13,15 @@ from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
 from perfmodel.projection.case import Case, crossover
 from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
+from perfmodel.report import prepared
+from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
 from perfmodel.report.tables import ERRORS, error_cells
 
 
 def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     """Returns the tables: choices with and without transfers, a summary beside the published one, Table III,
     crossovers."""
-    parts = [_profile_lines(findings)]
+    parts = ["\n".join(f"{device}: {source}" for device, source in findings.profiles.items())]
     for transfers in (False, True):
         if cases := findings.of(transfers):
             parts.append(_choices(cases, "with transfers" if transfers else "without transfers"))
@@ -31,10 +33,6 @@ def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     ]
     parts += [f"note: {note}" for note in findings.notes]
     return "\n\n".join(filter(None, parts))
-
-
-def _profile_lines(findings: ProjectionFindings) -> str:
-    return "\n".join(f"{device}: {source}" for device, source in findings.profiles.items())
 
 
 def _choices(cases: Sequence[Case], title: str) -> str:
@@ -158,9 +156,6 @@ def write(
     findings: ProjectionFindings, published: Mapping[str, Any], command: str, protocol: str, folder: Path, shown: str
 ) -> list[Path]:
     """Writes results.json, table.txt and the plots."""
-    from perfmodel.report import prepared
-    from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
-
     target = prepared(folder)
     rows: list[dict[str, Any]] = [
         {

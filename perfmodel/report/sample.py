@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.work_removal import KEPT_TAG
 from perfmodel.modelling.rows import CALIBRATION, Row
@@ -76,8 +77,6 @@ def _at_sizes(kernel: Kernel, row: Row) -> Kernel | None:
 
 def generated_again(row: Row) -> Kernel | None:
     """Returns the kernel of a row, counted; None where no installed generator makes it, or it cannot be counted."""
-    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
-
     text, _, kept = f" {row.variant}".partition(f" {KEPT_TAG}=")
     tags = dict(word.partition("=")[::2] for word in text.split())
     with warnings.catch_warnings():

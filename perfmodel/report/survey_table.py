@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent
 from perfmodel.surveying import Survey
 from perfmodel.surveying.survey import CaseOutcome
@@ -24,11 +24,11 @@ def as_text(survey: Survey, failures: int = 40) -> str:
     lines.append(["all", *_numbers(survey.outcomes, stages)])
     parts = [grid(["group", "cases", *stages], lines)]
     parts.append(grid(["stage", "median s", "95 % s", "maximum s", "slowest"], _times(survey)))
-    if errors := of_errors([error for each in survey.outcomes if (error := each.error) is not None]):
+    if errors := Errors.of(error for each in survey.outcomes if (error := each.error) is not None):
         parts.append(
-            f"predicted against measured, {errors['count']:g} kernels: {percent(errors['within_30_percent'])} within "
-            f"30 %, error {percent(errors['geometric_mean'])} (geometric mean), {percent(errors['mean'])} (mean), "
-            f"{percent(errors['maximum'])} (maximum); {_covered(survey)}"
+            f"predicted against measured, {errors.count} kernels: {percent(errors.within_30_percent)} within "
+            f"30 %, error {percent(errors.geometric_mean)} (geometric mean), {percent(errors.mean)} (mean), "
+            f"{percent(errors.maximum)} (maximum); {_covered(survey)}"
         )
     reasons = Counter((stage.name, stage.failure) for _, stage in survey.failures)
     cases: dict[tuple[str, str], list[str]] = {}

@@ -100,7 +100,7 @@ ERRORS = ("geometric mean", "mean", "maximum", "within ±30 %")
 
 
 def error_cells(errors: Mapping[str, float] | None) -> list[str]:
-    """Returns a cell for each of `ERRORS`, of what `perfmodel.basics.statistics.of_errors` gives."""
+    """Returns a cell for each of `ERRORS`, of what `perfmodel.basics.statistics.Errors.figures` gives."""
     if errors is None:
         return ["-"] * len(ERRORS)
     return [percent(errors[key]) for key in ("geometric_mean", "mean", "maximum", "within_30_percent")]
@@ -211,22 +211,18 @@ def ranking_table(outcome: Outcome) -> tuple[Line, Sequence[Line]]:
         found = outcome.summary[model]["ranking"]
         if not found:
             continue
-        correlation = found["rank_correlation"]
+        known = found["rank_correlation"]
         lines.append(
             [
                 model,
                 f"{percent(found['right'])} of {found['contests']}",
                 f"{found['worst_cost']:.3f}",
-                "-" if correlation is None else _correlation(correlation),
+                "-" if known is None else f"{known['median']:.2f}, {known['mean']:.2f} of {known['sizes']}",
                 *_costs(outcome.cost, model),
             ]
         )
     header = ["ranking", "named rightly", "worst ÷ best", "rank correlation at a size: median, mean"]
     return [*header, "predicting took", "measuring took"], lines
-
-
-def _correlation(found: Mapping[str, float]) -> str:
-    return f"{found['median']:.2f}, {found['mean']:.2f} of {found['sizes']}"
 
 
 def _costs(cost: Cost | None, model: str) -> Line:

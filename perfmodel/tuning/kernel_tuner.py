@@ -127,7 +127,7 @@ def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
     Raises:
         KernelError, SourceError: as `Kernel.from_opencl`.
     """
-    from kernel_tuner.util import default_block_size_names, setup_block_and_grid
+    from kernel_tuner.util import default_block_size_names, setup_block_and_grid  # an optional dependency
 
     options = runner.kernel_options
     block_names = options.block_size_names or default_block_size_names

@@ -12,18 +12,16 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from perfmodel.basics.errors import DeviceError, StoreError
+from perfmodel.basics.errors import DeviceError, StoreError, one_line
 from perfmodel.basics.files import check_file
 from perfmodel.basics.provenance import versions
 from perfmodel.device import Device, devices
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store.rows import Failure, Measurement, measurement_key
 from perfmodel.measuring.store.store import Counts, Store
-
-if TYPE_CHECKING:
-    from perfmodel.kernels.kernel import Kernel
 
 LARGEST_FILE = 2**30
 """Bytes that such a file may have."""
@@ -221,9 +219,8 @@ def _read(source: Path) -> _Tuning:
     except OSError as error:
         raise StoreError(f"{source} cannot be read ({error.strerror or error}): give a file of Kernel Tuner") from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        reason = " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
         raise StoreError(
-            f"{source} is no cache or results file of Kernel Tuner ({reason}): give one; nothing was imported"
+            f"{source} is no cache or results file of Kernel Tuner ({one_line(error)}): give one; nothing was imported"
         ) from error
 
 

@@ -7,21 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics import registry
 from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError, nearest
 from perfmodel.basics.notebook import table, titled
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.evaluation import blockwise
+from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfmodel.counting.counts import KernelCounts
-    from perfmodel.kernels.kernel import Kernel
 
 _Said = TypeVar("_Said")
 
@@ -33,7 +30,19 @@ class Feature(Protocol):
     def eval(self, knl: Kernel) -> float: ...
 
 
-class CountedFeature(ABC):
+class _Named(ABC):
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        told = (inspect.getdoc(type(self)) or "").split("\n\n")[0]
+        rows = [["family", summary_of(self.name)], ["unit", getattr(self, "unit", "s")], ["means", told]]
+        return titled(self.name, "", table(["", ""], [row for row in rows if row[1]]))
+
+
+class CountedFeature(_Named):
     """A feature that follows from a kernel's symbolic counts, so that it is known for whole arrays of sizes.
 
     Attributes:
@@ -52,8 +61,6 @@ class CountedFeature(ABC):
         """Returns the feature at the sizes: an array that broadcasts against them."""
 
     def eval(self, knl: Kernel) -> float:
-        from perfmodel.kernels.kernel import as_kernel
-
         knl = as_kernel(knl)
         bound = knl.bind({})
         return float(self.values(knl.counts_for(self.subgroup_size), bound))
@@ -66,23 +73,9 @@ class CountedFeature(ABC):
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
-    def _repr_html_(self) -> str:
-        return _shown(self.name, type(self), getattr(self, "unit", "s"))
-
-
-class MeasuredFeature(ABC):
+class MeasuredFeature(_Named):
     """A feature that only a run on a device can give; models have it as their output."""
-
-    name: str
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
-    def _repr_html_(self) -> str:
-        return _shown(self.name, type(self), getattr(self, "unit", "s"))
 
     @abstractmethod
     def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
@@ -175,15 +168,13 @@ def _check(name: str, found: object) -> None:
 
 @lru_cache(maxsize=1024)
 def _from_families(text: str) -> Feature:
-    name = parse_name(text)
-    fitting = [family for family in families() if name.starts_with(family.prefix)]
-    if not fitting:
+    name, family = parse_name(text), family_of(text)
+    if family is None:
         known = [family.name for family in families()] + list(_registered)
         keys = [w.key for w in name.words]
         beginnings = (text, *("f_" + "_".join(keys[:count]) for count in (3, 2, 1)))
         hint = next(filter(None, (nearest(beginning, known) for beginning in beginnings)), "")
         raise FeatureError(f"no feature family knows {text!r}; families are {', '.join(sorted(known))}{hint}")
-    family = max(fitting, key=lambda f: len(f.prefix))
     return family.parse(name, name.after(family.prefix))
 
 
@@ -294,9 +285,3 @@ def summary_of(name: str) -> str:
     except FeatureError:
         return ""
     return family.summary if family else ""
-
-
-def _shown(name: str, kind: type, unit: str) -> str:
-    told = (inspect.getdoc(kind) or "").split("\n\n")[0]
-    rows = [["family", summary_of(name)], ["unit", unit], ["means", told]]
-    return titled(name, "", table(["", ""], [row for row in rows if row[1]]))

@@ -69,7 +69,7 @@ def test_bash_completes(line: str, expected: set[str], tmp_path: Path) -> None:
 def test_names_are_those_of_the_catalogues() -> None:
     assert completion.generators() == sorted(generator.name for generator in pm.ALL_GENERATORS)
     assert completion.recipes() == sorted([*recipes(), *studies()])
-    assert completion.protocols() == sorted(PROTOCOLS)
+    assert list(completion.PROTOCOLS) == sorted(PROTOCOLS)
     tags = {f"{tag.name}:" for generator in pm.ALL_GENERATORS for tag in generator.tags}
     assert tags <= set(completion.tags("no such file"))
 
@@ -77,7 +77,7 @@ def test_names_are_those_of_the_catalogues() -> None:
 def test_names_are_found_without_importing_what_is_heavy() -> None:
     program = (
         "import sys; from perfmodel.cli import completion as c\n"
-        "c.tags(''), c.recipes(), c.calibrations(''), c.devices(), c.protocols()\n"
+        "c.tags(''), c.recipes(), c.calibrations(''), c.DEVICES, c.PROTOCOLS\n"
         "print(sorted({'numpy', 'loopy', 'pyopencl', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

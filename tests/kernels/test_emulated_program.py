@@ -121,16 +121,16 @@ def test_a_scatter_has_the_transactions_of_its_places() -> None:
 
 
 def test_each_machine_is_emulated_once(monkeypatch: pytest.MonkeyPatch, collection: pm.KernelCollection) -> None:
-    from perfmodel.kernels import emulation as profile
+    from perfmodel.kernels import emulated_program, emulation
 
     machines: list[Machine | None] = []
-    original = profile.emulate
+    original = emulation.emulate
 
-    def counting(*arguments: object, **options: object) -> profile.Profile:
+    def counting(*arguments: object, **options: object) -> emulation.Profile:
         machines.append(options["machine"])  # type: ignore[arg-type]
         return original(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(profile, "emulate", counting)
+    monkeypatch.setattr(emulated_program, "emulate", counting)
     (kernel,) = collection.generate_kernels(["reduction", "lsize_0:64", "dtype:float32", "n:1024"])
     emulated = kernel.as_emulated()
     emulated.program.prepare(Machine(16, 64, 16), emulated.sizes)  # type: ignore[attr-defined]

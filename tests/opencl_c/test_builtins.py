@@ -12,7 +12,7 @@ import pytest
 from perfmodel.device import Device
 from perfmodel.opencl_c.builtins import (
     binary,
-    convert,
+    conversion,
     function,
     unary,
 )
@@ -460,7 +460,7 @@ def test_conversions(cpu: Device) -> None:
         for case in batch.cases:
             rounding, saturate = modes[case]
             with np.errstate(all="ignore"):
-                ours = convert(batch.values[0], case.arguments[0], case.result, rounding, saturate)
+                ours = conversion(case.arguments[0], case.result, rounding, saturate)(batch.values[0])
             assert ours.dtype == dtype_of(case.result)
             assert_same(ours, batch.results[case], case, batch.values, convertible(case, batch.values[0], saturate))
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.opencl_c.builtins import BUILTINS, binary, convert, function, reinterpret, unary
+from perfmodel.opencl_c.builtins import BUILTINS, binary, conversion, function, reinterpretation, unary
 from perfmodel.opencl_c.builtins.representation import dtype_of
 from perfmodel.opencl_c.types import (
     BOOL,
@@ -46,6 +46,15 @@ from tests.opencl_c.test_builtins import (
     shuffle_cases,
     whole_cases,
 )
+
+
+def convert(value: Any, source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Any:
+    return conversion(source, target, rounding, saturate)(value)
+
+
+def reinterpret(value: Any, source: Type, target: Type) -> Any:
+    return reinterpretation(source, target)(value)
+
 
 ROUNDINGS = ("", "rte", "rtz", "rtp", "rtn")
 FLOATS = (HALF, FLOAT, DOUBLE)

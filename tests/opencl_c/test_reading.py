@@ -473,7 +473,7 @@ def test_what_a_function_says_of_itself() -> None:
     assert k.work_group == (8, 4, 1)
     assert k.result == ts.VOID
     assert [str(parameter.type) for parameter in k.parameters] == ["global float4*", "constant int*", "local S*", "S"]
-    assert all(parameter.is_parameter and parameter.space == "private" for parameter in k.parameters)
+    assert all(parameter.space == "private" for parameter in k.parameters)
     assert [str(parameter.type) for parameter in unit.functions["f"].parameters] == ["private float*", "private int*"]
     assert unit.functions["f"].work_group is None
 

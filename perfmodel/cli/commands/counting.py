@@ -38,21 +38,18 @@ def add(command: Command) -> None:
 
 
 def _count(parsed: argparse.Namespace) -> None:
-    from perfmodel.kernels.kernel_file import size_points
+    from perfmodel.kernels.kernel_file import size_points  # keeps start-up quick
     from perfmodel.report.count_table import as_json, as_text, count_tables
 
     if lists_a_file(parsed):
         return
     points = size_points(parsed.at, "=") if parsed.at else ()
     tables = count_tables(selected(parsed, at_sizes=False), points, parsed.subgroup)
-    if parsed.json:
-        printing.document(as_json(tables))
-    else:
-        printing.text(lambda: "\n\n\n".join(map(as_text, tables)))
+    printing.found(parsed, lambda: as_json(tables), lambda: "\n\n\n".join(map(as_text, tables)))
 
 
 def _emulate(parsed: argparse.Namespace) -> None:
-    from perfmodel.kernels.emulation import emulate
+    from perfmodel.kernels.emulation import emulate  # keeps start-up quick
     from perfmodel.opencl_c.emulation import Machine
 
     machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)
@@ -69,8 +66,8 @@ def _emulate(parsed: argparse.Namespace) -> None:
         )
         for kernel, contents in with_contents(parsed)
     ]
-    if parsed.json:
-        documents = [profile.as_json() for profile in profiles]
-        printing.document(documents[0] if len(documents) == 1 else documents)
-    else:
-        printing.text(lambda: "\n\n\n".join(map(str, profiles)))
+    printing.found(
+        parsed,
+        lambda: printing.only([profile.as_json() for profile in profiles]),
+        lambda: "\n\n\n".join(map(str, profiles)),
+    )

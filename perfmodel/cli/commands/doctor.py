@@ -29,7 +29,7 @@ def add(command: Command) -> None:
         metavar="DEVICE",
         help="key, part of the name, 'gpu', 'cpu' or 'all' (default: the best GPU, else the CPU)",
     )
-    completion.complete(devices, completion.several_devices)
+    completion.complete(devices, ("all", *completion.DEVICES))
     added.add_argument(
         "--seconds", type=float, default=5.0, metavar="S", help="for which each is watched (default: %(default)g)"
     )
@@ -44,7 +44,7 @@ def run(parsed: argparse.Namespace) -> int:
     Raises:
         PerfmodelError: no such device, no such number of seconds, or devices that could not be examined.
     """
-    from perfmodel.report.diagnosis_table import as_text
+    from perfmodel.report.diagnosis_table import as_text  # keeps start-up quick
 
     if not (math.isfinite(parsed.seconds) and parsed.seconds > 0):
         raise MeasurementError(f"a device can't be watched for {parsed.seconds:g} s; give --seconds above 0")
@@ -60,8 +60,7 @@ def run(parsed: argparse.Namespace) -> int:
         if not parsed.json:
             print(f"{as_text(diagnoses[-1])}\n", flush=True)
     if parsed.json:
-        documents = [diagnosis.as_json() for diagnosis in diagnoses]
-        printing.document(documents[0] if len(documents) == 1 else documents)
+        printing.document(printing.only([diagnosis.as_json() for diagnosis in diagnoses]))
     if failures:
         raise MeasurementError("; ".join(failures))
     return 0 if all(diagnosis.trusted for diagnosis in diagnoses) else 1
@@ -69,7 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _chosen(selectors: list[str | None]) -> list[Device]:
     """Returns the devices that are named, each once; the default one for None."""
-    from perfmodel.device import devices, find_device
+    from perfmodel.device import devices, find_device  # keeps start-up quick
 
     if ALL in selectors:
         return devices() or [find_device()]  # which says what to do where there is none
@@ -77,7 +76,7 @@ def _chosen(selectors: list[str | None]) -> list[Device]:
 
 
 def _diagnosis(device: Device, watch_s: float) -> Diagnosis:
-    from perfmodel.measuring.doctor import examine
+    from perfmodel.measuring.doctor import examine  # keeps start-up quick
     from perfmodel.measuring.doctor.driver_claims import driver_claims
     from perfmodel.measuring.isolation.bench import isolated_timer
 
@@ -88,7 +87,7 @@ def _diagnosis(device: Device, watch_s: float) -> Diagnosis:
 
 
 def _witnesses(device: Device, address: tuple[int, int, int] | None) -> list[Witness]:
-    from perfmodel.measuring.doctor.gpu_state import GpuState
+    from perfmodel.measuring.doctor.gpu_state import GpuState  # keeps start-up quick
     from perfmodel.measuring.doctor.machine_load import MachineLoad
 
     if device.kind == "cpu":

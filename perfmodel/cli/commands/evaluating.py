@@ -44,7 +44,7 @@ def add(command: Command) -> None:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
     from perfmodel.modelling.evaluation import evaluate
     from perfmodel.report.evaluation_table import as_text
 
@@ -57,10 +57,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
     (kernels,) = sets_to_measure(parsed, [parsed.tags])
     found = evaluate(calibration, kernels, device=device, store=parsed.store, protocol=parsed.protocol)
-    if parsed.json:
-        printing.document({"calibration": parsed.calibration, "store": parsed.store, **found.as_json()})
-    else:
-        printing.text(lambda: as_text(found))
+    named = {"calibration": parsed.calibration, "store": parsed.store}
+    printing.found(parsed, lambda: named | found.as_json(), lambda: as_text(found))
     if limit is None:
         return 0
     errors = found.over_all

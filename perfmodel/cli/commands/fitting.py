@@ -59,7 +59,7 @@ def add(command: Command) -> None:
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.feature_table import measure  # keeps start-up quick
     from perfmodel.modelling.model import Model
 
     model = Model(parsed.output, _text(parsed.model), parameters=_parameters(parsed))
@@ -70,10 +70,10 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     table = measure(kernels, model, **_conditions(parsed))
     calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)
     calibration.save(parsed.out)
-    if parsed.json:
-        printing.document({"written": parsed.out, "store": parsed.store, **_calibration_data(calibration)})
-    else:
-        printing.text(lambda: f"{calibration}\n\nwritten to {parsed.out}")
+    named = {"written": parsed.out, "store": parsed.store}
+    printing.found(
+        parsed, lambda: named | _calibration_data(calibration), lambda: f"{calibration}\n\nwritten to {parsed.out}"
+    )
 
 
 def _parameters(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _said(option: str, text: str, value: str) -> dict[str, Any]:
 
 
 def _suggest(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.feature_table import measure  # keeps start-up quick
     from perfmodel.modelling.model import Model
     from perfmodel.modelling.suggestion import OUTPUT, check_terms, suggest
     from perfmodel.modelling.suggestion.report import as_file, as_text
@@ -128,10 +128,10 @@ def _suggest(parsed: argparse.Namespace) -> None:
     )
     command = shlex.join(["perfmodel", *sys.argv[1:]])
     files.write(parsed.out, as_file(found, command))
-    if parsed.json:
-        printing.document({"written": parsed.out, "store": parsed.store, **_suggestion_data(found)})
-    else:
-        printing.text(lambda: f"\n{as_text(found)}\n\nwritten to {parsed.out}")
+    named = {"written": parsed.out, "store": parsed.store}
+    printing.found(
+        parsed, lambda: named | _suggestion_data(found), lambda: f"\n{as_text(found)}\n\nwritten to {parsed.out}"
+    )
 
 
 def _conditions(parsed: argparse.Namespace) -> dict[str, Any]:

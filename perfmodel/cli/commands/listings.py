@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.tables import grid
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
 from perfmodel.cli.options import Command, device_option, json_option, kernel_options
@@ -30,7 +31,7 @@ def add(command: Command) -> None:
 
 
 def _devices(parsed: argparse.Namespace) -> None:
-    from perfmodel.device import devices, driver_faults, find_device
+    from perfmodel.device import devices, driver_faults, find_device  # keeps start-up quick
 
     found, faults = devices(), driver_faults()
     if parsed.json:
@@ -60,8 +61,6 @@ def _data(device: Device) -> dict[str, Any]:
 
 
 def _table(found: list[Device]) -> str:
-    from perfmodel.basics.tables import grid
-
     lines = [
         [
             d.key,
@@ -79,22 +78,17 @@ def _table(found: list[Device]) -> str:
 
 
 def _features(parsed: argparse.Namespace) -> None:
-    from perfmodel.vocabulary.named_features import families
+    from perfmodel.vocabulary.named_features import families  # keeps start-up quick
 
-    if parsed.json:
-        listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
-        printing.document({"families": listed})
-        return
-    for family in families():
-        print(f"{family.name}: {family.summary}")
-        for example in family.examples:
-            print(f"    {example}")
+    listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
+    lines = [line for f in families() for line in (f"{f.name}: {f.summary}", *(f"    {each}" for each in f.examples))]
+    printing.found(parsed, lambda: {"families": listed}, lambda: "\n".join(lines))
 
 
 def _kernels(parsed: argparse.Namespace) -> None:
     if lists_a_file(parsed, with_generators=True) or lists_a_source(parsed):
         return
-    from perfmodel.collection.collection import ALL_GENERATORS
+    from perfmodel.collection.collection import ALL_GENERATORS  # keeps start-up quick
     from perfmodel.collection.own_files import own_files
     from perfmodel.kernels.kernel_file import is_kernel_file
     from perfmodel.report.kernel_list import as_json, as_text

@@ -5,16 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import sets_to_measure
 from perfmodel.cli.options import Command, defaults_from_project_file, json_option, kernel_options, protocol_option
-
-if TYPE_CHECKING:
-    from perfmodel.measuring.campaign import CampaignResult
-    from perfmodel.measuring.campaign.plan import Plan
 
 
 def add(command: Command) -> None:
@@ -57,7 +52,7 @@ def add(command: Command) -> None:
 
 def _measure(parsed: argparse.Namespace) -> int:
     """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
-    from perfmodel.measuring.campaign import Campaign, ProcessLimits
+    from perfmodel.measuring.campaign import Campaign, ProcessLimits  # keeps start-up quick
 
     if not parsed.store:
         raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
@@ -77,23 +72,16 @@ def _measure(parsed: argparse.Namespace) -> int:
     )
     if parsed.dry_run:
         plan = campaign.plan()
-        _show(plan, parsed.json)
+        printing.found(parsed, plan.as_json, plan.__str__)
         return 0
     result = campaign.run(budget_s=parsed.budget)
-    _show(result, parsed.json)
+    printing.found(parsed, result.as_json, result.__str__)
     return 0 if result.is_complete else 1
-
-
-def _show(found: Plan | CampaignResult, in_json: bool) -> None:
-    if in_json:
-        printing.document(found.as_json())
-    else:
-        print(found)
 
 
 def _worker(parsed: argparse.Namespace) -> None:
     """Becomes a ``dask worker`` that advertises the devices, one measurement at a time on each."""
-    from perfmodel.device import find_device
+    from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.measuring.campaign.cluster import check_encrypted, resources
     from perfmodel.measuring.isolation import start
 

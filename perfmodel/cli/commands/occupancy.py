@@ -50,7 +50,7 @@ def run(parsed: argparse.Namespace) -> None:
     Raises:
         PerfmodelError: for numbers that are missing, a device without limits, or a launch that none can do.
     """
-    from perfmodel.device import find_device
+    from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.device.occupancy import limits_of, limits_of_device, occupancy
 
     is_named = parsed.compute_capability or parsed.arch
@@ -76,10 +76,7 @@ def run(parsed: argparse.Namespace) -> None:
         lines = [f"{kernel.label}\n"] if kernel and len(kernels) > 1 else []
         lines += [str(found), *([f"\nregisters and shared memory: {told}"] if kernel else [])]
         texts.append("\n".join([*lines, *(f"written: {path}" for path in written)]))
-    if parsed.json:
-        printing.document(documents[0] if len(documents) == 1 else documents)
-    else:
-        print("\n\n\n".join(texts))
+    printing.found(parsed, lambda: printing.only(documents), lambda: "\n\n\n".join(texts))
 
 
 def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:
@@ -91,7 +88,7 @@ def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 def _demand(kernel: Kernel, parsed: argparse.Namespace, device: Device | None) -> tuple[dict[str, int], str]:
     """Returns the numbers that options give, completed by the kernel's, and the source of its registers."""
-    from perfmodel.kernels.resources import resources
+    from perfmodel.kernels.resources import resources  # keeps start-up quick
 
     taken = resources(kernel, device)
     told = "from the driver" if taken.source == "driver" else "estimated from the source"
@@ -109,7 +106,7 @@ def _demand(kernel: Kernel, parsed: argparse.Namespace, device: Device | None) -
 
 
 def _written(found: Any, folder: str) -> list[Path]:
-    from perfmodel.report.occupancy_plots import curves, plotted
+    from perfmodel.report.occupancy_plots import curves, plotted  # keeps start-up quick
 
     target = Path(folder)
     try:

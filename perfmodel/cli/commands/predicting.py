@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.basics.tables import grid, seconds
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.options import Command, calibration_option, json_option, kernel_options
@@ -32,20 +34,20 @@ def add(command: Command) -> None:
 
 
 def _predict(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.prediction import predict
+    from perfmodel.modelling.prediction import predict  # keeps start-up quick
 
     calibration, kernels = _loaded(parsed)
     found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
-    if parsed.json:
-        _print_document(
-            calibration, "predictions", [kernel_data(kernel) | _prediction_data(each) for kernel, each in found]
-        )
-    else:
-        printing.text(lambda: _prediction_table(found))
+    _print(
+        parsed,
+        calibration,
+        lambda: {"predictions": [kernel_data(kernel) | _prediction_data(each) for kernel, each in found]},
+        lambda: _prediction_table(found),
+    )
 
 
 def _prediction_data(found: Prediction) -> dict[str, Any]:
-    from perfmodel.modelling.prediction import LEVEL
+    from perfmodel.modelling.prediction import LEVEL  # keeps start-up quick
 
     low, high = found.interval(LEVEL)
     return {
@@ -58,7 +60,6 @@ def _prediction_data(found: Prediction) -> dict[str, Any]:
 
 
 def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
-    from perfmodel.basics.tables import grid, seconds
     from perfmodel.modelling.prediction import LEVEL
 
     lines = []
@@ -75,34 +76,24 @@ def _explain(parsed: argparse.Namespace) -> None:
         _compare(parsed, calibration, kernels)
         return
     found = [calibration.explain(kernel) for kernel in kernels]
-    if parsed.json:
-        _print_document(calibration, "explanations", [each.as_json() for each in found])
-    else:
-        printing.text(lambda: "\n".join(map(str, found)))
+    explanations = [each.as_json() for each in found]
+    _print(parsed, calibration, lambda: {"explanations": explanations}, lambda: "\n".join(map(str, found)))
 
 
 def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
     if len(kernels) != 2:
         raise KernelError(f"--compare takes two kernels, and the tags select {len(kernels)}; choose by more tags")
     found = calibration.compare(*kernels)
-    if parsed.json:
-        printing.document({"device": calibration.device.get("key"), **found.as_json()})
-    else:
-        printing.text(lambda: str(found))
+    _print(parsed, calibration, found.as_json, found.__str__)
 
 
 def _rank(parsed: argparse.Namespace) -> None:
     calibration, kernels = _loaded(parsed)
     rows: list[dict[Any, Any]] = calibration.rank(kernels).to_dict("records")
-    if parsed.json:
-        _print_document(calibration, "ranking", rows)
-    else:
-        printing.text(lambda: _ranking_table(rows))
+    _print(parsed, calibration, lambda: {"ranking": rows}, lambda: _ranking_table(rows))
 
 
 def _ranking_table(rows: list[dict[Any, Any]]) -> str:
-    from perfmodel.basics.tables import grid, seconds
-
     lines = [
         [
             str(row["place"]),
@@ -117,10 +108,15 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
-    from perfmodel.modelling.calibration import calibration_called
+    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
 
     return calibration_called(parsed.calibration), selected(parsed)
 
 
-def _print_document(calibration: Calibration, name: str, entries: list[Any]) -> None:
-    printing.document({"device": calibration.device.get("key"), name: entries})
+def _print(
+    parsed: argparse.Namespace,
+    calibration: Calibration,
+    data: Callable[[], dict[str, Any]],
+    shown: Callable[[], str],
+) -> None:
+    printing.found(parsed, lambda: {"device": calibration.device.get("key"), **data()}, shown)

@@ -10,6 +10,20 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.terminal import fitted_tables
+
+
+def found(parsed: argparse.Namespace, data: Callable[[], Any], shown: Callable[[], str]) -> None:
+    """Prints what a command found: as one JSON document where the options ask for that, else as text."""
+    if parsed.json:
+        document(data())
+    else:
+        text(shown)
+
+
+def only(documents: list[Any]) -> Any:
+    """Returns the only document of a command; all of them where there are several."""
+    return documents[0] if len(documents) == 1 else documents
 
 
 def document(data: Any) -> None:
@@ -19,8 +33,6 @@ def document(data: Any) -> None:
 
 def text(make: Callable[[], str]) -> None:
     """Prints what `make` gives; its tables are coloured and fitted where standard output is a terminal."""
-    from perfmodel.basics.terminal import fitted_tables
-
     with fitted_tables():
         shown = make()
     print(shown)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable, store_beside, with_contents
@@ -58,7 +56,7 @@ def study_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _project(parsed: argparse.Namespace) -> None:
-    from perfmodel.projection.device_choice import choose_device
+    from perfmodel.projection.device_choice import choose_device  # keeps start-up quick
     from perfmodel.projection.device_profile import DeviceProfile
 
     devices = parsed.devices.split(",") if parsed.devices else DeviceProfile.names()
@@ -66,15 +64,15 @@ def _project(parsed: argparse.Namespace) -> None:
         choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers)
         for kernel, contents in with_contents(parsed)
     ]
-    if parsed.json:
-        documents = [choice.as_json() for choice in choices]
-        printing.document(documents[0] if len(documents) == 1 else documents)
-    else:
-        printing.text(lambda: "\n\n".join(map(str, choices)))
+    printing.found(
+        parsed,
+        lambda: printing.only([choice.as_json() for choice in choices]),
+        lambda: "\n\n".join(map(str, choices)),
+    )
 
 
 def _characterize(parsed: argparse.Namespace) -> None:
-    from perfmodel.projection.characterization import characterize
+    from perfmodel.projection.characterization import characterize  # keeps start-up quick
 
     check_writable(parsed.out)
     parsed.store = parsed.store or store_beside(parsed.out)
@@ -86,8 +84,5 @@ def _characterize(parsed: argparse.Namespace) -> None:
         tell=printing.teller(parsed),
     )
     profile.save(parsed.out)
-    if parsed.json:
-        content = json.loads(Path(parsed.out).read_text(encoding="utf-8"))
-        printing.document({"written": parsed.out, "store": parsed.store, "profile": content})
-    else:
-        print(f"written to {parsed.out}")
+    named = {"written": parsed.out, "store": parsed.store}
+    printing.found(parsed, lambda: named | {"profile": profile.as_json()}, lambda: f"written to {parsed.out}")

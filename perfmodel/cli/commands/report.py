@@ -35,7 +35,7 @@ def run(parsed: argparse.Namespace) -> None:
     Raises:
         PerfmodelError: for what is no calibration or folder of results, and where the page cannot be written.
     """
-    from perfmodel.report.page import report_page
+    from perfmodel.report.page import report_page  # keeps start-up quick
     from perfmodel.report.reported import reported
 
     models = reported(parsed.calibrations)

@@ -42,7 +42,7 @@ def add(command: Command) -> None:
 
 
 def _reproduce(parsed: argparse.Namespace) -> None:
-    from perfmodel.recipes.recipe import recipe
+    from perfmodel.recipes.recipe import recipe  # keeps start-up quick
     from perfmodel.recipes.study import studies
 
     command = shlex.join(["perfmodel", *sys.argv[1:]])
@@ -57,7 +57,7 @@ def _reproduce(parsed: argparse.Namespace) -> None:
 
 
 def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str, Any]:
-    from perfmodel.recipes.study import StudyOptions
+    from perfmodel.recipes.study import StudyOptions  # keeps start-up quick
 
     if "device" in parsed.from_project_file:  # a study is of all devices unless the command says otherwise
         parsed.device = None
@@ -76,7 +76,7 @@ def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str
 
 
 def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any]:
-    from perfmodel import report
+    from perfmodel import report  # keeps start-up quick
     from perfmodel.device import find_device
     from perfmodel.measuring.campaign.campaign import check_budget, protocol_called
     from perfmodel.measuring.store import Store, looked_into

@@ -29,7 +29,7 @@ def add(command: Command) -> None:
 
 
 def _run(parsed: argparse.Namespace) -> None:
-    from perfmodel.interception import intercept
+    from perfmodel.interception import intercept  # keeps start-up quick
     from perfmodel.interception.report import as_json, as_text
     from perfmodel.interception.script import check_script, make_drivers_visible, run_script
     from perfmodel.modelling.calibration import calibration_called
@@ -41,9 +41,7 @@ def _run(parsed: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         warnings.showwarning = _python_shows_warning
         status = run_script(parsed.script, parsed.arguments, log)
-    if parsed.json:
-        printing.document(as_json(log.groups(), calibration, parsed.emulate))
-    else:
-        printing.text(lambda: as_text(log.groups(), calibration, parsed.emulate))
+    told = (log.groups(), calibration, parsed.emulate)
+    printing.found(parsed, lambda: as_json(*told), lambda: as_text(*told))
     if status:
         raise SystemExit(status)

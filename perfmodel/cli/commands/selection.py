@@ -34,7 +34,7 @@ def selected(parsed: argparse.Namespace, device: str | None = None, at_sizes: bo
 
 def with_contents(parsed: argparse.Namespace, device: str | None = None) -> list[Chosen]:
     """Returns the kernels that a command's words select, each with what its arrays hold, as far as that is said."""
-    from perfmodel.cli.opencl_command import contents
+    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
 
     return [(kernel, contents(kernel, parsed)) for kernel in selected(parsed, device)]
 
@@ -47,7 +47,7 @@ def sets_to_measure(
     Raises:
         KernelError: where options say what arrays hold, as kernels are measured with random numbers.
     """
-    from perfmodel.cli.opencl_command import contents
+    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
 
     found = selected_sets(parsed, sets, device)
     for kernel in (kernel for kernels in found for kernel in kernels):
@@ -63,7 +63,7 @@ def selected_sets(
     parsed: argparse.Namespace, sets: Sequence[Sequence[str]], device: str | None = None, at_sizes: bool = True
 ) -> list[list[Kernel]]:
     """Returns the kernels of each of several selections, which share the options of ``.cl`` files; see `selected`."""
-    from perfmodel.cli.opencl_command import check_arguments
+    from perfmodel.cli.opencl_command import check_arguments  # keeps start-up quick
     from perfmodel.kernels.opencl_file import is_source
 
     _check_launch_options(parsed, [word for words in sets for word in words if is_source(word)])
@@ -76,7 +76,7 @@ def selected_sets(
 
 
 def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | None, shared: bool) -> list[Kernel]:
-    from perfmodel.cli.opencl_command import source_kernels, with_arguments
+    from perfmodel.cli.opencl_command import source_kernels, with_arguments  # keeps start-up quick
     from perfmodel.collection.own_files import own_files
     from perfmodel.kernels.kernel_file import is_kernel_file, size_points
     from perfmodel.kernels.opencl_file import is_source
@@ -100,7 +100,7 @@ def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | No
 
 def _at(kernels: Sequence[Kernel], pairs: Sequence[str] | None) -> list[Kernel]:
     """Returns the kernels at all combinations of the sizes that ``--at`` gives, each once; as they are without."""
-    from perfmodel.kernels.kernel_file import size_points
+    from perfmodel.kernels.kernel_file import size_points  # keeps start-up quick
 
     if not pairs:
         return list(kernels)
@@ -125,20 +125,16 @@ def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> b
     """
     if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".py"):
         return False
-    from perfmodel.collection.own_files import definitions
+    from perfmodel.collection.own_files import definitions  # keeps start-up quick
     from perfmodel.report import kernel_list
 
     (file,) = parsed.tags
     found, generators = definitions(file)
     if generators and not with_generators:
         return False
-    if parsed.json:
-        listed = kernel_list.as_json(generators) if generators else {}
-        printing.document({"file": file, "definitions": found, **listed})
-    else:
-        print("\n".join(f"{file}:{name}: {kind}" for name, kind in found.items()))
-        if generators:
-            print(f"\n{kernel_list.as_text(generators)}")
+    listed, text = (kernel_list.as_json(generators), kernel_list.as_text(generators)) if generators else ({}, "")
+    lines = [f"{file}:{name}: {kind}" for name, kind in found.items()] + [f"\n{text}"] * bool(text)
+    printing.found(parsed, lambda: {"file": file, "definitions": found, **listed}, lambda: "\n".join(lines))
     return True
 
 
@@ -146,14 +142,12 @@ def lists_a_source(parsed: argparse.Namespace) -> bool:
     """Returns True after printing the kernels of a ``.cl`` file of whose launch nothing is said."""
     if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".cl") or parsed.global_size or parsed.local_size:
         return False
-    from perfmodel.cli.opencl_command import kernels_of
+    from perfmodel.cli.opencl_command import kernels_of  # keeps start-up quick
 
     (file,) = parsed.tags
     found = kernels_of(file, parsed)
-    if parsed.json:
-        printing.document({"file": file, "definitions": found})
-    else:
-        print("\n".join(f"{file}:{name}: {kind}" for name, kind in found.items()))
+    lines = [f"{file}:{name}: {kind}" for name, kind in found.items()]
+    printing.found(parsed, lambda: {"file": file, "definitions": found}, lambda: "\n".join(lines))
     return True
 
 

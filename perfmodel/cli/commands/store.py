@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError, StoreError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, CommandParser, example_of, json_option, source_options
+from perfmodel.cli.options import Command, CommandParser, added_command, json_option, source_options
 
 if TYPE_CHECKING:
     from perfmodel.measuring.store import Store
@@ -28,10 +28,7 @@ def add(command: Command) -> None:
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(
-            name, help=summary, description=summary + ".", epilog=example_of(f"perfmodel store {name} {example}")
-        )
-        added.set_defaults(run=run)
+        added = added_command(commands, run, name, summary, f"perfmodel store {name} {example}")
         target = "made if it is not there" if name in ("import", "merge") else "SQLite file; may be compressed by xz"
         added.add_argument("store", metavar="STORE", help=target)
         return added
@@ -82,18 +79,15 @@ def _help(parser: argparse.ArgumentParser) -> int:
 
 
 def _ls(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import as_json, contents_text, groups_of
+    from perfmodel.report.store_tables import as_json, contents_text, groups_of  # keeps start-up quick
 
     with _read(parsed.store) as store:
         groups = groups_of(store, parsed.device, parsed.kernel)
-        if parsed.json:
-            printing.document(as_json(store, groups))
-        else:
-            printing.text(lambda: contents_text(store, groups))
+        printing.found(parsed, lambda: as_json(store, groups), lambda: contents_text(store, groups))
 
 
 def _show(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import row_as_json, row_text
+    from perfmodel.report.store_tables import row_as_json, row_text  # keeps start-up quick
 
     with _read(parsed.store) as store:
         keys = store.keys_beginning(parsed.key, MOST_KEYS + 1)
@@ -108,25 +102,20 @@ def _show(parsed: argparse.Namespace) -> None:
         row = store.get(keys[0]) or store.failures(keys).get(keys[0])
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
-    if parsed.json:
-        printing.document(row_as_json(row))
-    else:
-        print(row_text(row))
+    printing.found(parsed, lambda: row_as_json(row), lambda: row_text(row))
 
 
 def _export(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import export
+    from perfmodel.measuring.store import export  # keeps start-up quick
 
     with _read(parsed.store) as store:
         rows = export(store, parsed.file, parsed.force)
-    if parsed.json:
-        printing.document({"written": parsed.file, "rows": rows})
-    else:
-        print(f"{rows} rows written to {parsed.file}")
+    written = {"written": parsed.file, "rows": rows}
+    printing.found(parsed, lambda: written, lambda: f"{rows} rows written to {parsed.file}")
 
 
 def _import(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import import_file
+    from perfmodel.measuring.store import import_file  # keeps start-up quick
     from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
 
     if not parsed.file.endswith(".json"):
@@ -141,15 +130,13 @@ def _import(parsed: argparse.Namespace) -> None:
         kernel = tuned_kernel(parsed.source, parsed)
     with _target(parsed.store) as store:
         done = import_kernel_tuner(store, parsed.file, kernel, parsed.device, parsed.name, parsed.runs)
-    if parsed.json:
-        printing.document(asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)})
-    else:
-        print(f"{done.counts} ({parsed.store})")
-        print(f"device {done.device.key}, protocol {done.protocol.name}: the mean of {done.protocol.trials} runs")
+    data = asdict(done.counts) | {"device": done.device.key, "protocol": asdict(done.protocol)}
+    of = f"device {done.device.key}, protocol {done.protocol.name}: the mean of {done.protocol.trials} runs"
+    printing.found(parsed, lambda: data, lambda: f"{done.counts} ({parsed.store})\n{of}")
 
 
 def _merge(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import merge
+    from perfmodel.measuring.store import merge  # keeps start-up quick
 
     with _read(parsed.source) as source, _target(parsed.store) as target:
         counts = merge(target, source)
@@ -157,46 +144,39 @@ def _merge(parsed: argparse.Namespace) -> None:
 
 
 def _show_counts(counts: Counts, parsed: argparse.Namespace) -> None:
-    if parsed.json:
-        printing.document(asdict(counts))
-    else:
-        print(f"{counts} ({parsed.store})")
+    printing.found(parsed, lambda: asdict(counts), lambda: f"{counts} ({parsed.store})")
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from perfmodel.measuring.store import Store
-
     if not Path(parsed.store).exists():
         _read(parsed.store)
     try:
-        with Store(parsed.store, read_only=True) as store:
+        with _read(parsed.store) as store:
             problems, number, schema = store.check(), len(store), store.schema
     except StoreError as error:
         problems, number, schema = [str(error)], 0, 0
-    if parsed.json:
-        printing.document({"store": parsed.store, "measurements": number, "problems": problems})
-    else:
-        proof = "each as it was put" if schema > 1 else "as far as schema 1 can tell, which has no checksums"
-        print("\n".join(problems) or f"store {parsed.store} is sound: {number} measurements, {proof}")
+    proof = "each as it was put" if schema > 1 else "as far as schema 1 can tell, which has no checksums"
+    printing.found(
+        parsed,
+        lambda: {"store": parsed.store, "measurements": number, "problems": problems},
+        lambda: "\n".join(problems) or f"store {parsed.store} is sound: {number} measurements, {proof}",
+    )
     return 1 if problems else 0
 
 
 def _vacuum(parsed: argparse.Namespace) -> None:
-    from perfmodel.measuring.store import Store
     from perfmodel.report.store_tables import n_bytes
 
     _read(parsed.store).close()
-    with Store(parsed.store) as store:
+    with _target(parsed.store) as store:
         before, after = store.vacuum()
-    if parsed.json:
-        printing.document({"store": parsed.store, "bytes_before": before, "bytes": after})
-    else:
-        print(f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
+    data = {"store": parsed.store, "bytes_before": before, "bytes": after}
+    printing.found(parsed, lambda: data, lambda: f"{parsed.store}: {n_bytes(before)} before, {n_bytes(after)} now")
 
 
 def _read(path: str) -> Store:
     """Opens a store that has to be there, for reading only."""
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
 
     return Store(path, read_only=True)
 
@@ -204,7 +184,7 @@ def _read(path: str) -> Store:
 @contextmanager
 def _target(path: str) -> Iterator[Store]:
     """Yields a store, made where there is none; an error leaves no empty one behind."""
-    from perfmodel.measuring.store import Store
+    from perfmodel.measuring.store import Store  # keeps start-up quick
 
     is_new = not Path(path).exists()
     try:

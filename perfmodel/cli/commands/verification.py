@@ -26,7 +26,7 @@ def add(command: Command) -> None:
 
 
 def _verify(parsed: argparse.Namespace) -> None:
-    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+    from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection  # keeps start-up quick
     from perfmodel.collection.own_files import own_files
     from perfmodel.collection.verification import verify_family
     from perfmodel.device import find_device

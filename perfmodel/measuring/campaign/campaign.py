@@ -105,7 +105,7 @@ class Campaign:
         found."""
         place: Place = ThisMachine()
         if self._scheduler is not None:
-            from perfmodel.measuring.campaign.cluster import Cluster
+            from perfmodel.measuring.campaign.cluster import Cluster  # slow to import
 
             place = Cluster(self._scheduler)
         is_interrupted = True

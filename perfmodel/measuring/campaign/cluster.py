@@ -162,7 +162,7 @@ def _local_cluster(distributed: Any) -> Any:
 
     Measuring processes are apart from it in any case. What Dask serves by HTTP is nothing, and only to this machine.
     """
-    import dask
+    import dask  # slow to import
 
     advertised = resources()
     nothing: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
@@ -184,7 +184,7 @@ def _measured_by_worker(*arguments: Any) -> Batch:
     leaves."""
     batch = measure_batch(*arguments)
     if batch.stopped:
-        from distributed import get_worker
+        from distributed import get_worker  # an optional dependency
 
         worker = get_worker()
         leave = partial(worker.close, executor_wait=False, reason=batch.stopped)
@@ -195,7 +195,7 @@ def _measured_by_worker(*arguments: Any) -> Batch:
 def _check_answers(scheduler: str) -> None:
     """Raises an error for a scheduler that does not answer, or asks for certificates; a client would try for a
     minute."""
-    from distributed.comm import connect
+    from distributed.comm import connect  # an optional dependency
     from distributed.security import Security
 
     async def connected() -> None:
@@ -235,7 +235,7 @@ def _beside(connected: Callable[[], Coroutine[Any, Any, None]]) -> Future[None]:
 
 def _distributed() -> Any:
     try:
-        import distributed
+        import distributed  # an optional dependency
     except ImportError as error:
         raise PerfmodelError(
             "campaigns on a Dask cluster need the package 'distributed'; `pip install 'perfmodel[cluster]'`"

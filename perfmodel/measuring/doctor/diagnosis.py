@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from perfmodel.basics.brief import brief, number_of
+from perfmodel.basics.tables import seconds
 from perfmodel.device import Device
 
 BEST_PRECISION, COMMON_PRECISION = 1e-3, 1e-2
@@ -48,8 +50,6 @@ class Quantity:
 
 def amount(value: float | None, unit: str) -> str:
     """Returns a number with its unit as people read it, three digits at most."""
-    from perfmodel.basics.tables import seconds  # which imports calibrations
-
     if value is None:
         return "not known"
     if unit == "s":
@@ -73,6 +73,17 @@ class Finding:
     measured: tuple[Quantity, ...]
     fault: str = ""
     remedy: str = ""
+
+    @classmethod
+    def judged(cls, name: str, severity: Severity, measured: tuple[Quantity, ...], fault: str, remedy: str) -> Finding:
+        """Returns a finding whose fault counts if its severity is none to pass over."""
+        return cls(name, severity, measured, *((fault, remedy) if severity != Severity.OK else ()))
+
+    @classmethod
+    def doubtful(cls, name: str, measured: tuple[Quantity, ...], wrong: Mapping[str, str]) -> Finding:
+        """Returns a finding that is doubtful if there are any faults, each with its remedy."""
+        severity = Severity.DOUBTFUL if wrong else Severity.OK
+        return cls(name, severity, measured, " and ".join(wrong), " and ".join(wrong.values()))
 
     @property
     def advice(self) -> str:

@@ -11,9 +11,9 @@ from itertools import chain
 from perfmodel.basics.errors import MeasurementError
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.doctor.diagnosis import NEAR, Finding, Quantity, Severity, amount
-from perfmodel.measuring.doctor.spread import deviation
-from perfmodel.measuring.doctor.workload import EMPTY, Now, Time, Workload
-from perfmodel.measuring.protocol import PROTOCOLS, Protocol
+from perfmodel.measuring.doctor.watch import deviation
+from perfmodel.measuring.doctor.workload import Now, Time, Workload
+from perfmodel.measuring.protocol import EMPTY, PROTOCOLS, Protocol
 
 STEPS_PER_PERCENT = 100
 """A time is known to one per cent from so many steps of its clock on."""
@@ -72,7 +72,7 @@ def resolution(step_s: float, claimed_s: float | None) -> Finding:
     severity = Severity.of(step_s, COARSE_S, VERY_COARSE_S)
     fault = f"its clock counts in steps of {_shown(step_s)}"
     remedy = f"use sizes whose kernels take {_shown(enough)} or more, or another driver"
-    return _finding("event resolution", severity, measured, fault, remedy)
+    return Finding.judged("event resolution", severity, measured, fault, remedy)
 
 
 def overhead_of(time: Time) -> Overhead | None:
@@ -99,7 +99,7 @@ def launch_overhead(found: Overhead | None) -> Finding:
     severity = Severity.of(found.median_s, SLOW_LAUNCH_S, VERY_SLOW_LAUNCH_S)
     fault = f"a launch takes {_shown(found.median_s)} by itself"
     remedy = f"use sizes whose kernels take {_shown(10 * found.median_s)} or more"
-    return _finding("launch overhead", severity, measured, fault, remedy)
+    return Finding.judged("launch overhead", severity, measured, fault, remedy)
 
 
 def against_host(workload: Workload, time: Time, now: Now, step_s: float, overhead_s: float) -> Finding:
@@ -120,7 +120,7 @@ def against_host(workload: Workload, time: Time, now: Now, step_s: float, overhe
     ratio = statistics.median(ratios)
     measured = (Quantity("events per host time", ratio), Quantity("over", host_s, "s"))
     severity = Severity.of(abs(ratio - 1), ASTRAY, FAR_ASTRAY)
-    return _finding("events and host clock", severity, measured, *_why_not_host(ratio))
+    return Finding.judged("events and host clock", severity, measured, *_why_not_host(ratio))
 
 
 def _why_not_host(ratio: float) -> tuple[str, str]:
@@ -147,7 +147,7 @@ def proportionality(workload: Workload, time: Time, step_s: float, overhead_s: f
     severity = Severity.of(max(abs(double / 2 - 1), abs(quadruple / 4 - 1)), ASTRAY, FAR_ASTRAY)
     fault = f"four times the work takes {quadruple:.3g} times as long"
     remedy = "fix the device's clock, end other programs on it, or use another driver if events don't follow the work"
-    return _finding("proportionality", severity, measured, fault, remedy)
+    return Finding.judged("proportionality", severity, measured, fault, remedy)
 
 
 def _long_enough(seconds: float, step_s: float, overhead_s: float) -> float:
@@ -160,10 +160,6 @@ def _trials(time: Time, launch: Launch, protocol: Protocol) -> list[float]:
         return list(time(launch, protocol).trials)
     except MeasurementError:
         return []
-
-
-def _finding(name: str, severity: Severity, measured: tuple[Quantity, ...], fault: str, remedy: str) -> Finding:
-    return Finding(name, severity, measured, *((fault, remedy) if severity != Severity.OK else ()))
 
 
 def _shown(seconds: float) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from perfmodel.measuring.doctor.diagnosis import Finding, Quantity, Severity
+from perfmodel.measuring.doctor.diagnosis import Finding, Quantity
 
 Address: TypeAlias = tuple[int, int, int]
 """Domain, bus and device of the PCI address."""
@@ -91,8 +91,7 @@ class GpuState:
             wrong[f"others kept it busy for {100 * idle.utilization:.0f} % of a second"] = "end their programs"
         if slowed:
             wrong[f"{' and '.join(slowed)} lowers its clock"] = "fix a lower clock"
-        severity = Severity.DOUBTFUL if wrong else Severity.OK
-        return Finding("GPU state", severity, measured, " and ".join(wrong), " and ".join(wrong.values()))
+        return Finding.doubtful("GPU state", measured, wrong)
 
     def _state(self) -> _State | None:
         for reasons in _REASON_FIELDS:

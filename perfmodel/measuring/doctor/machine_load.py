@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfmodel.measuring.doctor.diagnosis import Finding, Quantity, Severity
+from perfmodel.measuring.doctor.diagnosis import Finding, Quantity
 
 QUIET_S = 1.0
 """Seconds for which the machine is looked at while this process sleeps."""
@@ -93,8 +93,7 @@ class MachineLoad:
             wrong[f"a quota stops this process for {100 * throttled:.0f} % of the time"] = "raise the quota"
         if self._waiting is not None and self._waiting > cores:
             wrong[f"{self._waiting:g} processes wanted {cores} cores in the last minute"] = "wait a minute"
-        severity = Severity.DOUBTFUL if wrong else Severity.OK
-        return Finding("machine load", severity, measured, " and ".join(wrong), " and ".join(wrong.values()))
+        return Finding.doubtful("machine load", measured, wrong)
 
     def _read(self) -> None:
         try:
@@ -125,16 +124,13 @@ def _throttled(root: Path) -> float | None:
     mounted = root / "sys/fs/cgroup"
     told = None
     # Version 2 has one tree of groups; version 1 has one for each controller, with times in nanoseconds.
-    for folder, path in ((mounted, groups.get("")), (mounted / "cpu", _of_controller(groups, "cpu"))):
+    of_cpu = next((path for controllers, path in groups.items() if "cpu" in controllers.split(",")), None)
+    for folder, path in ((mounted, groups.get("")), (mounted / "cpu", of_cpu)):
         for group in _upwards(path) if path is not None else ():
             for name, scale in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
                 if (value := _entry(folder / group / "cpu.stat", name)) is not None:
                     told = (told or 0.0) + value * scale
     return told
-
-
-def _of_controller(groups: dict[str, str], wanted: str) -> str | None:
-    return next((path for controllers, path in groups.items() if wanted in controllers.split(",")), None)
 
 
 def _upwards(path: str) -> list[Path]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
+
 from perfmodel.basics.errors import MeasurementError
 from perfmodel.measuring.doctor.diagnosis import Finding, Quantity, Severity
-from perfmodel.measuring.doctor.spread import deviation, quantile
 from perfmodel.measuring.doctor.workload import Now, Time, Workload
 from perfmodel.measuring.protocol import PROTOCOLS
 
@@ -86,7 +87,7 @@ class Watch:
     def _warm(self) -> int:
         """The number of the first batch of a warm device."""
         # What three quarters of the batches do not fall below: a moment of a higher clock is not what it settles at.
-        limit = SETTLED * quantile([batch.seconds for batch in self.batches], 0.25)
+        limit = SETTLED * float(np.quantile([batch.seconds for batch in self.batches], 0.25))
         return next(index for index, batch in enumerate(self.batches) if batch.seconds <= limit)
 
     @cached_property
@@ -112,7 +113,7 @@ class Watch:
         times = [[batch.seconds for batch in quarter] for quarter in self._quarters]
         warm_up = self.batches[self._warm].start_s if self._warm else 0.0
         drift = statistics.median(times[-1]) / statistics.median(times[0]) - 1
-        spread = (quantile(self._times, 0.75) - quantile(self._times, 0.25)) / 2 / statistics.median(self._times)
+        spread = float(np.subtract(*np.quantile(self._times, [0.75, 0.25]))) / 2 / statistics.median(self._times)
         watched = self.batches[-1].start_s - self.batches[0].start_s
         measured = (
             Quantity("warm-up", warm_up, "s"),
@@ -124,12 +125,11 @@ class Watch:
         if severity != Severity.OK:
             fault = f"its times {'grew' if drift > 0 else 'fell'} by {_percent(abs(drift))} within {watched:.2g} s"
             remedy = "fix its clock, let it cool, or wait until other programs have ended"
-            return Finding("clock stability", severity, measured, fault, remedy)
-        if warm_up > LONG_WARM_UP_S:
+        else:
+            severity = Severity.of(warm_up, LONG_WARM_UP_S)
             fault = f"it needs {warm_up:.2g} s of work to become as fast as it stays"
             remedy = "run something on it for that long before you measure"
-            return Finding("clock stability", Severity.DOUBTFUL, measured, fault, remedy)
-        return Finding("clock stability", Severity.OK, measured)
+        return Finding.judged("clock stability", severity, measured, fault, remedy)
 
     def load(self, step_s: float) -> Finding:
         """Checks for bursts in which others have the device."""
@@ -145,11 +145,9 @@ class Watch:
             runs += len(times)
         share = slow / runs
         measured = (Quantity("slow runs", share, "part"), Quantity("longest burst", longest, "s"))
-        if share <= MANY_SLOW:
-            return Finding("competing load", Severity.OK, measured)
         fault = f"{_percent(share)} of the runs took over {SLOW} times the best"
         remedy = "end other programs, and take minima (protocol unified) rather than means"
-        return Finding("competing load", Severity.DOUBTFUL, measured, fault, remedy)
+        return Finding.judged("competing load", Severity.of(share, MANY_SLOW), measured, fault, remedy)
 
     def agreement(self) -> Finding:
         """Checks how well one time agrees with the next."""
@@ -159,11 +157,14 @@ class Watch:
             Quantity("measured", len(self._times)),
         )
         severity = Severity.of(self.precision, IMPRECISE, VERY_IMPRECISE)
-        if severity == Severity.OK:
-            return Finding("precision of a time", severity, measured)
         fault = f"measured again, a time differs by {_percent(self.precision)}"
         remedy = "end other programs, fix the clock, or take more trials"
-        return Finding("precision of a time", severity, measured, fault, remedy)
+        return Finding.judged("precision of a time", severity, measured, fault, remedy)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Returns the distance from their median that nine of ten values do not exceed, whatever the others do."""
+    return float(np.quantile(np.abs(np.subtract(values, np.median(values))), 0.9))
 
 
 def _percent(part: float) -> str:

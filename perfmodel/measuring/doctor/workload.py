@@ -15,8 +15,6 @@ Time: TypeAlias = Callable[[Launch, Protocol], Timing]
 Now: TypeAlias = Callable[[], float]
 """The host's clock in seconds."""
 
-EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
-
 # Each round waits for the one before, and numbers stay near one: no memory, and nothing that a compiler can leave out.
 _SOURCE = """
 __kernel void perfmodel_doctor(__global float *out, int const rounds)

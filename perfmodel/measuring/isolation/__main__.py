@@ -21,7 +21,7 @@ def main() -> None:
     end_with(int(sys.argv[2]))
     with suppress(OSError):  # where memory runs out, this process is ended rather than the campaign
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
-    from perfmodel.measuring.isolation.child import serve
+    from perfmodel.measuring.isolation.child import serve  # after all that must come first
 
     serve(int(sys.argv[1]))
 

@@ -91,7 +91,7 @@ class Bench:
         self.device = device
         self._timer = timer
         self._process: MeasuringProcess | None = None
-        self._reference = Reference(device, self._time_reference)
+        self._reference = Reference(device, lambda launch, protocol: self.time(launch, protocol, ProcessLimits(60.0)))
         self._last: tuple[float, float] = (-math.inf, 0.0)
         self._in_a_row = 0
         self._failure = ""
@@ -242,9 +242,6 @@ class Bench:
                     ) from error
         self._last = time.monotonic(), seconds
         return seconds
-
-    def _time_reference(self, launch: Launch, protocol: Protocol) -> Timing:
-        return self.time(launch, protocol, ProcessLimits(60.0))
 
 
 _benches: dict[tuple[str, str], Bench] = {}

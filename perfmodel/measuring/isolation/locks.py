@@ -43,7 +43,7 @@ def held(device: Device, is_given_up: Callable[[], bool] = lambda: False) -> Ite
 @contextmanager
 def _locked(path: Path, alone: bool, is_given_up: Callable[[], bool]) -> Iterator[None]:
     try:
-        import fcntl
+        import fcntl  # not on every system
     except ImportError:  # no such locks on this system: measurements then rely on being the only ones
         yield
         return

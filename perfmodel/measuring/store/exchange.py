@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import StoreError
+from perfmodel.basics.errors import StoreError, one_line
+from perfmodel.measuring.protocol import reduced
 from perfmodel.measuring.store import formats
 from perfmodel.measuring.store.rows import COLUMNS, Failure, Measurement, encoded, measurement_key
 from perfmodel.measuring.store.store import Counts, Store
@@ -28,7 +29,7 @@ def to_frame(store: Store) -> pd.DataFrame:
     Raises:
         StoreError: for damaged rows.
     """
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     records = [record | _derived(record) for record in _records(store)]
     return pd.DataFrame(records, columns=_columns(records))
@@ -72,9 +73,9 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
         try:
             row = _row(record)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            reason = " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
             raise StoreError(
-                f"{place} of {source} is no row of a store ({reason}): correct or remove it; nothing was imported"
+                f"{place} of {source} is no row of a store ({one_line(error)}): correct or remove it; nothing was "
+                "imported"
             ) from error
         if isinstance(row, Measurement):
             measurements.append(row)
@@ -110,8 +111,6 @@ def _records(store: Store) -> list[dict[str, Any]]:
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values that follow from a row, for people; no import believes them."""
-    from perfmodel.measuring.protocol import reduced
-
     is_measured = not record["failure"]
     return {
         "seconds": reduced(record["trials"], record["dropped"], record["statistic"]) if is_measured else float("nan"),

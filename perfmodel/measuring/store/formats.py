@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from perfmodel.basics import files
-from perfmodel.basics.errors import StoreError, nearest
+from perfmodel.basics.errors import StoreError, nearest, one_line
 from perfmodel.measuring.store.rows import NESTED
 
 Record = dict[str, Any]
@@ -60,10 +60,9 @@ class Form(ABC):
                 f"{path} cannot be read ({error.strerror or error}): give a file that 'perfmodel store export' wrote"
             ) from error
         except (ValueError, TypeError, OverflowError, RecursionError, csv.Error) as error:
-            reason = " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
             raise StoreError(
-                f"{path} cannot be imported, behind {place} ({reason}): give a file as 'perfmodel store export' writes "
-                "it; nothing was imported"
+                f"{path} cannot be imported, behind {place} ({one_line(error)}): give a file as 'perfmodel store "
+                "export' writes it; nothing was imported"
             ) from error
 
 
@@ -254,7 +253,7 @@ def _column(pyarrow: Any, name: str, values: list[Any]) -> Any:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow
+        import pyarrow  # an optional dependency
         import pyarrow.parquet
     except ImportError as error:
         raise StoreError(

@@ -6,9 +6,8 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from perfmodel.basics.brief import brief, number_of
@@ -52,10 +51,6 @@ class Counts:
     failures: int
     known: int
 
-    def as_json(self) -> dict[str, int]:
-        """Returns the three numbers, as values that JSON can hold."""
-        return asdict(self)
-
     def __str__(self) -> str:
         return f"{self.added} measurements and {self.failures} failures added, {self.known} rows were there"
 
@@ -97,9 +92,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -78,7 +78,8 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
             f"the model's slope by {steep[0]!r} is not finite at the fitted {parameters[steep[0]]:g}, as of a square"
             " root at zero; bound the parameter away from there"
         )
-    influence = np.abs(whole * _magnitudes(problem, parameters, list(problem.free))).max(axis=0, initial=0.0)
+    magnitudes = np.array([max(abs(parameters[name]), problem.scales[name]) for name in problem.free])
+    influence = np.abs(whole * magnitudes).max(axis=0, initial=0.0)
     audible = [name for name, size in zip(problem.free, influence, strict=True) if size >= _NO_INFLUENCE]
     undetermined += _without_influence(problem, [n for n in problem.free if n not in audible and n not in at_bound])
     active = [name for name in audible if name not in at_bound]
@@ -202,10 +203,6 @@ def _carry_into(covariance: Array, names: tuple[str, ...], samples: Resampled) -
     """Writes the samples' covariances of all their parameters into a covariance."""
     places = [names.index(name) for name in samples.names]
     covariance[np.ix_(places, places)] = samples.changes.T @ samples.changes / len(samples.changes)
-
-
-def _magnitudes(problem: Problem, parameters: Mapping[str, float], names: list[str]) -> Array:
-    return np.array([max(abs(parameters[name]), problem.scales[name]) for name in names])
 
 
 def _without_influence(problem: Problem, names: list[str]) -> list[Undetermined]:

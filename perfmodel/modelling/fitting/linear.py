@@ -37,7 +37,7 @@ def solve_linear(
     Raises:
         FitError: The active set did not settle.
     """
-    from scipy.optimize import lsq_linear
+    from scipy.optimize import lsq_linear  # slow to import
 
     norms = np.linalg.norm(design, axis=0)
     scales = np.divide(1.0, norms, out=np.ones_like(norms), where=norms > 0)

@@ -145,7 +145,7 @@ def _minimise(problem: Problem, start: Values, tolerance: float, evaluations: in
 
 def _descend(problem: Problem, start: Values, tolerance: float, evaluations: int) -> Minimum:
     """Runs scipy's trust-region reflective method, driven by lmfit with the analytic Jacobian."""
-    import lmfit
+    import lmfit  # slow to import
 
     coordinates = _coordinates(problem, start)
     parameters = lmfit.Parameters()

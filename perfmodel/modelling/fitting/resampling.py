@@ -60,7 +60,7 @@ def resample(names: Sequence[str], jacobian: Array, below: Array, above: Array, 
         below, above: How far each parameter is from its bounds, shape (P,), not negative, infinite without a bound.
         noise: Standard deviation of the weighted residuals.
     """
-    from scipy.optimize import nnls
+    from scipy.optimize import nnls  # slow to import
 
     if not names:  # all are held, or at their bounds for certain
         return Resampled((), np.zeros((SAMPLES, 0)), np.zeros(0))

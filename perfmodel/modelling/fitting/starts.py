@@ -44,7 +44,10 @@ def starting_points(problem: Problem, given: Mapping[str, float]) -> list[Values
         FitError: The model has no finite value at any starting point.
     """
     random = np.random.default_rng(_SEED)
-    estimates = [_completed(problem, values, given) for values in _estimates(problem, given, random)]
+    estimates = [
+        {name: given.get(name, values.get(name, problem.scales[name])) for name in problem.free}
+        for values in _estimates(problem, given, random)
+    ]
     costs = [problem.cost(values) for values in estimates]
     order = [index for index in np.argsort(costs, kind="stable") if np.isfinite(costs[index])]
     if not order:
@@ -158,10 +161,6 @@ def _largest_consistent(column: Array, target: Array) -> float:
     """Returns the largest factor with which the column alone exceeds no target, 1 where nothing limits it."""
     limiting = (column > 0) & (target > 0)
     return float(np.min(target[limiting] / column[limiting])) if limiting.any() else 1.0
-
-
-def _completed(problem: Problem, values: Values, given: Mapping[str, float]) -> Values:
-    return {name: given.get(name, values.get(name, problem.scales[name])) for name in problem.free}
 
 
 def _perturbed(problem: Problem, values: Values, random: np.random.Generator) -> Values:

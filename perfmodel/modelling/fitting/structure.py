@@ -7,15 +7,15 @@ their features are zero in every measurement.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter, walk
+from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter, rewritten, walk
 
 _COMPETING = frozenset({"max", "min", "smooth_max", "overlap"})
 """Names of functions in which one argument can hide the others."""
@@ -130,44 +130,21 @@ def _parameter_names(node: Node) -> frozenset[str]:
 
 def _simplified(root: Node, steps: Set[Node]) -> Node:
     """Returns the tree with sums instead of maxima and one instead of the given steps."""
-    replaced: dict[Node, Node] = {}
-    for node in walk(root):
-        children = tuple(replaced[child] for child in node.children)
+
+    def simpler(node: Node, children: tuple[Node, ...]) -> Node | None:
         if node in steps and _parameter_names(node.children[0]):
-            replaced[node] = Number(1.0)
-        elif isinstance(node, Call) and node.function in _SUMMED:
-            replaced[node] = _sum(children[: len(children) - _SUMMED[node.function]])
-        else:
-            replaced[node] = _with_children(node, children)
-    return replaced[root]
+            return Number(1.0)
+        if isinstance(node, Call) and node.function in _SUMMED:
+            costs = children[: len(children) - _SUMMED[node.function]]
+            return reduce(lambda left, right: Binary("+", left, right), costs)
+        return None
+
+    return rewritten([root], simpler)[0]
 
 
 def substituted(root: Node, nodes: Mapping[str, Node]) -> Node:
     """Returns the tree with a node in the place of each parameter that has one."""
-    replaced: dict[Node, Node] = {}
-    for node in walk(root):
-        children = tuple(replaced[child] for child in node.children)
-        chosen = nodes.get(node.name) if isinstance(node, Parameter) else None
-        replaced[node] = chosen or _with_children(node, children)
-    return replaced[root]
-
-
-def _sum(nodes: tuple[Node, ...]) -> Node:
-    total = nodes[0]
-    for node in nodes[1:]:
-        total = Binary("+", total, node)
-    return total
-
-
-def _with_children(node: Node, children: tuple[Node, ...]) -> Node:
-    match node:
-        case Binary():
-            return dataclasses.replace(node, left=children[0], right=children[1])
-        case Negation():
-            return Negation(children[0])
-        case Call():
-            return dataclasses.replace(node, arguments=children)
-    return node
+    return rewritten([root], lambda node, _: nodes.get(node.name) if isinstance(node, Parameter) else None)[0]
 
 
 def linear_parameters(root: Node) -> frozenset[str]:

@@ -17,6 +17,7 @@ import numpy as np
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.fitting import FitWarning
 from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
@@ -27,7 +28,6 @@ from perfmodel.modelling.suggestion.search import MEMORY, ON_CHIP, Array, Found,
 if TYPE_CHECKING:
     import pandas as pd
 
-    from perfmodel.modelling.calibration import Calibration
 
 __all__ = ["Step", "Suggestion", "suggest"]
 
@@ -167,7 +167,7 @@ def _checks(
 
 
 def _table(kernels: Sequence[Kernel], times: Times | pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
+    import pandas as pd  # slow to import
 
     if len(times) != len(kernels):
         raise FitError(f"there are {len(kernels)} kernels and {len(times)} times; give one for each")

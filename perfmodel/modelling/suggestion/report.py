@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfmodel.basics.statistics import of_errors
+from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.suggestion import Suggestion
@@ -77,10 +77,10 @@ def _evaluation(rows: Sequence[Row]) -> str:
     lines = [[r.label, *_times(r)] for r in rows]
     known = np.array([r.predicted_s / r.measured_s for r in rows if r.predicted_s is not None and r.measured_s])
     table = grid(["evaluation, never in a fit", "measured", "predicted", "error"], lines)
-    errors = of_errors(np.abs(known - 1).tolist())
+    errors = Errors.of(np.abs(known - 1).tolist())
     if errors is None:
         return table
-    mean, largest, within = (_percent(errors[key]) for key in ("mean", "maximum", "within_30_percent"))
+    mean, largest, within = map(_percent, (errors.mean, errors.maximum, errors.within_30_percent))
     shown = f"geometric mean of {known.size} errors: {_percent(geometric_mean_error(known))}"
     return f"{table}\n{shown}, mean {mean}, maximum {largest}; {within} within ±30 %"
 

@@ -166,7 +166,7 @@ class Search:
         return float(np.linalg.norm(self._ratios(terms, chosen, self._weights(terms, chosen)) - 1))
 
     def _weights(self, terms: Terms, design: Array) -> Array:
-        from scipy.optimize import nnls
+        from scipy.optimize import nnls  # slow to import
 
         memory, onchip = self._shares(terms)
         slopes, ones, weights = design, np.ones(len(design)), np.zeros(len(terms))

@@ -9,48 +9,30 @@ from collections.abc import Mapping
 
 from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
-from perfmodel.opencl_c.builtins.conversions import conversion, convert, reinterpret, reinterpretation
+from perfmodel.opencl_c.builtins.conversions import conversion, reinterpretation
 from perfmodel.opencl_c.builtins.exact_math import PARTS
 from perfmodel.opencl_c.builtins.integers import INTEGERS
 from perfmodel.opencl_c.builtins.math_functions import MATH
 from perfmodel.opencl_c.builtins.operators import binary, unary
 from perfmodel.opencl_c.builtins.relational import RELATIONAL, SHUFFLES
 from perfmodel.opencl_c.builtins.representation import Builder, Form
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH
 from perfmodel.opencl_c.types import Type
 
 __all__ = [
     "BUILTINS",
     "binary",
     "conversion",
-    "convert",
     "function",
-    "reinterpret",
     "reinterpretation",
     "unary",
 ]
 
 _MATH: Mapping[str, Builder] = {**MATH, **PARTS}
-_ROUGH = (
-    "cos",
-    "divide",
-    "exp",
-    "exp2",
-    "exp10",
-    "log",
-    "log2",
-    "log10",
-    "powr",
-    "recip",
-    "rsqrt",
-    "sin",
-    "sqrt",
-    "tan",
-)
-"""OpenCL C also has these, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
 
 BUILTINS: Mapping[str, Builder] = {
     **{name: builder for name, builder in _MATH.items() if name not in ("divide", "recip")},
-    **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in _ROUGH},
+    **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in ROUGH},
     **INTEGERS,
     **COMMON,
     **GEOMETRIC,

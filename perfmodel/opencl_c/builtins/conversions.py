@@ -16,19 +16,15 @@ TO_WHOLE: Mapping[str, np.ufunc] = {"rte": np.rint, "rtz": np.trunc, "rtp": np.c
 """Each rounding mode has the function that rounds a float which becomes an integer."""
 
 
-def convert(value: Any, source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Any:
-    """Returns a number as another type: C's conversions, ``convert_type`` with suffixes, a scalar for all components.
+@lru_cache(maxsize=1024)
+def conversion(source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Form:
+    """Returns the form that makes numbers of one type another's: C's conversions, ``convert_type`` with suffixes, a
+    scalar for all components.
 
     By default floats are truncated to integers, and everything else is rounded to nearest even. Any number that isn't
     zero is true; true becomes 1, as C's comparisons do. What is out of range of an integer wraps around if it is an
     integer itself; if it is a float the result is undefined by C, and some number here.
     """
-    return conversion(source, target, rounding, saturate)(value)
-
-
-@lru_cache(maxsize=1024)
-def conversion(source: Type, target: Type, rounding: str = "", saturate: bool = False) -> Form:
-    """Returns `convert` for values of one type, which serves those who convert more than once."""
     if rounding and rounding not in TO_WHOLE:
         raise EmulationError(f"there is no rounding mode {rounding!r}{nearest(rounding, TO_WHOLE)}")
     form = _of_elements(dtype_of(source), dtype_of(target), rounding, saturate)
@@ -38,14 +34,10 @@ def conversion(source: Type, target: Type, rounding: str = "", saturate: bool = 
     return form
 
 
-def reinterpret(value: Any, source: Type, target: Type) -> Any:
-    """Returns the same bits as another type of the same size (``as_type``); a vector of three has the room of four."""
-    return reinterpretation(source, target)(value)
-
-
 @lru_cache(maxsize=1024)
 def reinterpretation(source: Type, target: Type) -> Form:
-    """Returns `reinterpret` for values of one type, which serves those who do so more than once."""
+    """Returns the form that gives the same bits as another type of the same size (``as_type``); a vector of three has
+    the room of four."""
     before, after = dtype_of(source), dtype_of(target)
     if before == after and source.size == before.itemsize:
         return _same

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from perfmodel.opencl_c.builtins.integers import mad
 from perfmodel.opencl_c.builtins.representation import Builder, Form, always, choose, dtype_of
 from perfmodel.opencl_c.builtins.rounded_once import fma, remainder_and_quotient
 from perfmodel.opencl_c.types import Type
@@ -22,10 +23,6 @@ def _round(x: Any) -> Any:
     return np.copysign(np.add(np.absolute(whole), step), x).astype(x.dtype, copy=False)
 
 
-def _fdim(x: Any, y: Any) -> Any:
-    return choose(np.less_equal(x, y), x.dtype.type(0), np.subtract(x, y))
-
-
 def _maxmag(x: Any, y: Any) -> Any:
     left, right = np.absolute(x), np.absolute(y)
     return choose(np.greater(left, right), x, choose(np.greater(right, left), y, np.fmax(x, y)))
@@ -34,14 +31,6 @@ def _maxmag(x: Any, y: Any) -> Any:
 def _minmag(x: Any, y: Any) -> Any:
     left, right = np.absolute(x), np.absolute(y)
     return choose(np.less(left, right), x, choose(np.less(right, left), y, np.fmin(x, y)))
-
-
-def _mad(x: Any, y: Any, z: Any) -> Any:
-    return np.add(np.multiply(x, y), z)
-
-
-def _recip(x: Any) -> Any:
-    return np.divide(x.dtype.type(1), x)
 
 
 def _fraction(x: Any) -> Any:
@@ -68,10 +57,6 @@ def _nextafter(x: Any, y: Any) -> Any:
     return choose(np.equal(x, y), y, np.nextafter(x, y))
 
 
-def _quotient(x: Any, y: Any) -> Any:
-    return remainder_and_quotient(x, y)[1]
-
-
 def _sign_of_gamma(x: Any) -> Any:
     """Returns -1 between a negative even number and the odd one above it, 1 elsewhere; at a zero, its sign."""
     whole = np.floor(x)
@@ -87,18 +72,14 @@ def _nan(result: Type, arguments: tuple[Type, ...]) -> Form:
     return lambda number: np.bitwise_or(np.bitwise_and(number, payload), quiet).view(dtype)
 
 
-def _fma(result: Type, arguments: tuple[Type, ...]) -> Form:
-    return fma(dtype_of(result))
-
-
 PARTS: Mapping[str, Builder] = {
     "ceil": always(np.ceil),
     "copysign": always(np.copysign),
     "divide": always(np.divide),
     "fabs": always(np.absolute),
-    "fdim": always(_fdim),
+    "fdim": always(lambda x, y: choose(np.less_equal(x, y), x.dtype.type(0), np.subtract(x, y))),
     "floor": always(np.floor),
-    "fma": _fma,
+    "fma": lambda result, arguments: fma(dtype_of(result)),
     "fmax": always(np.fmax),
     "fmin": always(np.fmin),
     "fmod": always(np.fmod),
@@ -109,15 +90,15 @@ PARTS: Mapping[str, Builder] = {
     "ilogb": always(_ilogb),
     "lgamma_r.1": always(_sign_of_gamma),
     "logb": always(_logb),
-    "mad": always(_mad),
+    "mad": always(mad),
     "maxmag": always(_maxmag),
     "minmag": always(_minmag),
     "modf.0": always(lambda x: np.modf(x)[0]),
     "modf.1": always(np.trunc),
     "nan": _nan,
     "nextafter": always(_nextafter),
-    "recip": always(_recip),
-    "remquo.1": always(_quotient),
+    "recip": always(lambda x: np.divide(x.dtype.type(1), x)),
+    "remquo.1": always(lambda x, y: remainder_and_quotient(x, y)[1]),
     "rint": always(np.rint),
     "round": always(_round),
     "sqrt": always(np.sqrt),

@@ -68,17 +68,9 @@ def _add_sat_unsigned(x: Any, y: Any) -> Any:
     return choose(np.less(total, x), x.dtype.type(np.iinfo(x.dtype).max), total)
 
 
-def _sub_sat_unsigned(x: Any, y: Any) -> Any:
-    return np.subtract(np.maximum(x, y), y)
-
-
 def _hadd(x: Any, y: Any) -> Any:
     """Returns half the sum: the bits that both have, and half of those that one has; nothing can overflow."""
     return np.add(np.bitwise_and(x, y), np.right_shift(np.bitwise_xor(x, y), 1))
-
-
-def _rhadd(x: Any, y: Any) -> Any:
-    return np.subtract(np.bitwise_or(x, y), np.right_shift(np.bitwise_xor(x, y), 1))
 
 
 # --- products
@@ -176,7 +168,7 @@ def _upsample(result: Type, arguments: tuple[Type, ...]) -> Form:
     return lambda high, low: np.bitwise_or(np.left_shift(high.astype(dtype), places), low.astype(dtype))
 
 
-def _mad24(x: Any, y: Any, z: Any) -> Any:
+def mad(x: Any, y: Any, z: Any) -> Any:
     return np.add(np.multiply(x, y), z)
 
 
@@ -187,14 +179,14 @@ INTEGERS: Mapping[str, Builder] = {
     "clz": always(_clz),
     "ctz": always(_ctz),
     "hadd": always(_hadd),
-    "mad24": always(_mad24),
+    "mad24": always(mad),
     "mad_hi": _typed(_mad_hi),
     "mad_sat": _typed(_mad_sat),
     "mul24": always(np.multiply),
     "mul_hi": _typed(_mul_hi),
     "popcount": always(_popcount),
-    "rhadd": always(_rhadd),
+    "rhadd": always(lambda x, y: np.subtract(np.bitwise_or(x, y), np.right_shift(np.bitwise_xor(x, y), 1))),
     "rotate": _typed(_rotate),
-    "sub_sat": _split(_sub_sat_signed, _sub_sat_unsigned),
+    "sub_sat": _split(_sub_sat_signed, lambda x, y: np.subtract(np.maximum(x, y), y)),
     "upsample": _upsample,
 }

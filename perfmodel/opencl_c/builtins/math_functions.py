@@ -32,10 +32,6 @@ def _wide(form: Form) -> Builder:
 # --- powers
 
 
-def _exp10(x: Any) -> Any:
-    return np.power(10.0, x)
-
-
 def _powr(x: Any, y: Any) -> Any:
     """Returns the power of a base that isn't negative; it is undefined where the base's logarithm times y is."""
     is_undefined = np.isnan(np.multiply(np.log(np.absolute(x)), y))
@@ -55,20 +51,12 @@ def _rootn(x: Any, n: Any) -> Any:
     return choose(is_undefined, np.float64(np.nan), choose(is_odd, np.copysign(root, x), root))
 
 
-def _rsqrt(x: Any) -> Any:
-    return np.divide(1.0, np.sqrt(x))
-
-
 # --- in units of half a turn
 
 
 def _sinpi(x: Any) -> Any:
     sine, _ = _of_half_turns(x)
     return choose(sine == 0, np.copysign(0.0, x), sine)
-
-
-def _cospi(x: Any) -> Any:
-    return np.add(_of_half_turns(x)[1], 0.0)  # no negative zero
 
 
 def _tanpi(x: Any) -> Any:
@@ -119,10 +107,6 @@ def _lgamma(x: Any) -> Any:
     return choose(np.isinf(x), np.absolute(x), choose(np.less(np.absolute(x), 1e-20), near_zero, other))
 
 
-def _remainder(x: Any, y: Any) -> Any:
-    return remainder_and_quotient(x, y)[0]
-
-
 WIDE: Mapping[str, Form] = {
     "acos": np.arccos,
     "acosh": np.arccosh,
@@ -138,11 +122,11 @@ WIDE: Mapping[str, Form] = {
     "cbrt": np.cbrt,
     "cos": np.cos,
     "cosh": np.cosh,
-    "cospi": _cospi,
+    "cospi": lambda x: np.add(_of_half_turns(x)[1], 0.0),  # no negative zero
     "erf": special.erf,
     "erfc": _erfc,
     "exp": np.exp,
-    "exp10": _exp10,
+    "exp10": lambda x: np.power(10.0, x),
     "exp2": np.exp2,
     "expm1": np.expm1,
     "hypot": np.hypot,
@@ -156,10 +140,10 @@ WIDE: Mapping[str, Form] = {
     "pow": np.power,
     "pown": np.power,
     "powr": _powr,
-    "remainder": _remainder,
-    "remquo.0": _remainder,
+    "remainder": lambda x, y: remainder_and_quotient(x, y)[0],
+    "remquo.0": lambda x, y: remainder_and_quotient(x, y)[0],
     "rootn": _rootn,
-    "rsqrt": _rsqrt,
+    "rsqrt": lambda x: np.divide(1.0, np.sqrt(x)),
     "sin": np.sin,
     "sincos.0": np.sin,
     "sincos.1": np.cos,

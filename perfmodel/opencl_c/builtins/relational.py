@@ -24,20 +24,12 @@ def _test(form: Form) -> Builder:
     return lambda result, arguments: truth(form, result)
 
 
-def _is_less_or_greater(x: Any, y: Any) -> Any:
-    return np.logical_or(np.less(x, y), np.greater(x, y))
-
-
 def _is_normal(x: Any) -> Any:
     return np.logical_and(np.isfinite(x), np.greater_equal(np.absolute(x), np.finfo(x.dtype).smallest_normal))
 
 
 def _is_unordered(x: Any, y: Any) -> Any:
     return np.logical_or(np.isnan(x), np.isnan(y))
-
-
-def _is_ordered(x: Any, y: Any) -> Any:
-    return np.logical_not(_is_unordered(x, y))
 
 
 def _over_components(form: np.ufunc) -> Builder:
@@ -109,11 +101,11 @@ RELATIONAL: Mapping[str, Builder] = {
     "isinf": _test(np.isinf),
     "isless": _test(np.less),
     "islessequal": _test(np.less_equal),
-    "islessgreater": _test(_is_less_or_greater),
+    "islessgreater": _test(lambda x, y: np.logical_or(np.less(x, y), np.greater(x, y))),
     "isnan": _test(np.isnan),
     "isnormal": _test(_is_normal),
     "isnotequal": _test(np.not_equal),
-    "isordered": _test(_is_ordered),
+    "isordered": _test(lambda x, y: np.logical_not(_is_unordered(x, y))),
     "isunordered": _test(_is_unordered),
     "select": _select,
     "signbit": _test(np.signbit),

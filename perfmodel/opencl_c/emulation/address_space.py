@@ -53,18 +53,18 @@ class Regions:
         self.constants = constants
         self.local_frame, self.private_frame = whole_frame(local_bytes), whole_frame(kernel.private_bytes)
         self.local = Region(
-            "local memory",
-            0,
-            local_bytes,
-            np.zeros(self.local_frame * layout.groups, np.uint8),
-            layout.group_of * self.local_frame,
+            name="local memory",
+            origin=0,
+            size=local_bytes,
+            data=np.zeros(self.local_frame * layout.groups, np.uint8),
+            lane_offsets=layout.group_of * self.local_frame,
         )
         self.private = Region(
-            "private memory",
-            0,
-            kernel.private_bytes,
-            lazy_bytes(self.private_frame * layout.lanes),
-            np.arange(layout.lanes) * self.private_frame,
+            name="private memory",
+            origin=0,
+            size=kernel.private_bytes,
+            data=lazy_bytes(self.private_frame * layout.lanes),
+            lane_offsets=np.arange(layout.lanes) * self.private_frame,
         )
         self.parts: dict[tuple[str, str], tuple[int, int]] = {("local", name): at for name, at in locals_.items()}
         for object_ in kernel.objects:

@@ -50,8 +50,15 @@ class Emulator:
     ) -> None:
         self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
         self.masks = Masks(layout)
-        self.regions = Regions(kernel, bound.buffers, bound.constants, bound.locals, bound.local_bytes, layout)
-        self.context = Context(layout, machine, findings, self.regions, checks)
+        self.regions = Regions(
+            kernel=kernel,
+            buffers=bound.buffers,
+            constants=bound.constants,
+            locals_=bound.locals,
+            local_bytes=bound.local_bytes,
+            layout=layout,
+        )
+        self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
         self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
         self.work_items = work_items

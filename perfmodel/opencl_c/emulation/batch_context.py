@@ -63,4 +63,6 @@ class Context:
     def find(self, kind: str, place: Place, message: str, lane: int, count: int = 1, detail: Hashable = None) -> None:
         """Adds a finding of one lane."""
         group, item = self.layout.group_ids_of(lane), self.layout.local_ids(lane)
-        self.findings.add(Finding(kind, place, message, group, item, count), detail)
+        self.findings.add(
+            Finding(kind=kind, place=place, message=message, group=group, work_item=item, count=count), detail
+        )

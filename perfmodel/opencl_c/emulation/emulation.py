@@ -140,7 +140,18 @@ def emulate(
     for start in range(0, len(numbers), at_once):
         layout = Layout(local, counts, numbers[start : start + at_once], machine.subgroup_size)
         items = WorkItems(layout, whole, offset, dimensions)
-        emulator = Emulator(kernel, code, layout, items, bound, machine, findings, group_races, checks, shortens)
+        emulator = Emulator(
+            kernel=kernel,
+            code=code,
+            layout=layout,
+            work_items=items,
+            bound=bound,
+            machine=machine,
+            findings=findings,
+            groups=group_races,
+            checks=checks,
+            extrapolate=shortens,
+        )
         emulator.run(steps)
         used += emulator.used
         if emulator.extrapolation is not None:

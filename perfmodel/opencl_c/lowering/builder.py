@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from perfmodel.basics.errors import SourceError
@@ -26,8 +26,8 @@ class Frame:
     variables: dict[syn.Variable, Storage]
     end: str
     result: Storage | None
-    breaks: list[str]
-    continues: list[str]
+    breaks: list[str] = field(default_factory=list)
+    continues: list[str] = field(default_factory=list)
 
 
 class Emission:
@@ -69,7 +69,9 @@ class Emission:
     ) -> low.MemoryObject:
         offset = aligned(self.bytes[space], variable.type.alignment)
         self.bytes[space] = offset + variable.type.size
-        found = low.MemoryObject(variable.name, variable.type, space, offset, initial, parameter)
+        found = low.MemoryObject(
+            name=variable.name, type=variable.type, space=space, offset=offset, initial=initial, parameter=parameter
+        )
         self.objects.append(found)
         return found
 

@@ -53,9 +53,9 @@ class BuiltinCalls:
         return low.Call(type_, name, arguments)
 
     def atomic(self, expression: syn.BuiltinCall, wanted: bool) -> low.Expression:
-        operation = ATOMICS.get(expression.name.removeprefix("atomic_").removeprefix("atom_"))
+        operation = expression.name.removeprefix("atomic_").removeprefix("atom_")
         pointer, *operands = (self.expressions.value(argument) for argument in expression.arguments)
-        if operation is None or not isinstance(pointer.type, Pointer):
+        if operation not in ATOMICS or not isinstance(pointer.type, Pointer):
             raise SourceError(
                 f"{expression.name} is not supported; use the atomic functions of OpenCL C 1.2", *expression.place
             )
@@ -63,7 +63,13 @@ class BuiltinCalls:
         result = self.out.register("_old", place.type) if wanted else None
         text = text_of(expression.arguments[0])
         self.out.emit(
-            low.Atomic(operation, pointer, tuple(operands), result, self.places.access("atomic", place, text))
+            low.Atomic(
+                operation=operation,
+                pointer=pointer,
+                operands=tuple(operands),
+                result=result,
+                access=self.places.access("atomic", place, text),
+            )
         )
         return low.Constant(INT, 0) if result is None else low.Read(place.type, result)
 

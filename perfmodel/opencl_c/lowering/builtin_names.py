@@ -23,7 +23,12 @@ FENCES = {
 }
 """The value says whether work-items wait there for each other."""
 
-ATOMICS = {name: name for name in ("add", "sub", "xchg", "inc", "dec", "cmpxchg", "min", "max", "and", "or", "xor")}
+ATOMICS = frozenset(("add", "sub", "xchg", "inc", "dec", "cmpxchg", "min", "max", "and", "or", "xor"))
+
+ROUGH = (
+    *("cos", "divide", "exp", "exp2", "exp10", "log", "log2", "log10", "powr", "recip", "rsqrt", "sin", "sqrt", "tan"),
+)
+"""OpenCL C also has these, less precisely, with ``half_`` and ``native_``; here they are as precise as others."""
 
 BY_POINTER = frozenset(("fract", "modf", "sincos", "frexp", "remquo", "lgamma_r"))
 """These functions have a second result, stored where their last argument points to."""

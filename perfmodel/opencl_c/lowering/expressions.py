@@ -263,7 +263,9 @@ class Expressions:
         decided, number, place = self.decided(condition), self.out.branch(), self.out.place
         inner, other = self.out.nested(then), self.out.nested(otherwise)
         if inner or other:
-            self.out.structured(low.If(number, decided, inner, other, place, is_choice=True))
+            self.out.structured(
+                low.If(number=number, condition=decided, then=inner, otherwise=other, place=place, is_choice=True)
+            )
 
     def vector_logical(self, expression: syn.Logical) -> low.Expression:
         sides = []
@@ -296,7 +298,9 @@ class Expressions:
         number, place = self.out.branch(), self.out.place
         right = self.out.nested(lambda: self.out.assign(result, self.condition(expression.right)))
         then, otherwise = (right, ()) if expression.operator == "&&" else ((), right)
-        self.out.structured(low.If(number, result, then, otherwise, place, is_choice=True))
+        self.out.structured(
+            low.If(number=number, condition=result, then=then, otherwise=otherwise, place=place, is_choice=True)
+        )
         return low.Read(BOOL, result)
 
     def decided(self, expression: syn.Expression) -> low.Register:

@@ -42,7 +42,7 @@ class Lowering:
         self.tables: dict[syn.Variable, Storage] = {table: self.table(table) for table in unit.tables}
 
     def kernel(self, function: syn.Function) -> low.LoweredKernel:
-        self.out.frame = Frame(function, dict(self.tables), self.out.label("kernel"), None, [], [])
+        self.out.frame = Frame(function, dict(self.tables), self.out.label("kernel"), None)
         self.out.place = function.place
 
         def fill() -> None:
@@ -126,7 +126,11 @@ class Lowering:
                     other = statement.otherwise
                     otherwise = self.out.nested(lambda: self.statement(other))
                 if then or otherwise:
-                    self.out.structured(low.If(number, condition, then, otherwise, statement.place))
+                    self.out.structured(
+                        low.If(
+                            number=number, condition=condition, then=then, otherwise=otherwise, place=statement.place
+                        )
+                    )
             case syn.Loop():
                 self.loop(statement)
             case syn.Switch():
@@ -138,17 +142,18 @@ class Lowering:
             case syn.Return():
                 self.return_(statement)
 
+    def storage(self, variable: syn.Variable) -> Storage:
+        if isinstance(variable.type, Array | Record) or variable in self.addressed:
+            return self.out.memory_object(variable, "private")
+        return self.out.register(variable.name, variable.type)
+
     def declare(self, variable: syn.Variable) -> None:
-        storage: Storage
         if variable.space in ("local", "constant"):
             self.out.frame.variables[variable] = (
                 self.table(variable) if variable.space == "constant" else self.out.memory_object(variable, "local")
             )
             return
-        if isinstance(variable.type, Array | Record) or variable in self.addressed:
-            storage = self.out.memory_object(variable, "private")
-        else:
-            storage = self.out.register(variable.name, variable.type)
+        storage = self.storage(variable)
         # The initial value may not name the variable itself, but an inlined call may declare it once more.
         if variable.initial is not None:
             self.expressions.initialize(storage, variable.initial, variable.name)
@@ -177,7 +182,7 @@ class Lowering:
             if inside is not None and not self.out.is_dead:
                 goes_on, branch = self.expressions.decided(inside), self.out.branch()
                 ends = self.out.nested(lambda: self.out.leave(label))
-                self.out.structured(low.If(branch, goes_on, (), ends, loop.place))
+                self.out.structured(low.If(number=branch, condition=goes_on, then=(), otherwise=ends, place=loop.place))
 
         def step() -> None:
             self.out.place = loop.place
@@ -225,7 +230,7 @@ class Lowering:
                 number, place = self.out.branch(), self.out.place
                 body = self.out.nested(partial(self.statements, case.body))
                 if body:
-                    self.out.structured(low.If(number, here, body, (), place))
+                    self.out.structured(low.If(number=number, condition=here, then=body, otherwise=(), place=place))
                 falls = None if body and isinstance(body[-1], low.Leave) else here
 
         body = self.out.scoped(label, fill)
@@ -264,11 +269,7 @@ class Lowering:
         function, outer = expression.function, self.out.frame
         variables = dict(self.tables)
         for parameter, argument in zip(function.parameters, expression.arguments, strict=True):
-            storage: Storage
-            if isinstance(parameter.type, Record) or parameter in self.addressed:
-                storage = self.out.memory_object(parameter, "private")
-            else:
-                storage = self.out.register(parameter.name, parameter.type)
+            storage = self.storage(parameter)
             self.expressions.put(whole(storage), argument, parameter.name)
             variables[parameter] = storage
         result: Storage | None = None
@@ -278,7 +279,7 @@ class Lowering:
             )
         elif function.result.size and not is_void(function.result):
             result = self.out.register(f"_{function.name}", function.result)
-        self.out.frame = Frame(function, variables, self.out.label(function.name), result, [], [])
+        self.out.frame = Frame(function, variables, self.out.label(function.name), result)
         place = self.out.place
         if function.body is None:
             raise SourceError(f"function {function.name!r} has no body; define it in the source", *expression.place)

@@ -9,61 +9,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from clang.cindex import CursorKind, Index, TranslationUnit, TypeKind, conf
 
-# The kinds of cursors and types that matter, as the numbers that the library gives.
-STRUCT_DECL: int = CursorKind.STRUCT_DECL.value
-UNION_DECL: int = CursorKind.UNION_DECL.value
-FIELD_DECL: int = CursorKind.FIELD_DECL.value
-ENUM_DECL: int = CursorKind.ENUM_DECL.value
-ENUM_CONSTANT: int = CursorKind.ENUM_CONSTANT_DECL.value
-FUNCTION_DECL: int = CursorKind.FUNCTION_DECL.value
-VAR_DECL: int = CursorKind.VAR_DECL.value
-PARM_DECL: int = CursorKind.PARM_DECL.value
-TYPEDEF_DECL: int = CursorKind.TYPEDEF_DECL.value
-MEMBER_REF: int = CursorKind.MEMBER_REF.value
-ATTRIBUTES = range(CursorKind.UNEXPOSED_ATTR.value, 500)
-EXPRESSIONS = range(CursorKind.UNEXPOSED_EXPR.value, 200)
-
-UNEXPOSED_EXPR: int = CursorKind.UNEXPOSED_EXPR.value
-DECL_REF_EXPR: int = CursorKind.DECL_REF_EXPR.value
-MEMBER_REF_EXPR: int = CursorKind.MEMBER_REF_EXPR.value
-CALL_EXPR: int = CursorKind.CALL_EXPR.value
-BLOCK_EXPR: int = CursorKind.BLOCK_EXPR.value
-INTEGER_LITERAL: int = CursorKind.INTEGER_LITERAL.value
-FLOATING_LITERAL: int = CursorKind.FLOATING_LITERAL.value
-STRING_LITERAL: int = CursorKind.STRING_LITERAL.value
-CHARACTER_LITERAL: int = CursorKind.CHARACTER_LITERAL.value
-PAREN_EXPR: int = CursorKind.PAREN_EXPR.value
-UNARY_OPERATOR: int = CursorKind.UNARY_OPERATOR.value
-SUBSCRIPT_EXPR: int = CursorKind.ARRAY_SUBSCRIPT_EXPR.value
-BINARY_OPERATOR: int = CursorKind.BINARY_OPERATOR.value
-COMPOUND_ASSIGNMENT: int = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
-CONDITIONAL_OPERATOR: int = CursorKind.CONDITIONAL_OPERATOR.value
-CAST_EXPR: int = CursorKind.CSTYLE_CAST_EXPR.value
-COMPOUND_LITERAL: int = CursorKind.COMPOUND_LITERAL_EXPR.value
-INIT_LIST: int = CursorKind.INIT_LIST_EXPR.value
-BOOL_LITERAL: int = CursorKind.CXX_BOOL_LITERAL_EXPR.value
-SIZE_EXPR: int = CursorKind.CXX_UNARY_EXPR.value
-
-LABEL_STMT: int = CursorKind.LABEL_STMT.value
-COMPOUND_STMT: int = CursorKind.COMPOUND_STMT.value
-CASE_STMT: int = CursorKind.CASE_STMT.value
-DEFAULT_STMT: int = CursorKind.DEFAULT_STMT.value
-IF_STMT: int = CursorKind.IF_STMT.value
-SWITCH_STMT: int = CursorKind.SWITCH_STMT.value
-WHILE_STMT: int = CursorKind.WHILE_STMT.value
-DO_STMT: int = CursorKind.DO_STMT.value
-FOR_STMT: int = CursorKind.FOR_STMT.value
-GOTO_STMT: int = CursorKind.GOTO_STMT.value
-CONTINUE_STMT: int = CursorKind.CONTINUE_STMT.value
-BREAK_STMT: int = CursorKind.BREAK_STMT.value
-RETURN_STMT: int = CursorKind.RETURN_STMT.value
-NULL_STMT: int = CursorKind.NULL_STMT.value
-DECL_STMT: int = CursorKind.DECL_STMT.value
-
+# The kinds of cursors by their names in the binding, and those of types, as the numbers that the library gives.
+KIND = SimpleNamespace(**{name: kind.value for name, kind in vars(CursorKind).items() if isinstance(kind, CursorKind)})
+ATTRIBUTES = range(KIND.UNEXPOSED_ATTR, 500)
+EXPRESSIONS = range(KIND.UNEXPOSED_EXPR, 200)
 TYPE_KINDS: dict[int, str] = {kind.value: kind.name for kind in vars(TypeKind).values() if isinstance(kind, TypeKind)}
 
 

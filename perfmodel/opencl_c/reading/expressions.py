@@ -48,31 +48,31 @@ class Expressions:
         self.initializers = Initializers(scope, self)
         self.callees: dict[int, sx.Function | str] = {}
         self.readers: dict[int, Callable[[Item], sx.Expression]] = {
-            ct.UNEXPOSED_EXPR: self.implicit,
-            ct.PAREN_EXPR: self.inner,
-            ct.DECL_REF_EXPR: self.name,
-            ct.INTEGER_LITERAL: self.integer,
-            ct.FLOATING_LITERAL: self.floating,
-            ct.CHARACTER_LITERAL: self.character,
-            ct.BOOL_LITERAL: self.truth,
-            ct.SIZE_EXPR: self.size,
-            ct.UNARY_OPERATOR: self.unary,
-            ct.BINARY_OPERATOR: self.binary,
-            ct.COMPOUND_ASSIGNMENT: self.compound_assignment,
-            ct.CONDITIONAL_OPERATOR: self.conditional,
-            ct.CAST_EXPR: self.cast,
-            ct.MEMBER_REF_EXPR: self.member,
-            ct.SUBSCRIPT_EXPR: self.subscript,
-            ct.CALL_EXPR: self.call,
-            ct.COMPOUND_LITERAL: self.compound_literal,
-            ct.INIT_LIST: self.braced,
+            ct.KIND.UNEXPOSED_EXPR: self.implicit,
+            ct.KIND.PAREN_EXPR: self.inner,
+            ct.KIND.DECL_REF_EXPR: self.name,
+            ct.KIND.INTEGER_LITERAL: self.integer,
+            ct.KIND.FLOATING_LITERAL: self.floating,
+            ct.KIND.CHARACTER_LITERAL: self.character,
+            ct.KIND.CXX_BOOL_LITERAL_EXPR: self.truth,
+            ct.KIND.CXX_UNARY_EXPR: self.size,
+            ct.KIND.UNARY_OPERATOR: self.unary,
+            ct.KIND.BINARY_OPERATOR: self.binary,
+            ct.KIND.COMPOUND_ASSIGNMENT_OPERATOR: self.compound_assignment,
+            ct.KIND.CONDITIONAL_OPERATOR: self.conditional,
+            ct.KIND.CSTYLE_CAST_EXPR: self.cast,
+            ct.KIND.MEMBER_REF_EXPR: self.member,
+            ct.KIND.ARRAY_SUBSCRIPT_EXPR: self.subscript,
+            ct.KIND.CALL_EXPR: self.call,
+            ct.KIND.COMPOUND_LITERAL_EXPR: self.compound_literal,
+            ct.KIND.INIT_LIST_EXPR: self.braced,
         }
 
     def read(self, item: Item) -> sx.Expression:
         scope = self.scope
         scope.enter(item.start)
         children = item.children
-        while len(children) == 1 and children[0].kind == item.kind != ct.UNEXPOSED_EXPR:
+        while len(children) == 1 and children[0].kind == item.kind != ct.KIND.UNEXPOSED_EXPR:
             # clang wraps constants of cases and enums in an expression of the same kind and extent.
             if (children[0].start, children[0].end) != (item.start, item.end):
                 break
@@ -88,9 +88,9 @@ class Expressions:
     def refusal(self, item: Item) -> str:
         text = self.scope.slice(item)
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        if item.kind == ct.STRING_LITERAL:
+        if item.kind == ct.KIND.STRING_LITERAL:
             return f"the kernel uses the string {shown}, and perfmodel does not support strings; use an array of char"
-        if item.kind == ct.BLOCK_EXPR:
+        if item.kind == ct.KIND.BLOCK_EXPR:
             return "the kernel uses a block (^), which perfmodel does not support; use a function"
         return f"perfmodel cannot read the expression {shown!r}; write it with plain operators"
 
@@ -104,10 +104,10 @@ class Expressions:
     def name(self, item: Item) -> sx.Expression:
         scope = self.scope
         referenced = scope.tree.library.clang_getCursorReferenced(item.cursor)
-        if referenced.kind == ct.ENUM_CONSTANT:
+        if referenced.kind == ct.KIND.ENUM_CONSTANT_DECL:
             value = scope.tree.library.clang_getEnumConstantDeclValue(referenced)
             return sx.Constant(scope.type(item), scope.place(item), value)
-        if referenced.kind == ct.FUNCTION_DECL:
+        if referenced.kind == ct.KIND.FUNCTION_DECL:
             name = scope.tree.spelling(referenced)
             raise scope.fault(f"the kernel uses the function {name} as a value; call it by its name instead", item)
         variable = scope.variable(referenced, item.start)
@@ -263,7 +263,8 @@ class Expressions:
         if isinstance(target.type, ts.Pointer | ts.Vector):
             computed = target.type
         elif sign in ("<<", ">>"):
-            computed = _promoted(target.type)
+            is_promoted = isinstance(target.type, ts.Scalar) and not target.type.is_float and target.type.size < 4
+            computed = ts.INT if is_promoted else target.type
         return sx.CompoundAssign(target.type, scope.place(item), sign, target, value, computed)
 
     def conditional(self, item: Item) -> sx.Expression:
@@ -312,7 +313,7 @@ class Expressions:
             return sx.Call(type_, place, callee, tuple(arguments))
         if callee == "work_group_barrier":
             callee, arguments = "barrier", arguments[:1]
-        if callee.startswith("as_") and item.children[1].kind == ct.UNEXPOSED_EXPR:
+        if callee.startswith("as_") and item.children[1].kind == ct.KIND.UNEXPOSED_EXPR:
             given = arguments[0]
             if isinstance(given, sx.Convert) and given.operand.type.size != type_.size:
                 raise scope.fault(f"{callee} needs a value of {type_.size} bytes, not {given.operand.type}", item)
@@ -327,7 +328,7 @@ class Expressions:
 
     def callee(self, item: Item, referenced: ct.RawCursor) -> sx.Function | str:
         scope = self.scope
-        if referenced.kind != ct.FUNCTION_DECL:
+        if referenced.kind != ct.KIND.FUNCTION_DECL:
             raise scope.fault("a function is called through a pointer; call it by its name instead", item)
         definition = scope.tree.library.clang_getCursorDefinition(referenced)
         function = scope.functions.get(ct.key_of(definition))
@@ -348,7 +349,3 @@ def _components(letters: str, width: int) -> tuple[int, ...]:
     if letters[0] in "sS" and len(letters) > 1:
         return tuple(int(letter, 16) for letter in letters[1:])
     return tuple("xyzw".index(letter) if letter in "xyzw" else "rgba".index(letter) for letter in letters)
-
-
-def _promoted(type_: ts.Type) -> ts.Type:
-    return ts.INT if isinstance(type_, ts.Scalar) and not type_.is_float and type_.size < 4 else type_

@@ -10,6 +10,7 @@ import re
 from functools import cache
 from itertools import product
 
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH
 from perfmodel.opencl_c.reading.macros import Macro, defined
 from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
@@ -138,8 +139,6 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HALF_AND_NATIVE = "cos divide exp exp2 exp10 log log2 log10 powr recip rsqrt sin sqrt tan"
-
 BUILTINS = _names(
     """
     get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_groups get_group_id
@@ -157,7 +156,7 @@ BUILTINS = _names(
     barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
     shuffle shuffle2 vload_half vstore_half vstore_half_rte vstore_half_rtz vstore_half_rtp vstore_half_rtn
     """
-) | {f"{kind}_{name}" for kind in ("half", "native") for name in _HALF_AND_NATIVE.split()}
+) | {f"{kind}_{name}" for kind in ("half", "native") for name in ROUGH}
 
 _BUILTIN_PATTERN = re.compile(
     r"""as_\w+ | convert_[a-z]+\d*(?:_sat)?(?:_rt[eznp])?

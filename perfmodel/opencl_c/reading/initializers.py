@@ -72,11 +72,11 @@ class Initializers:
     def element(self, type_: ts.Type, feed: _Feed, offset: int, leaves: dict[int, sx.Expression]) -> None:
         head = feed.head
         assert head is not None
-        if head.kind == ct.INIT_LIST and not isinstance(type_, ts.Vector):
+        if head.kind == ct.KIND.INIT_LIST_EXPR and not isinstance(type_, ts.Vector):
             feed.at += 1
             self.braced(type_, head, offset, leaves)
         elif isinstance(type_, ts.Array) or (isinstance(type_, ts.Record) and self.scope.type(head) != type_):
-            if head.kind == ct.STRING_LITERAL:
+            if head.kind == ct.KIND.STRING_LITERAL:
                 raise self.scope.fault(self.expressions.refusal(head), head)
             self.aggregate(type_, feed, offset, leaves, has_braces=False)
         elif isinstance(type_, ts.Vector):
@@ -101,7 +101,7 @@ class Initializers:
     # --- designators
 
     def is_designated(self, item: Item) -> bool:
-        return item.kind == ct.UNEXPOSED_EXPR and len(item.children) > 1 and self.scope.type(item) == ts.VOID
+        return item.kind == ct.KIND.UNEXPOSED_EXPR and len(item.children) > 1 and self.scope.type(item) == ts.VOID
 
     def designated(
         self, type_: ts.Array | ts.Record, item: Item, offset: int, leaves: dict[int, sx.Expression]
@@ -113,9 +113,9 @@ class Initializers:
         first = -1
         steps = 0
         for step in path:
-            if step.kind == ct.MEMBER_REF and not self.scope.tree.spelling(step.cursor):
+            if step.kind == ct.KIND.MEMBER_REF and not self.scope.tree.spelling(step.cursor):
                 continue
-            if isinstance(current, ts.Record) and step.kind == ct.MEMBER_REF:
+            if isinstance(current, ts.Record) and step.kind == ct.KIND.MEMBER_REF:
                 field = current.field(self.scope.tree.spelling(step.cursor))
             elif isinstance(current, ts.Array) and (index := self.scope.tree.integer(step.cursor)) is not None:
                 field = self.member(current, index)
@@ -145,8 +145,5 @@ def _number(type_: ts.Array | ts.Record, field: ts.Field, scope: Scope) -> int:
     for number, member in enumerate(members):
         if member.name == field.name:
             return number
-    return next(number for number, member in enumerate(members) if not member.name and _covers(member, field))
-
-
-def _covers(member: ts.Field, field: ts.Field) -> bool:
-    return member.offset <= field.offset < member.offset + member.type.size
+    inside = (not m.name and m.offset <= field.offset < m.offset + m.type.size for m in members)
+    return list(inside).index(True)

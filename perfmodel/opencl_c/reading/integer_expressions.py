@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.arithmetic import BINDING, COMPARISONS, Number, combined
-from perfmodel.opencl_c.reading.tokens import NAME, NUMBER, STRING, Token
+from perfmodel.opencl_c.reading.tokens import NAME, NUMBER, STRING, Token, fault
 from perfmodel.opencl_c.types import LONG
 
 DEPTH = 100
@@ -61,8 +61,7 @@ class _Evaluation:
     def fault(self, what: str) -> SourceError:
         text = " ".join(token.text for token in self.tokens)
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        place = self.place
-        return SourceError(f"in the condition {shown!r}, {what}", place.file, place.line, place.column)
+        return fault(f"in the condition {shown!r}, {what}", self.place)
 
     def peek(self) -> str:
         return self.tokens[self.at].text if self.at < len(self.tokens) else ""

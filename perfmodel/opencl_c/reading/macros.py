@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfmodel.basics.errors import SourceError
-from perfmodel.opencl_c.reading.tokens import LINE, NAME, NEWLINE, NUMBER, SPACE, STRING, Token, stripped, tokens_of
+from perfmodel.opencl_c.reading.tokens import (
+    LINE,
+    NAME,
+    NEWLINE,
+    NUMBER,
+    SPACE,
+    STRING,
+    Token,
+    fault,
+    stripped,
+    tokens_of,
+)
 
 TOKENS = 100_000
 """No kernel's macros make more; a macro that doubles itself without end reaches this within a second."""
@@ -34,10 +44,10 @@ class Macro:
 def defined(line: list[Token], place: Token) -> Macro:
     """Returns the macro of what follows ``#define``."""
     if not line or line[0].kind != NAME:
-        raise _fault("#define needs a name", place)
+        raise fault("#define needs a name", place)
     name, rest = line[0], line[1:]
     if name.text == "defined":
-        raise _fault("'defined' cannot be the name of a macro", name)
+        raise fault("'defined' cannot be the name of a macro", name)
     parameters: list[str] = []
     is_variadic = False
     if not rest or rest[0].text != "(":
@@ -49,18 +59,18 @@ def defined(line: list[Token], place: Token) -> Macro:
             texts.append(rest[at].text)
         at += 1
     if at == len(rest):
-        raise _fault(f"the parameters of the macro {name.text} are not closed by ')'", name)
+        raise fault(f"the parameters of the macro {name.text} are not closed by ')'", name)
     for index, text in enumerate(texts):
         is_name = text == "..." or text.isidentifier()
         if index % 2 == is_name or is_name == (text == ","):
-            raise _fault(f"the parameters of the macro {name.text} must be names with commas between", name)
+            raise fault(f"the parameters of the macro {name.text} must be names with commas between", name)
         if text == "...":
             is_variadic = True
             parameters.append(_REST)
         elif text != ",":
             parameters.append(text)
     if texts and texts[-1] == ",":
-        raise _fault(f"the parameters of the macro {name.text} must be names with commas between", name)
+        raise fault(f"the parameters of the macro {name.text} must be names with commas between", name)
     return Macro(name.text, tuple(parameters), _placeless(rest[at + 1 :]), is_variadic)
 
 
@@ -75,7 +85,7 @@ def macro_of_option(definition: str) -> Macro:
     place = Token(NAME, head, f"the build option -D{definition}", 0, 0)
     tokens = list(tokens_of(f"{head} {value if sign else '1'}", place.file))
     if any(token.kind == NEWLINE for token in tokens):
-        raise _fault("a macro's value is one line", place)
+        raise fault("a macro's value is one line", place)
     return defined(stripped(tokens), place)
 
 
@@ -120,7 +130,7 @@ class Expander:
     def call(self, macro: Macro, token: Token, todo: list[Token], done: list[Token]) -> None:
         hidden = token.hidden | {macro.name}
         if len(hidden) > CHAIN:
-            raise _fault(f"the macro {macro.name} comes out of more than {CHAIN} others, one in another's text", token)
+            raise fault(f"the macro {macro.name} comes out of more than {CHAIN} others, one in another's text", token)
         if macro.parameters is None:
             body = list(macro.body)
             if any(part.text == "##" for part in body):
@@ -140,7 +150,7 @@ class Expander:
             body = self.substituted(macro, arguments, token)
         self.made += len(body) + 1
         if self.made > TOKENS:
-            raise _fault(f"the macro {macro.name} makes more than {TOKENS} tokens: macros multiply one another", token)
+            raise fault(f"the macro {macro.name} makes more than {TOKENS} tokens: macros multiply one another", token)
         if not body:
             done.append(token._replace(kind=SPACE, text=" "))
         for part in reversed(body):
@@ -166,7 +176,7 @@ class Expander:
             else:
                 found[-1].append(part._replace(kind=SPACE, text=" ") if part.kind == NEWLINE else part)
         else:
-            raise _fault(f"the call of the macro {macro.name} is never closed by ')'", token)
+            raise fault(f"the call of the macro {macro.name} is never closed by ')'", token)
         found = [stripped(argument) for argument in found]
         if macro.is_variadic and len(found) == len(parameters) - 1:
             found.append([])
@@ -174,7 +184,7 @@ class Expander:
             return []
         if len(found) != len(parameters):
             given = "1 argument is" if len(found) == 1 else f"{len(found)} arguments are"
-            raise _fault(f"{given} given to the macro {macro.name}, which takes {len(parameters)}", token)
+            raise fault(f"{given} given to the macro {macro.name}, which takes {len(parameters)}", token)
         return found
 
     def substituted(self, macro: Macro, arguments: list[list[Token]], token: Token) -> list[Token]:
@@ -183,7 +193,7 @@ class Expander:
         expanded: dict[str, list[Token]] = {}
         self.depth += 1
         if self.depth > DEPTH:
-            raise _fault(f"calls of macros are nested more than {DEPTH} deep", token)
+            raise fault(f"calls of macros are nested more than {DEPTH} deep", token)
         body: list[Token] = []
         at = 0
         texts = [part.text for part in macro.body if part.kind != SPACE]
@@ -234,7 +244,7 @@ class Expander:
         """Counts the characters of what is about to be made one token."""
         self.joined += sum(len(part.text) for part in parts)
         if self.joined > CHARACTERS:
-            raise _fault(
+            raise fault(
                 f"macros paste more than {CHARACTERS} characters together with # and ##: they multiply one another",
                 token,
             )
@@ -243,7 +253,3 @@ class Expander:
 def _opened(line: Token) -> list[Token]:
     """Returns the tokens of a whole line, the first last."""
     return list(tokens_of(line.text, line.file, line.line))[::-1]
-
-
-def _fault(reason: str, token: Token) -> SourceError:
-    return SourceError(reason, token.file, token.line, token.column)

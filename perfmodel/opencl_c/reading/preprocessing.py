@@ -22,6 +22,7 @@ from perfmodel.opencl_c.reading.tokens import (
     SPACE,
     STRING,
     Token,
+    fault,
     lines_of,
     stripped,
     tokens_of,
@@ -118,7 +119,7 @@ class _Preprocessor:
         self.flush()
         if len(self.conditions) > conditions_before:
             token = self.conditions[-1].token
-            raise _fault("the condition is never closed: end it with #endif", token)
+            raise fault("the condition is never closed: end it with #endif", token)
 
     def take(self, line: list[Token], path: Path | None) -> None:
         first = line[1] if line[0].kind == SPACE and len(line) > 1 else line[0]
@@ -136,17 +137,17 @@ class _Preprocessor:
         elif len(line) > 2 and line[0].text == "<" and line[-1].text == ">":
             name, is_system = "".join(token.text for token in line[1:-1]), True
         else:
-            raise _fault('#include names no file: write #include "file" or #include <file>', place)
+            raise fault('#include names no file: write #include "file" or #include <file>', place)
         found = self.find(name, place, None if is_system or path is None else path.parent)
         if found in self.once:
             return
         if self.depth >= INCLUDE_DEPTH:
-            raise _fault(f"includes are nested more than {INCLUDE_DEPTH} deep: {name!r} may include itself", place)
+            raise fault(f"includes are nested more than {INCLUDE_DEPTH} deep: {name!r} may include itself", place)
         try:
             with found.open("rb") as stream:
                 text = stream.read(4 * CHARACTERS + 1).decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise _fault(f"the file {name!r} cannot be read as UTF-8 text: {error}", place) from error
+            raise fault(f"the file {name!r} cannot be read as UTF-8 text: {error}", place) from error
         self.flush()
         self.depth += 1
         self.read(text, str(found), found)
@@ -155,7 +156,7 @@ class _Preprocessor:
     def find(self, name: str, place: Token, beside: Path | None) -> Path:
         """Returns the file `name` of an include, which must lie in one of the folders."""
         if not name or "\0" in name or Path(name).is_absolute():
-            raise _fault(f"{name!r} cannot be included: name it relative to one of the given folders", place)
+            raise fault(f"{name!r} cannot be included: name it relative to one of the given folders", place)
         has_left = False
         for folder in ([beside] if beside else []) + self.folders:
             found = (folder / name).resolve()
@@ -164,11 +165,11 @@ class _Preprocessor:
             elif found.is_file():
                 return found
         if has_left:
-            raise _fault(f"{name!r} lies outside the folders given for includes: give its own folder too", place)
+            raise fault(f"{name!r} lies outside the folders given for includes: give its own folder too", place)
         known = [entry.name for folder in self.folders if folder.is_dir() for entry in folder.iterdir()]
         where = ", ".join(map(str, self.folders)) or "no folder: give one by -I or folders"
         hint = nearest(name, known)
-        raise _fault(f"the file {name!r} of an #include is not found; looked in {where}{hint}", place)
+        raise fault(f"the file {name!r} of an #include is not found; looked in {where}{hint}", place)
 
     # --- directives
 
@@ -197,30 +198,30 @@ class _Preprocessor:
             self.pragma(rest)
         elif name.text == "error":
             message = " ".join(token.text for token in rest)
-            raise _fault(f"the source stops by itself: #error {message}", name)
+            raise fault(f"the source stops by itself: #error {message}", name)
         elif name.text == "line":
             self.renumber(rest, name)
         elif name.text not in ("warning", "ident"):
-            raise _fault(f"there is no directive #{name.text}{nearest(name.text, _DIRECTIVES)}", name)
+            raise fault(f"there is no directive #{name.text}{nearest(name.text, _DIRECTIVES)}", name)
 
     def renumber(self, rest: list[Token], place: Token) -> None:
         """Follows ``#line 7 "file"``: the next line is called so."""
         rest = without_spaces(self.expander.expand(list(rest)))
         if not rest or not re.fullmatch("[0-9]{1,7}", rest[0].text) or (len(rest) > 1 and rest[1].kind != STRING):
-            raise _fault('#line gives no number of a line: write #line 7 or #line 7 "file"', place)
+            raise fault('#line gives no number of a line: write #line 7 or #line 7 "file"', place)
         self.renumbered = int(rest[0].text), rest[1].text[1:-1] if len(rest) > 1 else place.file
 
     def condition(self, name: Token, rest: list[Token]) -> None:
         kind, stack = name.text, self.conditions
         if kind in ("if", "ifdef", "ifndef"):
             if len(stack) >= NESTED_CONDITIONS:
-                raise _fault(f"conditions are nested more than {NESTED_CONDITIONS} deep", name)
+                raise fault(f"conditions are nested more than {NESTED_CONDITIONS} deep", name)
             is_reached = not stack or stack[-1].is_active
             is_active = is_reached and self.holds(kind, rest, name)
             stack.append(_Condition(name, is_active, is_active or not is_reached))
             return
         if not stack or (stack[-1].has_else and kind != "endif"):
-            raise _fault(f"#{kind} belongs to no #if", name)
+            raise fault(f"#{kind} belongs to no #if", name)
         current = stack[-1]
         if kind == "endif":
             stack.pop()
@@ -282,7 +283,7 @@ class _Preprocessor:
                     at += used
                     continue
             if token.kind == QUOTE:
-                raise _fault(f"the {token.text} is never closed on its line", token)
+                raise fault(f"the {token.text} is never closed on its line", token)
             if before and (token.hidden or before.hidden) and SPACE not in (token.kind, before.kind):
                 self.put(" ")
             is_blank = token.kind == SPACE and not token.text.isspace()
@@ -324,9 +325,5 @@ def _pragma_operator(tokens: list[Token]) -> tuple[int, list[Token]]:
 def _name(line: list[Token], place: Token) -> str:
     if not line or line[0].kind != NAME:
         directive = place.text if place.text == "defined" else f"#{place.text}"
-        raise _fault(f"{directive} needs the name of a macro", place)
+        raise fault(f"{directive} needs the name of a macro", place)
     return line[0].text
-
-
-def _fault(reason: str, token: Token) -> SourceError:
-    return SourceError(reason, token.file, token.line, token.column)

@@ -140,9 +140,9 @@ class _Program:
     def read(self) -> sx.Unit:
         scope = self.scope
         for cursor in scope.tree.top():
-            if cursor.kind == ct.VAR_DECL:
+            if cursor.kind == ct.KIND.VAR_DECL:
                 scope.tables.append(self.statements.variable(scope.tree.item(cursor)))
-            elif cursor.kind == ct.FUNCTION_DECL:
+            elif cursor.kind == ct.KIND.FUNCTION_DECL:
                 self.head(scope.tree.item(cursor))
         for function, body in self.bodies:
             scope.function = function.name
@@ -152,7 +152,7 @@ class _Program:
 
     def head(self, item: Item) -> None:
         scope = self.scope
-        if not item.children or item.children[-1].kind != ct.COMPOUND_STMT:
+        if not item.children or item.children[-1].kind != ct.KIND.COMPOUND_STMT:
             return
         name = scope.tree.spelling(item.cursor)
         if name in self.functions:
@@ -160,10 +160,10 @@ class _Program:
         attributes = [scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES]
         raw = scope.tree.library.clang_getCursorType(item.cursor)
         result = scope.types.of(scope.tree.library.clang_getResultType(raw), item.start)
-        parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.PARM_DECL)
+        parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.KIND.PARM_DECL)
         is_kernel = any(attribute in ("kernel", "__kernel") for attribute in attributes)
         place = scope.text.place(item.start + self.name_offset(item, name))
-        function = sx.Function(name, result, parameters, is_kernel, place)
+        function = sx.Function(name=name, result=result, parameters=parameters, is_kernel=is_kernel, place=place)
         function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
         self.functions[name] = function
         scope.functions[ct.key_of(item.cursor)] = function
@@ -182,7 +182,7 @@ class _Program:
             element = library.clang_getElementType(library.clang_getCanonicalType(raw))
             type_ = ts.Pointer(type_.element, scope.types.space_of(element))
         name = scope.tree.spelling(item.cursor)
-        variable = sx.Variable(name, type_, "private", scope.place(item), is_parameter=True)
+        variable = sx.Variable(name, type_, "private", scope.place(item))
         scope.variables[ct.key_of(item.cursor)] = variable
         return variable
 

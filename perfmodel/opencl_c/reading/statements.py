@@ -25,17 +25,17 @@ class Statements:
     def __init__(self, scope: Scope, expressions: Expressions, unrolls: dict[int, int]) -> None:
         self.scope, self.expressions, self.unrolls = scope, expressions, unrolls
         self.readers: dict[int, Callable[[Item], list[sx.Statement]]] = {
-            ct.COMPOUND_STMT: lambda item: [self.compound(item)],
-            ct.DECL_STMT: self.declarations,
-            ct.NULL_STMT: lambda _: [],
-            ct.IF_STMT: self.branch,
-            ct.FOR_STMT: self.for_loop,
-            ct.WHILE_STMT: self.while_loop,
-            ct.DO_STMT: self.do_loop,
-            ct.SWITCH_STMT: self.switch,
-            ct.BREAK_STMT: lambda item: [sx.Break(self.scope.place(item))],
-            ct.CONTINUE_STMT: lambda item: [sx.Continue(self.scope.place(item))],
-            ct.RETURN_STMT: self.return_,
+            ct.KIND.COMPOUND_STMT: lambda item: [self.compound(item)],
+            ct.KIND.DECL_STMT: self.declarations,
+            ct.KIND.NULL_STMT: lambda _: [],
+            ct.KIND.IF_STMT: self.branch,
+            ct.KIND.FOR_STMT: self.for_loop,
+            ct.KIND.WHILE_STMT: self.while_loop,
+            ct.KIND.DO_STMT: self.do_loop,
+            ct.KIND.SWITCH_STMT: self.switch,
+            ct.KIND.BREAK_STMT: lambda item: [sx.Break(self.scope.place(item))],
+            ct.KIND.CONTINUE_STMT: lambda item: [sx.Continue(self.scope.place(item))],
+            ct.KIND.RETURN_STMT: self.return_,
         }
 
     def read(self, item: Item) -> list[sx.Statement]:
@@ -64,11 +64,11 @@ class Statements:
         return tuple(statement for item in items for statement in self.read(item))
 
     def refusal(self, item: Item) -> str:
-        if item.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
+        if item.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
             return "a case stands inside another statement of its switch; put it directly between the switch's braces"
-        if item.kind == ct.LABEL_STMT:
+        if item.kind == ct.KIND.LABEL_STMT:
             return "the kernel uses a label, which perfmodel does not support; use loops and branches"
-        if item.kind == ct.GOTO_STMT:
+        if item.kind == ct.KIND.GOTO_STMT:
             return "the kernel uses goto, which perfmodel does not support; use loops and branches"
         text = self.scope.slice(item).split("\n")[0]
         return f"perfmodel cannot read the statement {text[:60]!r}; use loops, branches and assignments"
@@ -78,13 +78,13 @@ class Statements:
     def declarations(self, item: Item) -> list[sx.Statement]:
         made: list[sx.Statement] = []
         for child in item.children:
-            if child.kind == ct.VAR_DECL:
+            if child.kind == ct.KIND.VAR_DECL:
                 variable = self.variable(child)
                 if variable.space == "constant":
                     self.scope.tables.append(variable)
                 else:
                     made.append(sx.Declare(variable, variable.place))
-            elif child.kind == ct.FUNCTION_DECL:
+            elif child.kind == ct.KIND.FUNCTION_DECL:
                 raise self.scope.fault("a function is declared inside another; declare it before", child)
         return made
 
@@ -120,7 +120,7 @@ class Statements:
         return variable
 
     def initial(self, type_: ts.Type, item: Item) -> sx.Expression | sx.InitializerList:
-        if isinstance(type_, ts.Array | ts.Record) and item.kind == ct.INIT_LIST:
+        if isinstance(type_, ts.Array | ts.Record) and item.kind == ct.KIND.INIT_LIST_EXPR:
             return self.expressions.initializers.read(type_, item)
         return self.expressions.converted(self.expressions.read(item), type_)
 
@@ -134,14 +134,14 @@ class Statements:
     def switch(self, item: Item) -> list[sx.Statement]:
         scope = self.scope
         value, body = item.children
-        if body.kind != ct.COMPOUND_STMT:
+        if body.kind != ct.KIND.COMPOUND_STMT:
             raise scope.fault("the switch has no braces; put its cases between { and }", item)
         cases: list[sx.Case] = []
         for child in body.children:
-            if child.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
+            if child.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
                 values: list[int | None] = []
-                while child.kind in (ct.CASE_STMT, ct.DEFAULT_STMT):
-                    values.append(self.case_value(child) if child.kind == ct.CASE_STMT else None)
+                while child.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
+                    values.append(self.case_value(child) if child.kind == ct.KIND.CASE_STMT else None)
                     child = child.children[-1]
                 cases.append(sx.Case(tuple(values), tuple(self.read(child))))
             elif cases:

@@ -47,6 +47,10 @@ class Token(NamedTuple):
     hidden: frozenset[str] = NOWHERE
 
 
+def fault(reason: str, token: Token) -> SourceError:
+    return SourceError(reason, token.file, token.line, token.column)
+
+
 def tokens_of(text: str, file: str, line: int = 1, start: int = 0) -> Iterator[Token]:
     """Iterates over the tokens from `start`, the beginning of a line, on."""
     line_start = start

@@ -150,7 +150,7 @@ class Types:
         if self.field_counts[name] > RECORD_FIELDS:
             raise self.text.fault(f"{name} has more than {RECORD_FIELDS} members, those inside included", offset)
         record = ts.Record(name, tuple(fields), size, alignment)
-        self.layouts[name] = Layout(members, declaration.kind == ct.UNION_DECL)
+        self.layouts[name] = Layout(members, declaration.kind == ct.KIND.UNION_DECL)
         self.records[name] = record
         return record
 
@@ -166,7 +166,7 @@ class Types:
         if "(" not in name:
             return name
         place = self.text.place(self.tree.extent(declaration)[0])
-        kind = "union" if declaration.kind == ct.UNION_DECL else "struct"
+        kind = "union" if declaration.kind == ct.KIND.UNION_DECL else "struct"
         return f"{kind} of line {place.line}, column {place.column}"
 
     def _members(self, declaration: RawCursor, raw: RawType) -> list[ts.Field]:
@@ -179,7 +179,7 @@ class Types:
         found: list[ts.Field] = []
         children = self.tree.item(declaration).children
         for index, child in enumerate(children):
-            if child.kind == ct.FIELD_DECL:
+            if child.kind == ct.KIND.FIELD_DECL:
                 name = self.tree.spelling(child.cursor)
                 # The type first: clang takes exponential time to find offsets if it is too large.
                 type_ = self.of_cursor(child.cursor, child.start)
@@ -187,7 +187,7 @@ class Types:
                 if isinstance(type_, ts.Array) and type_.length == 0:
                     raise self._fault(f"the member {name} needs a length", child.start)
                 found.append(ts.Field(name, type_, offset))
-            elif child.kind in (ct.STRUCT_DECL, ct.UNION_DECL) and not self._is_named(children, index):
+            elif child.kind in (ct.KIND.STRUCT_DECL, ct.KIND.UNION_DECL) and not self._is_named(children, index):
                 inner = library.clang_getCursorType(child.cursor)
                 record = self.of(inner, child.start)
                 if isinstance(record, ts.Record) and record.fields:
@@ -201,7 +201,7 @@ class Types:
         child = children[index]
         if not self.tree.library.clang_Cursor_isAnonymousRecordDecl(child.cursor):
             return True
-        return any(one.kind == ct.FIELD_DECL and one.start == child.start for one in children[index + 1 :])
+        return any(one.kind == ct.KIND.FIELD_DECL and one.start == child.start for one in children[index + 1 :])
 
     def _fault(self, reason: str, offset: int) -> SourceError:
         return self.text.fault(reason, offset)
