@@ -22,7 +22,7 @@ ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare"
 SPECIAL_FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
     *("conj", "imag", "isfinite", "isinf", "isnan", "real"),
-    *("exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "lgamma", "log"),
+    *("exp", "exp10", "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "lgamma", "log"),
     *("log10", "log1p", "log2", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
 KINDS = (*ARITHMETIC, "special", *SPECIAL_FUNCTIONS)
