@@ -22,7 +22,7 @@ def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
 # Operations that cost about the same on a device share a parameter; those of a kind of their own have one each. Of each
 # group the measurement set shows some, and the others are taken to cost as much.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "p_f32": _typed("float32", "add mul madd fma"),
+    "p_f32": _typed("float32", "add mul madd"),
     "p_f32_minmax": _typed("float32", "min max compare abs fabs floor ceil rint round trunc"),
     "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2 tanh"),
     "p_f32_log": _typed(

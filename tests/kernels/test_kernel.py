@@ -12,7 +12,7 @@ from typing import Any
 import loopy as lp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymbolic import var
 
@@ -73,6 +73,7 @@ def test_sizes_are_bound_and_bound_again() -> None:
     assert pm.Kernel(scale()).name == "scale"
 
 
+@settings(deadline=None)
 @given(st.sampled_from([int, np.int32, np.int64, np.uint8, float, np.float32]), st.integers(1, 30), st.integers(0, 255))
 def test_whole_numbers_of_any_type_bind_alike(kind: Any, quarter: int, m: int) -> None:
     knl = SCALE.at(n=kind(4 * quarter), m=kind(m))
