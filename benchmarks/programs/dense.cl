@@ -114,17 +114,20 @@ __kernel void syrk_lower(__global const float *a, __global float *c, int n, int 
     c[i * n + j] = beta * c[i * n + j] + alpha * acc;
 }
 
-// One step of forward substitution by columns: x[step] is final, all rows below are updated.
-__kernel void trsv_step(__global const double *l, __global double *x, int n, int step)
+// One step of forward substitution for many right-hand sides: row `step` is final, all rows below are updated.
+__kernel void trsm_step(__global const double *l, __global double *x, int n, int rhs, int step)
 {
-    int i = step + 1 + get_global_id(0);
-    if (i >= n) return;
-    x[i] -= l[(long)i * n + step] * (x[step] / l[(long)step * n + step]);
+    int r = get_global_id(0);
+    int i = step + 1 + get_global_id(1);
+    if (i >= n || r >= rhs) return;
+    x[i * rhs + r] -= l[i * n + step] * (x[step * rhs + r] / l[step * n + step]);
 }
 
-__kernel void lu_multipliers(__global float *a, int n, int k)
+// A column of multipliers in each matrix of a batch.
+__kernel void lu_multipliers(__global float *matrices, int n, int k)
 {
     int i = get_global_id(0) + k + 1;
+    __global float *a = matrices + get_global_id(1) * n * n;
     if (i < n)
         a[i * n + k] /= a[k * n + k];
 }

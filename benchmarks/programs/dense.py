@@ -120,20 +120,21 @@ def syrk_lower(rng: Rng, n: int, k: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 500, "step": 17}, gpu={"n": 9000, "step": 100})
-def trsv_step(rng: Rng, n: int, step: int) -> Launch:
+@GROUP.case(cpu={"n": 300, "rhs": 41, "step": 17}, gpu={"n": 4000, "rhs": 3001, "step": 100})
+def trsm_step(rng: Rng, n: int, rhs: int, step: int) -> Launch:
     def reference(a: Arrays) -> Arrays:
-        matrix, x = a["l"].reshape(n, n), a["x"].copy()
-        x[step + 1 :] -= matrix[step + 1 :, step] * (x[step] / matrix[step, step])
+        matrix, x = a["l"].reshape(n, n), a["x"].reshape(n, rhs).copy()
+        x[step + 1 :] -= np.outer(matrix[step + 1 :, step], x[step] / matrix[step, step])
         return {"x": x}
 
     return Launch(
-        (up(n - step - 1, 64),),
-        (64,),
+        (up(rhs, 64), up(n - step - 1, 2)),
+        (64, 2),
         {
             "l": Random("float64", n * n, 1, 2),
-            "x": Random("float64", n, -1, 1),
+            "x": Random("float64", n * rhs, -1, 1),
             "n": np.int32(n),
+            "rhs": np.int32(rhs),
             "step": np.int32(step),
         },
         reference,
@@ -141,17 +142,17 @@ def trsv_step(rng: Rng, n: int, step: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 300, "k": 11}, gpu={"n": 10000, "k": 1})
-def lu_multipliers(rng: Rng, n: int, k: int) -> Launch:
+@GROUP.case(cpu={"n": 45, "k": 11, "count": 30}, gpu={"n": 30, "k": 3, "count": 100000})
+def lu_multipliers(rng: Rng, n: int, k: int, count: int) -> Launch:
     def reference(a: Arrays) -> Arrays:
-        matrix = a["a"].reshape(n, n).copy()
-        matrix[k + 1 :, k] /= matrix[k, k]
-        return {"a": matrix}
+        matrices = a["matrices"].reshape(count, n, n).copy()
+        matrices[:, k + 1 :, k] /= matrices[:, k, k, None]
+        return {"matrices": matrices}
 
     return Launch(
-        (up(n - k - 1, 256),),
-        (256,),
-        {"a": Random("float32", n * n, 1, 2), "n": np.int32(n), "k": np.int32(k)},
+        (up(n - k - 1, 32), count),
+        (32, 1),
+        {"matrices": Random("float32", count * n * n, 1, 2), "n": np.int32(n), "k": np.int32(k)},
         reference,
     )
 

@@ -4,17 +4,18 @@
 #define MISMATCH (-1)
 #define GAP 1
 
-// One anti-diagonal of local alignment; scores are (m + 1) x (n + 1).
-__kernel void smith_waterman_diagonal(__global const char *a, __global const char *b, __global int *H, int m, int n,
-                                      int diagonal)
+// One anti-diagonal of the local alignments of many pairs; scores are (m + 1) x (n + 1) for each.
+__kernel void smith_waterman_diagonal(__global const char *firsts, __global const char *seconds, __global int *scores,
+                                      int m, int n, int diagonal)
 {
     int first = max(1, diagonal - n), last = min(m, diagonal - 1);
     int i = first + get_global_id(0);
     if (i > last)
         return;
-    int j = diagonal - i;
+    int j = diagonal - i, pair = get_global_id(1);
     int w = n + 1;
-    int score = a[i - 1] == b[j - 1] ? MATCH : MISMATCH;
+    __global int *H = scores + pair * (m + 1) * w;
+    int score = firsts[pair * m + i - 1] == seconds[pair * n + j - 1] ? MATCH : MISMATCH;
     int best = H[(i - 1) * w + j - 1] + score;
     int up = H[(i - 1) * w + j] - GAP;
     int left = H[i * w + j - 1] - GAP;

@@ -9,26 +9,26 @@ from benchmarks.programs.program import Arrays, Group, Launch, Local, Random, Rn
 GROUP = Group("dynamic", "dynamic.cl")
 
 
-@GROUP.case(cpu={"m": 200, "n": 171, "diagonal": 190}, gpu={"m": 9000, "n": 9001, "diagonal": 9001})
-def smith_waterman_diagonal(rng: Rng, m: int, n: int, diagonal: int) -> Launch:
-    scores = rng.integers(0, 60, (m + 1, n + 1), np.int32)
-    length = min(m, diagonal - 1) - max(1, diagonal - n) + 1
+@GROUP.case(cpu={"pairs": 7, "m": 70, "n": 61, "diagonal": 80}, gpu={"pairs": 16000, "m": 63, "n": 59, "diagonal": 60})
+def smith_waterman_diagonal(rng: Rng, pairs: int, m: int, n: int, diagonal: int) -> Launch:
+    first, last = max(1, diagonal - n), min(m, diagonal - 1)
 
     def reference(a: Arrays) -> Arrays:
-        h = a["H"].reshape(m + 1, n + 1).copy()
-        i = np.arange(max(1, diagonal - n), min(m, diagonal - 1) + 1)
+        h = a["scores"].reshape(pairs, m + 1, n + 1).copy()
+        i = np.arange(first, last + 1)
         j = diagonal - i
-        matched = h[i - 1, j - 1] + np.where(a["a"][i - 1] == a["b"][j - 1], 2, -1)
-        h[i, j] = np.max([matched, h[i - 1, j] - 1, h[i, j - 1] - 1, 0 * i], 0)
-        return {"H": h}
+        same = a["firsts"].reshape(pairs, m)[:, i - 1] == a["seconds"].reshape(pairs, n)[:, j - 1]
+        matched = h[:, i - 1, j - 1] + np.where(same, 2, -1)
+        h[:, i, j] = np.max([matched, h[:, i - 1, j] - 1, h[:, i, j - 1] - 1, 0 * matched], 0)
+        return {"scores": h}
 
     return Launch(
-        (up(length, 64),),
-        (64,),
+        (up(last - first + 1, 64), pairs),
+        (64, 1),
         {
-            "a": Random("int8", m, 65, 69),
-            "b": Random("int8", n, 65, 69),
-            "H": scores.reshape(-1),
+            "firsts": Random("int8", pairs * m, 65, 69),
+            "seconds": Random("int8", pairs * n, 65, 69),
+            "scores": Random("int32", pairs * (m + 1) * (n + 1), 0, 60),
             "m": np.int32(m),
             "n": np.int32(n),
             "diagonal": np.int32(diagonal),
@@ -98,8 +98,8 @@ def lcs_group(rng: Rng, pairs: int, m: int, n: int) -> Launch:
 
 @GROUP.case(cpu={"capacity": 20000}, gpu={"capacity": 16000000})
 def knapsack_item(rng: Rng, capacity: int) -> Launch:
-    before = np.sort(rng.integers(0, 1000000, capacity + 1, np.int32))
-    weight, value = 3701, 170000
+    before = np.cumsum(rng.integers(0, 100, capacity + 1, np.int32), dtype=np.int32)
+    weight, value = 3701, 3701 * 50
 
     def reference(a: Arrays) -> Arrays:
         taking = np.full(capacity + 1, -1, np.int32)
@@ -190,10 +190,10 @@ def viterbi_step(rng: Rng, states: int) -> Launch:
 
 @GROUP.case(cpu={"n": 150, "length": 70}, gpu={"n": 4000, "length": 1500})
 def matrix_chain(rng: Rng, n: int, length: int) -> Launch:
-    cost = rng.integers(0, 1000000, (n, n), np.int64)
     dims = rng.integers(1, 100, n + 1, np.int32)
 
     def reference(a: Arrays) -> Arrays:
+        cost = a["cost"].reshape(n, n)
         new, split = cost.copy(), np.zeros((n, n), np.int16)
         for i in range(n - length):
             j = i + length
@@ -207,7 +207,7 @@ def matrix_chain(rng: Rng, n: int, length: int) -> Launch:
         (32,),
         {
             "dims": dims,
-            "cost": cost.reshape(-1),
+            "cost": Random("int64", n * n, 0, 1000000),
             "split": Zeros("int16", n * n),
             "n": np.int32(n),
             "length": np.int32(length),

@@ -135,7 +135,7 @@ def coo_float_cas(rng: Rng, n: int, nnz: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"rows": 301}, gpu={"rows": 60001})
+@GROUP.case(cpu={"rows": 301}, gpu={"rows": 200003})
 def bsr_4x4(rng: Rng, rows: int) -> Launch:
     pointers, columns = pattern(rng, rows, rows, 12)
 
