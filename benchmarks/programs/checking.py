@@ -18,7 +18,7 @@ GUARD = np.full(256, 0xA5, np.uint8)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one launch: seconds by the device's clock, and why it is wrong, or nothing."""
+    """Tells what became of one launch: seconds by the device's clock, and why it is wrong, or nothing."""
 
     seconds: float
     why: str
