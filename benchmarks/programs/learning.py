@@ -117,7 +117,7 @@ def knn_insertion(rng: Rng, refs: int, queries: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 10007}, gpu={"n": 30000001})
+@GROUP.case(cpu={"n": 10007}, gpu={"n": 12000007})
 def nearest_place(rng: Rng, n: int) -> Launch:
     places = rng.random((n, 2), np.float32).view(PLACE).reshape(-1)
 
