@@ -96,7 +96,7 @@ def test_structs_are_compared_by_field() -> None:
 
 
 def test_exports_can_be_read(tmp_path: Path) -> None:
-    chosen = named(["gemv_rows", "csr_vector", "coo_atomic", "nbody_structs", "conv2d_direct", "csr_scalar_double"])
+    chosen = named(["gemv_rows", "csr_vector", "coo_atomic", "nbody_structs", "leapfrog_atoms", "csr_scalar_double"])
     survey = json.loads(export(chosen, tmp_path, ["cpu"]).read_text(encoding="utf-8"))
     assert (survey["format"], survey["version"]) == ("perfmodel-survey", 1)
     assert [case["name"] for case in survey["cases"]] == [case.name for case in chosen]

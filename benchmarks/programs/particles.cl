@@ -221,3 +221,73 @@ __kernel void ewald_structure(__global const float4 *charges, __global const int
     }
     factor[k] = (float2)(re, im);
 }
+
+typedef struct { float x, y, z; } Vec3;
+typedef struct {
+    Vec3 position, velocity;
+    uchar kind;
+    uchar frozen;
+} Atom;
+typedef struct {
+    float inverse_mass[3];
+    Vec3 gravity;
+    float dt, lowest;
+} Setup;
+
+static Vec3 add_scaled(Vec3 a, float s, Vec3 b)
+{
+    Vec3 r = {a.x + s * b.x, a.y + s * b.y, a.z + s * b.z};
+    return r;
+}
+
+__kernel void leapfrog_atoms(__global Atom *atoms, __global const Vec3 *force, __constant Setup *setup, int n)
+{
+    int i = get_global_id(0);
+    if (i >= n) return;
+    Atom a = atoms[i];
+    if (a.frozen)
+        return;
+    Vec3 pull = add_scaled(setup->gravity, setup->inverse_mass[a.kind], force[i]);
+    a.velocity = add_scaled(a.velocity, setup->dt, pull);
+    a.position = add_scaled(a.position, setup->dt, a.velocity);
+    if (a.position.z < setup->lowest) {
+        a.position.z = 2.0f * setup->lowest - a.position.z;
+        a.velocity.z *= -0.5f;
+    }
+    atoms[i] = a;
+}
+
+typedef struct { float x, y; } Point;
+typedef struct {
+    Point centre;
+    float mass, size;
+    int child;              // the first of four, or -1
+} QuadNode;
+
+// Barnes and Hut in two dimensions, with a stack of nodes that are still to be seen.
+__kernel void barnes_hut_walk(__global const QuadNode *nodes, __global const Point *bodies, __global Point *acceleration,
+                              int n, float theta2, float soft2)
+{
+    int i = get_global_id(0);
+    if (i >= n) return;
+    Point me = bodies[i];
+    float ax = 0, ay = 0;
+    int stack[40], top = 0;
+    stack[top++] = 0;
+    while (top) {
+        QuadNode node = nodes[stack[--top]];
+        if (node.mass == 0.0f) continue;
+        float dx = node.centre.x - me.x, dy = node.centre.y - me.y;
+        float r2 = dx * dx + dy * dy;
+        if (node.child >= 0 && node.size * node.size >= theta2 * r2) {
+            for (int c = 0; c < 4; c++)
+                stack[top++] = node.child + c;
+            continue;
+        }
+        float w = node.mass / (r2 + soft2);
+        ax += w * dx;
+        ay += w * dy;
+    }
+    acceleration[i].x = ax;
+    acceleration[i].y = ay;
+}

@@ -9,6 +9,11 @@ from benchmarks.programs.program import Array, Arrays, Group, Launch, Random, Rn
 GROUP = Group("particles", "particles.cl")
 BODY = np.dtype([(name, "f4") for name in ("x", "y", "z", "mass", "vx", "vy", "vz")], align=True)
 CELLS = np.dtype([("nx", "i4"), ("ny", "i4"), ("nz", "i4"), ("size", "f4")], align=True)
+VEC3 = np.dtype([(name, "f4") for name in "xyz"], align=True)
+ATOM = np.dtype([("position", VEC3), ("velocity", VEC3), ("kind", "u1"), ("frozen", "u1")], align=True)
+SETUP = np.dtype([("inverse_mass", "f4", 3), ("gravity", VEC3), ("dt", "f4"), ("lowest", "f4")], align=True)
+POINT = np.dtype([("x", "f4"), ("y", "f4")], align=True)
+QUAD_NODE = np.dtype([("centre", POINT), ("mass", "f4"), ("size", "f4"), ("child", "i4")], align=True)
 CHARGED = np.dtype([(name, "f4") for name in ("x", "y", "vx", "vy")], align=True)
 
 
@@ -313,4 +318,95 @@ def ewald_structure(rng: Rng, n: int, waves: int) -> Launch:
         },
         reference,
         tolerance=1e-3,
+    )
+
+
+@GROUP.case(cpu={"n": 3001}, gpu={"n": 4000037})
+def leapfrog_atoms(rng: Rng, n: int) -> Launch:
+    atoms = np.zeros(n, ATOM)
+    moving = rng.random((n, 6), np.float32)
+    for place, name in enumerate(("position", "velocity")):
+        for axis in range(3):
+            atoms[name]["xyz"[axis]] = moving[:, 3 * place + axis]
+    atoms["velocity"]["z"] -= 1
+    atoms["kind"], atoms["frozen"] = rng.integers(0, 3, n), rng.random(n, np.float32) < 0.1
+    setup = np.array([((1.0, 0.5, 0.1), (0.0, 0.0, -9.81), 0.02, 0.1)], SETUP)
+
+    def reference(a: Arrays) -> Arrays:
+        out = atoms.copy()
+        inverse = np.array([1.0, 0.5, 0.1])[atoms["kind"]]
+        force = a["force"].reshape(n, 3)
+        for axis, gravity in zip("xyz", (0, 0, -9.81), strict=True):
+            out["velocity"][axis] += 0.02 * (gravity + inverse * force[:, "xyz".index(axis)])
+            out["position"][axis] += np.float32(0.02) * out["velocity"][axis]
+        below = out["position"]["z"] < np.float32(0.1)
+        out["position"]["z"][below] = 0.2 - out["position"]["z"][below]
+        out["velocity"]["z"][below] *= -0.5
+        out[atoms["frozen"] == 1] = atoms[atoms["frozen"] == 1]
+        return {"atoms": out}
+
+    return Launch(
+        (up(n, 128),),
+        (128,),
+        {"atoms": atoms, "force": Random("float32", 3 * n, -3, 3), "setup": setup, "n": np.int32(n)},
+        reference,
+        outliers=1e-3,
+    )
+
+
+def quadtree(bodies: Array, levels: int) -> Array:
+    """Returns a full tree over the unit square, level by level, in which four children follow one another."""
+    cell = np.minimum((bodies * 2**levels).astype(np.int64), 2**levels - 1)
+    code = np.zeros(len(bodies), np.int64)
+    for bit in range(levels):
+        code |= (cell[:, 0] >> bit & 1) << (2 * bit) | (cell[:, 1] >> bit & 1) << (2 * bit + 1)
+    parts = []
+    for level in range(levels + 1):
+        nodes = np.zeros(4**level, QUAD_NODE)
+        mass, *moments = (
+            np.bincount(code >> 2 * (levels - level), weights, 4**level) for weights in (None, *bodies.T.astype("f8"))
+        )
+        nodes["mass"], nodes["size"] = mass, 0.5**level
+        for axis, moment in zip("xy", moments, strict=True):
+            nodes["centre"][axis] = moment / np.maximum(mass, 1)
+        below = (4 ** (level + 1) - 1) // 3
+        nodes["child"] = -1 if level == levels else below + 4 * np.arange(4**level)
+        parts.append(nodes)
+    return np.concatenate(parts)
+
+
+@GROUP.case(cpu={"n": 301, "levels": 4}, gpu={"n": 300007, "levels": 8})
+def barnes_hut_walk(rng: Rng, n: int, levels: int) -> Launch:
+    bodies = rng.random((n, 2), np.float32)
+    nodes = quadtree(bodies, levels)
+
+    def reference(a: Arrays) -> Arrays:
+        seen, total = np.zeros((n, len(nodes)), bool), np.zeros((n, 2))
+        seen[:, 0] = True
+        for index, node in enumerate(nodes):
+            if node["mass"] == 0:
+                continue
+            d = np.array(node["centre"].item()) - bodies.astype(np.float64)
+            r2 = (d**2).sum(1)
+            opened = seen[:, index] & (node["child"] >= 0) & (node["size"] ** 2 >= np.float32(0.25) * r2)
+            if node["child"] >= 0:
+                seen[:, node["child"] : node["child"] + 4] = opened[:, None]
+            near = (seen[:, index] & ~opened)[:, None]
+            total += np.where(near, node["mass"] / (r2 + 1e-4)[:, None] * d, 0)
+        return {"acceleration": total.astype(np.float32).view(POINT).reshape(-1)}
+
+    return Launch(
+        (up(n, 64),),
+        (64,),
+        {
+            "nodes": nodes,
+            "bodies": bodies.view(POINT).reshape(-1),
+            "acceleration": Zeros(POINT, n),
+            "n": np.int32(n),
+            "theta2": np.float32(0.25),
+            "soft2": np.float32(1e-4),
+        },
+        reference,
+        tolerance=1e-3,
+        outliers=0.02,
     )
