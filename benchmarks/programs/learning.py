@@ -24,7 +24,7 @@ def squares(points: Array, centres: Array) -> Array:
     return np.stack([((points - centre) ** 2).sum(1) for centre in centres], 1)
 
 
-@GROUP.case(cpu={"n": 3001, "dims": 5, "k": 7}, gpu={"n": 500009, "dims": 16, "k": 20})
+@GROUP.case(cpu={"n": 3001, "dims": 5, "k": 7}, gpu={"n": 2000003, "dims": 16, "k": 20})
 def kmeans_assign(rng: Rng, n: int, dims: int, k: int) -> Launch:
     return Launch(
         (up(n, 256),),

@@ -158,7 +158,7 @@ def bsr_4x4(rng: Rng, rows: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"side": 40}, gpu={"side": 900})
+@GROUP.case(cpu={"side": 40}, gpu={"side": 1400})
 def jacobi_sweep(rng: Rng, side: int) -> Launch:
     n = side * side
     cell = np.arange(n)
@@ -191,7 +191,7 @@ def jacobi_sweep(rng: Rng, side: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 4000, "level": 1500}, gpu={"n": 600000, "level": 250000})
+@GROUP.case(cpu={"n": 4000, "level": 1500}, gpu={"n": 1000000, "level": 600000})
 def sptrsv_level(rng: Rng, n: int, level: int) -> Launch:
     """Rows below n - level are solved; the level's rows refer to them and to themselves."""
     pointers, _ = pattern(rng, n, n, 16)
@@ -225,7 +225,7 @@ def sptrsv_level(rng: Rng, n: int, level: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 2001}, gpu={"n": 400001})
+@GROUP.case(cpu={"n": 2001}, gpu={"n": 1000003})
 def csr_count_above(rng: Rng, n: int) -> Launch:
     pointers, _ = pattern(rng, n, 1, 40)
 
