@@ -26,6 +26,8 @@ SPECIAL_FUNCTIONS = (
     *("log10", "log1p", "log2", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
 KINDS = (*ARITHMETIC, "special", *SPECIAL_FUNCTIONS)
+COUNTED_AS = {"fma": "madd", "fmax": "max", "fmin": "min"}
+"""Functions that people look for by their own names, with the kinds that their calls count as."""
 
 
 class OperationFeature(CountedFeature):
@@ -141,4 +143,7 @@ class OperationFamily(FeatureFamily):
             return "dtype", word
         if word.condition is None and word.key in KINDS:
             return "kind", word
+        if word.condition is None and word.key in COUNTED_AS:
+            kind = COUNTED_AS[word.key]
+            raise FeatureError(f"{name.text!r}: calls of {word.key} count as {kind}; write {kind}", word.offset)
         raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", "index", *KINDS))

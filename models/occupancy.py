@@ -52,7 +52,7 @@ def _operations(*kinds: str) -> str:
 
 
 COMPUTATIONS = {
-    "p_fma": _operations("madd", "fma"),
+    "p_fma": _operations("madd"),
     "p_add": _operations("add"),
     "p_mul": _operations("mul"),
     "p_div": _operations("div"),

@@ -116,6 +116,7 @@ WRONG = {
     # words that a family does not have
     "f_op_flaot32_madd": ("unknown word 'flaot32'; did you mean 'float32'", 5),
     "f_op_float32_maddd": ("unknown word 'maddd'; did you mean 'madd'", 13),
+    "f_op_float32_fmax": ("calls of fmax count as max; write max", 13),
     "f_op_float32:3": ("the word 'float32' of feature 'f_op_float32:3' takes no condition", 5),
     "f_op_contract": ("the word 'contract' of feature 'f_op_contract' needs a condition", 5),
     "f_op_contract:maybe": ("contract:maybe is neither contract:on nor contract:off", 5),
