@@ -20,7 +20,7 @@ from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
 from perfmodel.surveying.cases import Case
 
 STAGES = ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
-"""In the order in which they run: drivers, which may crash, come last."""
+"""The stages stand in the order in which they run: drivers, which may crash, come last."""
 ON_A_DEVICE = frozenset({"built", "equal", "measured"})
 NEEDS = {
     "counted": {"read"},
