@@ -27,6 +27,7 @@ def export(cases: Iterable[Case], folder: Path, sizes: Sequence[str]) -> Path:
                 "kernel": case.kernel,
                 "options": list(case.options),
                 "folders": [],
+                "any_order": list(case.any_order),
                 "launches": {size: _launch(case, size, folder) for size in sizes},
             }
         )

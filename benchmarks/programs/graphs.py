@@ -55,7 +55,7 @@ def bfs_masks(rng: Rng, n: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 5003, "waiting": 400}, gpu={"n": 2000003, "waiting": 300000})
+@GROUP.case(cpu={"n": 5003, "waiting": 400}, gpu={"n": 2000003, "waiting": 300000}, any_order=("next_queue",))
 def bfs_queue(rng: Rng, n: int, waiting: int) -> Launch:
     first, adj = graph(rng, n, 6)
     queue = rng.permutation(n)[:waiting].astype(np.int32)
@@ -164,7 +164,7 @@ def pagerank_push(rng: Rng, n: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 3001, "nedges": 9001}, gpu={"n": 1000003, "nedges": 5000001})
+@GROUP.case(cpu={"n": 3001, "nedges": 9001}, gpu={"n": 1000003, "nedges": 5000001}, any_order=("parent",))
 def components_hook(rng: Rng, n: int, nedges: int) -> Launch:
     """Parents change while others read them, so that only what must hold of all orders is checked."""
     edges = rng.integers(0, n, (nedges, 2), np.int32)

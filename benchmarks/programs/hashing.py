@@ -39,7 +39,7 @@ def sha256_block(rng: Rng, n: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"n": 2003}, gpu={"n": 10000019})
+@GROUP.case(cpu={"n": 2003}, gpu={"n": 10000019}, any_order=("found",))
 def md5_search(rng: Rng, n: int) -> Launch:
     sines = np.floor(np.abs(np.sin(np.arange(1, 65))) * 2**32).astype(np.uint32)
     first = 1000000
@@ -154,7 +154,7 @@ def fnv1a(keys: Array) -> Array:
     return h
 
 
-@GROUP.case(cpu={"n": 3001, "log": 13}, gpu={"n": 4000037, "log": 23})
+@GROUP.case(cpu={"n": 3001, "log": 13}, gpu={"n": 4000037, "log": 23}, any_order=("slots", "values"))
 def hash_build(rng: Rng, n: int, log: int) -> Launch:
     """The order decides where a key comes to lie, but whoever looks for it must find it."""
     capacity = 1 << log

@@ -270,7 +270,7 @@ def integral_rows(rng: Rng, w: int, h: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"w": 131, "h": 70}, gpu={"w": 6003, "h": 4001})
+@GROUP.case(cpu={"w": 131, "h": 70}, gpu={"w": 6003, "h": 4001}, any_order=("edge",))
 def canny_hysteresis(rng: Rng, w: int, h: int) -> Launch:
     """Groups may see what others wrote or not, except that the new mark's low bits are those of a strong edge."""
     chance = rng.integers(0, 256, w * h, np.uint8)

@@ -90,6 +90,7 @@ class Case:
     Attributes:
         make: gives a launch, from a generator of random numbers and the sizes.
         sizes: of the launches "cpu" and "gpu".
+        any_order: arrays whose contents depend on the order in which work-items run.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Case:
     options: tuple[str, ...]
     make: Callable[..., Launch]
     sizes: Mapping[str, Mapping[str, int]]
+    any_order: tuple[str, ...] = ()
 
     def launch(self, size: str) -> Launch:
         """Returns the launch at one of `SIZES`; its arrays are the same each time."""
@@ -135,11 +137,21 @@ class Group:
         kernel: str = "",
         options: tuple[str, ...] = (),
         source: str = "",
+        any_order: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Launch]], Callable[..., Launch]]:
         def add(make: Callable[..., Launch]) -> Callable[..., Launch]:
             name = make.__name__
             self.cases.append(
-                Case(name, self.name, source or self.source, kernel or name, options, make, {"cpu": cpu, "gpu": gpu})
+                Case(
+                    name=name,
+                    group=self.name,
+                    source=source or self.source,
+                    kernel=kernel or name,
+                    options=options,
+                    make=make,
+                    sizes={"cpu": cpu, "gpu": gpu},
+                    any_order=any_order,
+                )
             )
             return make
 

@@ -16,7 +16,7 @@ BAND = 0.3
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors of some predictions, as fractions: several figures, as a geometric mean alone flatters.
+    """Holds several figures of the relative errors of predictions, as a geometric mean alone flatters.
 
     Attributes:
         within_10_percent: the share of them that is no larger.

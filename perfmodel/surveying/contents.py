@@ -40,10 +40,10 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     if not 1 <= size <= MOST_BYTES // expected.itemsize:
         raise KernelError(f"array {name!r} is said to have {size} elements; give from 1 to {MOST_BYTES} bytes")
     # What is said counts numbers where it names their type, and elements of the argument where it doesn't.
-    count = size if dtype is None or number is None else -(-size * number.itemsize // expected.itemsize)
+    count = size if dtype is None else -(-size * dtype.itemsize // expected.itemsize)
     array = np.zeros(count, expected)
     if kind == "random":
-        _fill(array, np.random.default_rng((seed, len(name))), low, high)
+        _fill(array if dtype is None else array.view(np.uint8).view(dtype), np.random.default_rng(seed), low, high)
     return array
 
 
@@ -117,6 +117,8 @@ def _fill(array: NDArray[Any], rng: np.random.Generator, low: float | None, high
     elif array.dtype.kind == "f":
         ends = FLOATS if low is None or high is None else (low, high)
         array[...] = rng.uniform(*ends, array.shape)
+        below = np.nextafter(array.dtype.type(ends[1]), array.dtype.type(ends[0]))  # rounded, they may reach the end
+        np.minimum(array, below, out=array)
     elif array.dtype.kind in "iu":
         bounds = INTEGERS if low is None or high is None else (int(low), int(high))
         array[...] = rng.integers(*bounds, array.shape, np.int64)

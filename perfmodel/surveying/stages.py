@@ -114,7 +114,7 @@ class CaseStages:
 
     @cached_property
     def _device(self) -> Any:
-        from perfmodel.device import find_device
+        from perfmodel.device import find_device  # drivers may crash, and no stage before needs one
 
         return find_device(self._device_key)
 
@@ -132,7 +132,7 @@ class CaseStages:
         return {"observed": is_observed}
 
     def _predicted(self) -> dict[str, Any]:
-        from perfmodel.modelling.calibration import calibration_called
+        from perfmodel.modelling.calibration import calibration_called  # slow to import
         from perfmodel.modelling.prediction import LEVEL, predict
 
         found = predict(calibration_called(self._calibration_name), self._countable[0], {})

@@ -209,6 +209,9 @@ def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(
     assert found.dtype.names == ("weight", "kind")
     assert set(found["kind"]) == set(range(1, 8))
     assert 0.5 <= found["weight"].min() < found["weight"].max() < 1.5
+    (whole,) = describe(folder, case("weigh", {"items": "zeros:uint8:512", "out": 64, "tile": {"local_bytes": 64}}))
+    assert whole.arrays["items"].shape == (64,)
+    assert not whole.arrays["items"]["kind"].any()
     values = scaled.arrays["a"]
     assert values.min() < -1.9
     assert values.max() > 1.9

@@ -8,6 +8,7 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
+from perfmodel.basics.errors import SurveyError, nearest
 from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable
@@ -45,8 +46,7 @@ def add(command: Command) -> None:
 
 
 def _survey(parsed: argparse.Namespace) -> int:
-    from perfmodel.basics.errors import SurveyError, nearest
-    from perfmodel.device import find_device
+    from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.measuring.campaign import protocol_called
     from perfmodel.measuring.isolation.process import ProcessLimits
     from perfmodel.modelling.calibration import calibration_called
@@ -90,8 +90,5 @@ def _survey(parsed: argparse.Namespace) -> int:
         jobs=parsed.jobs,
         on_case=told,
     )
-    if parsed.json:
-        printing.document(found.as_json())
-    else:
-        printing.text(lambda: as_text(found))
+    printing.found(parsed, found.as_json, lambda: as_text(found))
     return 1 if found.failures else 0
