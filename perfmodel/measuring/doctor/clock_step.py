@@ -29,7 +29,7 @@ def _broken_step(counts: Sequence[int]) -> float:
     """Returns the step of sorted counts without a common divisor: 1 unless all lie near multiples of something
     longer."""
     gaps = [right - left for left, right in pairwise(counts)]
-    wide = [gap for gap in gaps if gap > 1]  # those of 1 are one multiple, rounded up and down
+    wide = [gap for gap in gaps if gap > 2]  # others are one multiple, whose ends are rounded up and down
     if len(counts) < _FEWEST_COUNTS or not wide or min(wide) < _FINEST_BROKEN - 2:
         return 1.0
     nearest = min(wide)
