@@ -78,8 +78,8 @@ def _launched(
     cl = opencl()
     session = device.session()
     kernel = session.kernel(case.text, case.kernel, case.options)
-    names = [kernel.get_arg_info(at, cl.kernel_arg_info.NAME) for at in range(kernel.num_args)]
-    assert names == list(arguments), f"the kernel's arguments are {names}, not {list(arguments)}"
+    # Their names are not asked for: a driver that loads a binary, as pyopencl keeps them, does not know them.
+    assert kernel.num_args == len(arguments), f"the kernel has {kernel.num_args} arguments, not {len(arguments)}"
     buffers = {}
     for at, (name, value) in enumerate(arguments.items()):
         if isinstance(value, np.ndarray):
