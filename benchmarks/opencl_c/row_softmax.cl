@@ -2,6 +2,8 @@
 // kernel: {"name": "row_softmax", "generator": "row_softmax", "tags": ["lsize_0:256"],
 //   "global": "n * 256", "local": 256, "args": {"a": "n*m", "out": "n*m"}, "assumptions": "m % 256 == 0 and m >= 256",
 //   "small": {"n": 3, "m": 512}, "sizes": [{"n": 8192, "m": 2048}, {"n": 65536, "m": 512}]}
+// differs: row_softmax: f_op_float32_max: fmax of OpenCL C counts as max, that of a Loopy program as fmax
+// differs: row_softmax: f_op_float32_fmax: fmax of OpenCL C counts as max, that of a Loopy program as fmax
 #define LSIZE 256
 
 float greatest_of_group(__local float *part, const float value)
