@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
+
+if TYPE_CHECKING:
+    from perfmodel.measuring.isolation.process import ProcessLimits
 
 Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
 """Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
@@ -98,6 +103,36 @@ def calibration_option(parser: argparse.ArgumentParser) -> None:
         help="file that calibrate or demo wrote, or the name of a shipped one, such as cache-aware@h200",
     )
     completion.complete(added, completion.calibrations)
+
+
+def predict_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that predict beside what they do otherwise."""
+    added = parser.add_argument(
+        "--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one"
+    )
+    completion.complete(added, completion.calibrations)
+
+
+def limit_options(parser: argparse.ArgumentParser, seconds: float, what: str) -> None:
+    """Adds the limits of processes for `limits_of`; the arguments name the default and what one limit is for."""
+    parser.add_argument(
+        "--time-limit", type=float, default=seconds, metavar="SECONDS", help=f"for {what} (default: %(default)g)"
+    )
+    parser.add_argument("--memory-limit", type=float, metavar="GIB", help=f"for {what} (default: what is free)")
+
+
+def limits_of(parsed: argparse.Namespace) -> ProcessLimits:
+    """Returns the limits that the options of `limit_options` give.
+
+    Raises:
+        PerfmodelError: for limits that leave nothing.
+    """
+    from perfmodel.measuring.isolation.process import ProcessLimits  # keeps start-up quick
+
+    if parsed.memory_limit is not None and not 0 < parsed.memory_limit < math.inf:
+        raise PerfmodelError(f"a memory limit of {parsed.memory_limit:g} GiB is none; give --memory-limit above 0")
+    memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 2**30)
+    return ProcessLimits(parsed.time_limit, memory)
 
 
 def json_option(parser: argparse.ArgumentParser, summary: str = "print one JSON document instead") -> None:

@@ -242,6 +242,7 @@ def test_the_command_prints_tables_and_keeps_each_case(
         (["{}", "--measure"], "needs a device"),
         (["{}", "--jobs", "0"], "--jobs 0"),
         (["{}", "--time-limit", "0"], "time limit"),
+        (["{}", "--memory-limit", "inf"], "memory limit of inf GiB"),
         (["{}", "--predict", "nothing"], "nothing"),
         (["{}", "--launch", "gpu"], "launch 'gpu'"),
         (["{}", "--out", "/nowhere/x"], "--out"),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import sets_to_measure
-from perfmodel.cli.options import Command, defaults_from_project_file, json_option, kernel_options, protocol_option
+from perfmodel.cli.options import (
+    Command,
+    defaults_from_project_file,
+    json_option,
+    kernel_options,
+    limit_options,
+    limits_of,
+    protocol_option,
+)
 
 
 def add(command: Command) -> None:
@@ -30,10 +37,7 @@ def add(command: Command) -> None:
     added.add_argument("--dry-run", action="store_true", help="only say how many, how long and how much memory")
     added.add_argument("--retry", action="store_true", help="again what failed before, or was disturbed or noisy")
     added.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further kernel after so long")
-    added.add_argument(
-        "--time-limit", type=float, default=300.0, metavar="SECONDS", help="for one kernel (default: %(default)g)"
-    )
-    added.add_argument("--memory-limit", type=float, metavar="GIB", help="for one kernel (default: what is free)")
+    limit_options(added, 300.0, "one kernel")
     added.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers measure; 'local' starts one here"
     )
@@ -52,14 +56,12 @@ def add(command: Command) -> None:
 
 def _measure(parsed: argparse.Namespace) -> int:
     """Runs a campaign; returns exit status 1 where kernels are left that were neither measured nor found to fail."""
-    from perfmodel.measuring.campaign import Campaign, ProcessLimits  # keeps start-up quick
+    from perfmodel.measuring.campaign import Campaign  # keeps start-up quick
 
     if not parsed.store:
         raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
     devices = list(filter(None, parsed.devices.split(","))) if parsed.devices else None
-    if parsed.memory_limit is not None and not 0 < parsed.memory_limit < math.inf:
-        raise PerfmodelError(f"a memory limit of {parsed.memory_limit:g} GiB is none; give --memory-limit above 0")
-    memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 2**30)
+    limits = limits_of(parsed)
     (kernels,) = sets_to_measure(parsed, [parsed.tags], None if parsed.scheduler or not devices else devices[0])
     campaign = Campaign(
         kernels,
@@ -67,7 +69,7 @@ def _measure(parsed: argparse.Namespace) -> int:
         protocol=parsed.protocol or "unified",
         store=parsed.store,
         scheduler=parsed.scheduler,
-        limits=ProcessLimits(parsed.time_limit, memory),
+        limits=limits,
         retry=parsed.retry,
     )
     if parsed.dry_run:

@@ -6,7 +6,7 @@ import argparse
 import warnings
 
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, json_option
+from perfmodel.cli.options import Command, json_option, predict_option
 
 _python_shows_warning = warnings.showwarning
 
@@ -24,7 +24,7 @@ def add(command: Command) -> None:
         "script", metavar="SCRIPT", help="a Python file, and its own arguments; after -- all are its own"
     )
     json_option(added, "print one line of JSON at the end instead of the table")
-    added.add_argument("--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one")
+    predict_option(added)
     added.add_argument("--emulate", action="store_true", help="emulate the first work-group of each kernel as well")
 
 

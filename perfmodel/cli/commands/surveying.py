@@ -9,10 +9,17 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from perfmodel.basics.errors import SurveyError, nearest
-from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable
-from perfmodel.cli.options import Command, device_option, json_option, protocol_option
+from perfmodel.cli.options import (
+    Command,
+    device_option,
+    json_option,
+    limit_options,
+    limits_of,
+    predict_option,
+    protocol_option,
+)
 
 
 def add(command: Command) -> None:
@@ -28,18 +35,10 @@ def add(command: Command) -> None:
     )
     added.add_argument("--launch", metavar="NAME", help="which launch of the cases, such as cpu or gpu")
     device_option(added, "builds the kernels and runs them: key, part of the name, 'gpu' or 'cpu' (default: none)")
-    predict = added.add_argument(
-        "--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one"
-    )
-    completion.complete(predict, completion.calibrations)
+    predict_option(added)
     added.add_argument("--measure", action="store_true", help="time the kernels on the device as well")
     protocol_option(added, "quick")
-    added.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of a stage of a case (default: 60)"
-    )
-    added.add_argument(
-        "--memory-limit", type=float, metavar="GB", help="of a case's process (default: nine tenths of what is free)"
-    )
+    limit_options(added, 60.0, "one stage of a case")
     added.add_argument("--jobs", type=int, default=1, metavar="N", help="cases at a time (default: 1)")
     added.add_argument("--out", metavar="FILE", help="a line of JSON for each case, as soon as it is done")
     json_option(added)
@@ -48,7 +47,6 @@ def add(command: Command) -> None:
 def _survey(parsed: argparse.Namespace) -> int:
     from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.measuring.campaign import protocol_called
-    from perfmodel.measuring.isolation.process import ProcessLimits
     from perfmodel.modelling.calibration import calibration_called
     from perfmodel.report.survey_table import as_text
     from perfmodel.surveying import load_cases, survey
@@ -66,8 +64,7 @@ def _survey(parsed: argparse.Namespace) -> int:
         calibration_called(parsed.predict)
     device = find_device(parsed.device).key if parsed.device else ""
     protocol = protocol_called(parsed.protocol or "quick").name
-    memory = None if parsed.memory_limit is None else int(parsed.memory_limit * 1e9)
-    limits = ProcessLimits(parsed.time_limit, memory)
+    limits = limits_of(parsed)
     if parsed.out:
         check_writable(parsed.out)
         Path(parsed.out).write_text("", encoding="utf-8")
