@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import perfmodel as pm
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 def _kernel(name: str, body: str, n: int = 1024) -> pm.Kernel:

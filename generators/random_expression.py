@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import choice, number, work_group
+from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 T = TypeVar("T")
 

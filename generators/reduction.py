@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.kernels.arguments import C_TYPES, Array, Scalar
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 SOURCE = """
 #ifdef REMAINDERS

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import size, work_group
+from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 # A work-item finds its row and column by a quotient and a remainder, and its own element by them, twice, as published.
 SOURCE = """\

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import choice, number, size, work_group
+from perfmodel.kernels.arguments import C_TYPES, Array, Scalar
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import C_TYPES, Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 Values = NDArray[Any]
 

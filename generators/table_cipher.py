@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import GROUPS_FIT, choice, number, size, work_group
+from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 # A round uses the half of `columns` that the round before did not, so one barrier a round is enough.
 SOURCE = """

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.tags import number, size
+from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 SOURCE = """\
 __kernel void work_group_size(__global const float *a, __global float *out, const uint n)

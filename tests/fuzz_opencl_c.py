@@ -31,10 +31,10 @@ os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
+from perfmodel.kernels.arguments import Scalar as ScalarArgument
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.opencl_program import Scalar as ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower

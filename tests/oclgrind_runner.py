@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from perfmodel.kernels.launch import Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import Array, LocalArray, Scalar
+from perfmodel.kernels.launch import Launch
 
 
 def arguments_of(launch: Launch, queue: cl.CommandQueue) -> list[Any]:
     """Returns arguments of a launch, with arrays full of ones."""
     arguments: list[Any] = []
     for argument in launch.arguments:
-        if isinstance(argument, LocalArgument):
-            arguments.append(cl.LocalMemory(argument.n_bytes))
-            continue
-        dtype = np.dtype(argument.dtype)
-        if isinstance(argument, ScalarArgument):
-            arguments.append(dtype.type(argument.value))
-        else:
-            host = np.ones(max(argument.size, 1), dtype)
+        if isinstance(argument, LocalArray):
+            arguments.append(cl.LocalMemory(argument.size))
+        elif isinstance(argument, Scalar):
+            arguments.append(argument.number)
+        elif isinstance(argument, Array):
+            host = np.ones(max(argument.size, 1), argument.dtype)
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
             arguments.append(cl.Buffer(queue.context, flags, hostbuf=host))
     return arguments

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import perfmodel as pm
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.opencl_program import OpenCLProgram
 
 
 def kernel(name: str = "fine", n: int = 64, body: str = "a[get_global_id(0)] += n;") -> pm.Kernel:

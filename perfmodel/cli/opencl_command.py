@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.cli.options import ARGUMENT_FORMS
+from perfmodel.kernels.arguments import Array, scalars_of
+from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
-from perfmodel.kernels.opencl_program import Array, OpenCLProgram
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Random, Zeros
-from perfmodel.opencl_c.types import Pointer
+from perfmodel.opencl_c.types import Pointer, Record, Vector
 
 
 def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
@@ -52,25 +53,31 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
             raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
     lowered = lowered_kernel(text, name, parsed.option, (), file)
     types = {parameter.name: parameter.type for parameter in lowered.parameters}
-    arrays: dict[str, _GivenArray] = {}
-    scalars: dict[str, float] = {}
+    arrays: dict[str, ArrayContents] = {}
+    extents: dict[str, int | str] = {}
+    others: dict[str, str] = {}
     for argument, value in _pairs(parsed.arg, "--arg").items():
-        if argument not in types:
-            if shared:
-                continue
-            raise _no_such_argument(argument, name, types)
-        if isinstance(types[argument], Pointer):
-            arrays[argument] = _array(argument, value)
+        type_ = types.get(argument)
+        if isinstance(type_, Pointer):
+            arrays[argument] = said = _array(argument, value)
+            extents[argument] = said.elements(type_.target.size)
         else:
-            scalars[argument] = _number(f"--arg {argument}", value)
-    declared = [
-        _of_dtype(argument, arrays[argument.name], name) if isinstance(argument, Array) else argument
-        for argument in declared_arguments(lowered, {each: given.elements for each, given in arrays.items()})
-    ]
+            others[argument] = value
+    declared = declared_arguments(lowered, extents)
+    for array in declared:
+        if isinstance(array, Array):
+            _check_dtype(array, arrays[array.name], name)
+    numbers = {scalar.name for argument in declared for scalar in scalars_of(argument)}
+    scalars: dict[str, Any] = {}
+    for argument, value in others.items():
+        if argument in types or argument in numbers:
+            scalars[argument] = _by_value(f"--arg {argument}", value)
+        elif not shared:
+            raise _no_such_argument(argument, name, types)
     statistics = _pairs(parsed.statistic, "--statistic")
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
-    numbers = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
-    program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, numbers)
+    expected = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
+    program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, expected)
     return Kernel(program, {"generator": name}, None, **scalars)
 
 
@@ -99,15 +106,16 @@ def with_arguments(kernel: Kernel, parsed: argparse.Namespace, shared: bool = Fa
     """
     if not parsed.arg:
         return kernel
-    numbers: dict[str, float] = {}
+    numbers: dict[str, Any] = {}
+    types = {p.name: p.type for p in kernel.program.as_opencl().lowered.parameters}
     for argument, value in _pairs(parsed.arg, "--arg").items():
-        if argument in kernel.program.arguments:
-            numbers[argument] = _number(f"--arg {argument}", value)
+        if argument in kernel.program.arguments or isinstance(types.get(argument), Record | Vector):
+            numbers[argument] = _by_value(f"--arg {argument}", value)
         elif shared:
             continue
-        elif argument not in (names := argument_names(kernel)):
-            raise _no_such_argument(argument, kernel.name, names)
-        elif not _array(argument, value).content_is_said:
+        elif argument not in types:
+            raise _no_such_argument(argument, kernel.name, types)
+        elif not _array(argument, value).kind:
             raise KernelError(
                 f"kernel {kernel.name!r} says itself how many elements {argument!r} has; leave --arg {argument} out"
             )
@@ -137,27 +145,6 @@ def _no_such_argument(argument: str, kernel: str, known: Iterable[str]) -> Kerne
     )
 
 
-@dataclass(frozen=True)
-class _GivenArray:
-    """Holds what an option says of an array.
-
-    Attributes:
-        dtype: of its elements; None for that of the source.
-        elements: as an expression over the sizes.
-        content: how it is filled: "", ``zeros``, ``random``, or the array itself.
-        bounds: of random numbers.
-    """
-
-    dtype: str | None
-    elements: str | int
-    content: str | np.ndarray[Any, Any] = ""
-    bounds: tuple[float, ...] = ()
-
-    @property
-    def content_is_said(self) -> bool:
-        return not isinstance(self.content, str) or bool(self.content)
-
-
 def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     """Returns what arrays hold, those of which options say it, for `perfmodel.emulate`; nothing before all sizes are
     known."""
@@ -171,24 +158,23 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
         type_ = types.get(name)
         if name not in launched or not isinstance(type_, Pointer):
             continue
-        array = _array(name, text)
-        if not array.content_is_said:
+        said = _array(name, text)
+        if not said.kind:
             continue
-        dtype = launched[name].dtype
-        if array.dtype not in (None, dtype) and dtype != "uint8":
-            raise _wrong_dtype(name, str(array.dtype), dtype, kernel.name)
-        length = launched[name].size * np.dtype(dtype).itemsize // type_.target.size
-        said = SizeExpression(f"--arg {name}", array.elements, kernel.program.sizes).at(kernel.sizes)
-        if isinstance(array.content, str) and said != length:
+        _check_dtype(launched[name], said, kernel.name)
+        length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size
+        extent = SizeExpression(f"--arg {name}", said.elements(type_.target.size), kernel.program.sizes)
+        if said.array is None and extent.at(kernel.sizes) != length:
             raise KernelError(
-                f"--arg {name} has {said} elements, and that of kernel {kernel.name!r} {length}; give these"
+                f"--arg {name} has {extent.at(kernel.sizes)} elements, and that of kernel {kernel.name!r} {length}; "
+                "give these"
             )
-        if not isinstance(array.content, str):
-            found[name] = array.content
-        elif array.content == "zeros":
+        if said.array is not None:
+            found[name] = said.array
+        elif said.kind == "zeros":
             found[name] = Zeros(length)
-        elif array.bounds:
-            found[name] = Random(length, position, *array.bounds)
+        elif said.bounds:
+            found[name] = Random(length, position, said.bounds[0], said.bounds[1], said.dtype)
         position += 1
     return found
 
@@ -212,6 +198,16 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def _by_value(what: str, text: str) -> Any:
+    """Returns a number, or what JSON says of a struct or vector."""
+    if text[:1] not in "[{":
+        return _number(what, text)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise KernelError(f'{what}={text} is no JSON; write a struct as {{"dims": [64, 48]}}') from error
+
+
 def _number(what: str, text: str) -> float:
     try:
         return int(text, 0)
@@ -223,38 +219,14 @@ def _number(what: str, text: str) -> float:
         raise KernelError(f"{what}={text} is no number; write one, such as 1024 or 0.5") from error
 
 
-def _array(name: str, text: str) -> _GivenArray:
-    kind, *parts = text.split(":")
-    if kind in ("random", "zeros"):
-        if len(parts) not in ((2, 4) if kind == "random" else (2,)):
-            raise KernelError(f"--arg {name}={text} is not understood; write {ARGUMENT_FORMS}")
-        try:
-            dtype = np.dtype(parts[0]).name
-        except TypeError as error:
-            raise KernelError(f"--arg {name}={text}: {parts[0]!r} is no type of numbers; write float32 …") from error
-        low_and_high = tuple(_number(f"--arg {name}", bound) for bound in parts[2:])
-        return _GivenArray(dtype, parts[1], kind, low_and_high)
-    if text.endswith(".npy"):
-        try:
-            content = np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise KernelError(f"--arg {name}: {text} cannot be read; give a file that numpy.save wrote") from error
-        return _GivenArray(content.dtype.name, content.size, content)
-    if ":" in text:
-        raise KernelError(f"--arg {name}={text} is not understood; write {ARGUMENT_FORMS}")
-    return _GivenArray(None, text)
+def _array(name: str, text: str) -> ArrayContents:
+    return said_of_array(f"--arg {name}", text)
 
 
-def _of_dtype(argument: Array, given: _GivenArray, kernel: str) -> Array:
-    if given.dtype is None:
-        return argument
-    if given.dtype != argument.dtype and argument.dtype != "uint8":  # which structs are given as
-        raise _wrong_dtype(argument.name, given.dtype, str(argument.dtype), kernel)
-    return Array(argument.name, given.dtype, given.elements, argument.is_output)
-
-
-def _wrong_dtype(argument: str, given: str, dtype: str, kernel: str) -> KernelError:
-    return KernelError(
-        f"--arg {argument} is an array of {given}, but argument {argument!r} of kernel {kernel!r} is one of {dtype}; "
-        "write that"
-    )
+def _check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
+    """Refuses numbers of another type than an argument's; structs and void are given as bytes."""
+    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype != "uint8":
+        raise KernelError(
+            f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
+            f"of {array.dtype}; write that"
+        )

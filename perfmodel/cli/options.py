@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
+from perfmodel.kernels.array_contents import FORMS
 
 if TYPE_CHECKING:
     from perfmodel.measuring.isolation.process import ProcessLimits
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
 """Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
 
-ARGUMENT_FORMS = "a number; random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
 TAG_HELP = (
     "generator names and name:value filters, of your own FILE.py as well; or FILE.py:NAME of a kernel, or FILE.cl, and "
     "size:value"
@@ -146,7 +146,11 @@ def source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")
     group.add_argument("--local", dest="local_size", metavar="N,…", help="work-items of a work-group by axis")
     group.add_argument(
-        "--arg", action="append", default=[], metavar="NAME=VALUE", help=f"{ARGUMENT_FORMS}; SIZE may be n*n"
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"a number, a struct as JSON, or an array: {FORMS}; SIZE may be n*n",
     )
     group.add_argument(
         "--option", action="append", default=[], metavar="OPTION", help="for the compiler: --option=-DT=16"

@@ -14,8 +14,9 @@ from perfmodel.basics.errors import GeneratorError, KernelError, PerfmodelError
 from perfmodel.collection.collection import KernelCollection
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.device import Device
+from perfmodel.kernels.arguments import Array, Scalar, scalars_of
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import run_launch
 
 GUARD = 1024
@@ -60,7 +61,11 @@ def verify_family(generator: KernelGenerator, device: Device) -> int:
 def can_run(kernel: Kernel, device: Device) -> bool:
     """Returns True if the device has the kernel's types, and allows groups as large."""
     launch = kernel.launch()
-    types = {kernel.tags.get("dtype"), *(a.dtype for a in launch.arguments if not isinstance(a, LocalArgument))}
+    numbers: list[Array | Scalar] = [
+        *launch.arrays(),
+        *(scalar for argument in launch.arguments for scalar in scalars_of(argument)),
+    ]
+    types = {kernel.tags.get("dtype"), *(number.dtype for number in numbers)}
     return (
         (device.half_precision or "float16" not in types)
         and (device.double_precision or "float64" not in types)
@@ -118,7 +123,7 @@ def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: A
 def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Returns all arrays after the run; each has elements behind its end that no work-item may write."""
     longer = tuple(
-        replace(a, size=a.size + GUARD, is_output=True) if isinstance(a, ArrayArgument) else a for a in launch.arguments
+        replace(a, extent=a.size + GUARD, is_output=True) if isinstance(a, Array) else a for a in launch.arguments
     )
     guarded = {n: np.concatenate([values.ravel(), np.full(GUARD, 77, values.dtype)]) for n, values in arrays.items()}
     found = run_launch(replace(launch, arguments=longer), device, guarded)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.interception.contents import Contents, is_read
 from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenLocal, GivenNull, GivenOther, GivenSvm
-from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, element_of, numpy_type
 
 WRITTEN = "the kernel only writes it"
 
@@ -30,7 +30,7 @@ class LaunchArgument:
         kind: ``array``, ``scalar`` (also vectors and structs), ``local``, ``svm``, ``null`` or ``unknown``.
         dtype: of an array's elements or of the scalar, numpy's name of it; None for what has none or is not known.
         n_bytes: of the array, the value or the local memory; None where it is not known.
-        value: of a scalar, an array of a vector's numbers, or bytes.
+        value: of a scalar, an array of a vector's numbers, or a struct as numpy's record; else bytes.
         problem: why there are no contents of an array, or what is not known of another argument.
     """
 
@@ -85,6 +85,8 @@ def _value(data: bytes, type_: Type | None) -> Any:
     if isinstance(type_, Scalar | Vector) and len(data) == type_.size:
         numbers = np.frombuffer(data, element_of(type_).numpy)
         return numbers[0] if isinstance(type_, Scalar) else numbers[: type_.width]
+    if isinstance(type_, Record) and len(data) == type_.size:
+        return np.frombuffer(data, numpy_type(type_))[0]
     return data
 
 

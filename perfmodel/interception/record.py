@@ -156,11 +156,13 @@ class LaunchRecord:
             SourceError, KernelError: as for `kernel`.
         """
         extents: dict[str, int | str] = {}
-        scalars: dict[str, float] = {}
+        scalars: dict[str, Any] = {}
         for argument, type_ in self._declared():
             if isinstance(type_, Pointer):
                 n_bytes = _n_bytes(argument, self.name)
                 extents[argument.name] = n_bytes if type_.space == "local" else n_bytes // _size(type_)
+            elif isinstance(argument.value, np.void | np.ndarray):
+                scalars[argument.name] = argument.value
             elif isinstance(argument.value, np.generic):
                 scalars[argument.name] = argument.value.item()
         kernel = Kernel.from_opencl(

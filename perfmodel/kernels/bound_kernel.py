@@ -16,6 +16,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.program import Program
+from perfmodel.kernels.struct_values import flattened
 
 
 class BoundKernel:
@@ -48,7 +49,8 @@ class BoundKernel:
         else:
             self.program = LoopyProgram(program, statistics)
         self.tags = dict(tags or {})
-        self._arguments = {name: _plain(name, value) for name, value in sorted(arguments.items())}
+        numbers = flattened(arguments)
+        self._arguments = {name: _plain(name, numbers[name]) for name in sorted(numbers)}
         for name in self._arguments:
             if name not in self.program.arguments:
                 raise KernelError(
@@ -101,9 +103,9 @@ class BoundKernel:
         """The scalar arguments that have a value, sizes and others."""
         return dict(self._arguments)
 
-    def at(self, /, **arguments: float) -> Self:
-        """Returns the same kernel with these sizes or arguments instead."""
-        return type(self)(self.program, self.tags, None, **{**self._arguments, **arguments})
+    def at(self, /, **arguments: Any) -> Self:
+        """Returns the same kernel with these sizes or arguments instead; structs and vectors as for `Kernel`."""
+        return type(self)(self.program, self.tags, None, **{**self._arguments, **flattened(arguments)})
 
     def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Returns all sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.

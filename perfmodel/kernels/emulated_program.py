@@ -19,10 +19,10 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.emulation import emulate
-from perfmodel.kernels.launch import ArrayArgument
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Emulation, Machine
@@ -160,7 +160,7 @@ class _Counter:
         self.program, self.sizes, self.run, self.subgroup_size = program, sizes, run, subgroup_size
         self.kernel = run.kernel
         launch = program.launch({**dict.fromkeys(program.arguments, 1), **program.scalars, **dict(sizes)})
-        self.arrays: dict[str, ArrayArgument] = {array.name: array for array in launch.arrays()}
+        self.arrays: dict[str, Array] = {array.name: array for array in launch.arrays()}
 
     def counts(self) -> KernelCounts:
         run = self.run

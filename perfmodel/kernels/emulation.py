@@ -17,13 +17,15 @@ from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
+from perfmodel.kernels.arguments import Array, LocalArray, Struct
+from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
-from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
 from perfmodel.opencl_c.emulation import emulate as emulate_lowered
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.types import Pointer, Scalar, Vector, Void
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,15 +75,17 @@ def emulate(
             )
     for position, argument in enumerate(launch.arguments):
         match argument:
-            case ArrayArgument():
+            case Array():
                 content = (arrays or {}).get(argument.name)
                 if content is None:
                     content = _random(argument, items.get(argument.name), seed + position)
                 given[argument.name] = content
-            case ScalarArgument():
-                given[argument.name] = np.dtype(argument.dtype).type(argument.value)
-            case LocalArgument():
-                given[argument.name] = LocalBytes(argument.n_bytes)
+            case Number():
+                given[argument.name] = argument.number
+            case Struct():
+                given[argument.name] = argument.contents
+            case LocalArray():
+                given[argument.name] = LocalBytes(argument.size)
     options: dict[str, Any] = {} if steps is None else {"steps": steps}
     emulation = emulate_lowered(
         lowered,
@@ -98,12 +102,14 @@ def emulate(
     return Profile(kernel, lowered, launch.global_size, launch.local_size, emulation)
 
 
-def _random(argument: ArrayArgument, type_: Any, seed: int) -> Random:
+def _random(argument: Array, type_: Any, seed: int) -> Random:
     """Returns random contents such as `perfmodel.device.buffers.random_values` gives to arrays that are measured."""
-    is_float = np.dtype(argument.dtype).kind == "f"
-    item = type_.target.size if type_ is not None and hasattr(type_, "target") else np.dtype(argument.dtype).itemsize
-    length = argument.size * np.dtype(argument.dtype).itemsize // item
-    return Random(length, seed, 0.5, 1.5) if is_float else Random(length, seed, 1, 8)
+    dtype, target = np.dtype(argument.dtype), type_.target if isinstance(type_, Pointer) else None
+    length = argument.size * dtype.itemsize // (dtype.itemsize if target is None else target.size)
+    if not isinstance(target, Scalar | Vector | Void):
+        return Random(length, seed)  # structs, by their fields
+    low_, high = (0.5, 1.5) if dtype.kind == "f" else (1, 8)
+    return Random(length, seed, low_, high, dtype)
 
 
 class Profile:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.counting.counts import AccessCount
+from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
-from perfmodel.kernels.opencl_program import Array, LocalArray, Scalar
 from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
@@ -26,8 +26,10 @@ class Kernel(BoundKernel):
         statistics: what data decide, for a Loopy program's counts: the expected trip count of a loop by its loop
             variable, and the probability of a predicate by its text or by its instruction.
         arguments: sizes (``n=1024``) and other scalar arguments. Those left out stay open until `at` or a prediction
-            gives them; scalars that are no sizes then run as 1. Any name will do: ``tags=`` and ``statistics=`` may be
-            named like these, and are arguments where they are numbers.
+            gives them; scalars that are no sizes then run as 1. A struct or vector by value is a numpy record, a
+            mapping or a sequence (``shape={"dims": [64, 48]}``), or is given number by number: ``shape_dims_0=64``. Any
+            name will do: ``tags=`` and ``statistics=`` may be named like these, and are arguments where they are
+            numbers.
 
     Raises:
         KernelError: for an argument that the program doesn't have, or a size that breaks its assumptions.
@@ -43,7 +45,7 @@ class Kernel(BoundKernel):
         /,
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
-        args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray] | None = None,
+        args: Mapping[str, int | str] | Sequence[Argument] | None = None,
         build_options: Sequence[str] = (),
         *,
         folders: Sequence[str | Path] = (),
@@ -61,8 +63,8 @@ class Kernel(BoundKernel):
             name: of the kernel in it.
             global_size, local_size, build_options, assumptions, statistics: see `perfmodel.kernels.opencl_program`.
             args: how many elements each array argument has, by its name (bytes for local memory), whole numbers or
-                expressions over the sizes; all else is taken from the source. Or a full list of `Array`, `Scalar` and
-                `LocalArray`, in the kernel's order.
+                expressions over the sizes; all else is taken from the source. Or a full list of the arguments of
+                `perfmodel.kernels.arguments`, in the kernel's order.
             folders: where ``#include "…"`` looks; the file's own folder comes first.
             arguments: sizes and other scalar arguments, as for `Kernel`; give those that are named like a parameter
                 here by ``.at(args=…)``.

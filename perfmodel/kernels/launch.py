@@ -1,39 +1,10 @@
-"""One launch of an OpenCL C kernel and its arguments, as plain values."""
+"""One launch of an OpenCL C kernel, as plain values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-
-@dataclass(frozen=True)
-class ArrayArgument:
-    """A kernel's global array of `size` elements of a numpy `dtype`; a vector type counts as its elements."""
-
-    name: str
-    dtype: str
-    size: int
-    is_output: bool
-
-
-@dataclass(frozen=True)
-class ScalarArgument:
-    """A kernel's argument passed by value, of a numpy `dtype`."""
-
-    name: str
-    dtype: str
-    value: float
-
-
-@dataclass(frozen=True)
-class LocalArgument:
-    """Local memory of `n_bytes` a work-group, given by the launch."""
-
-    name: str
-    n_bytes: int
-
-
-Argument: TypeAlias = ArrayArgument | ScalarArgument | LocalArgument
+from perfmodel.kernels.arguments import Argument, Array
 
 
 @dataclass(frozen=True)
@@ -57,5 +28,5 @@ class Launch:
     copied_in: tuple[str, ...] = ()
     copied_out: tuple[str, ...] = ()
 
-    def arrays(self) -> list[ArrayArgument]:
-        return [argument for argument in self.arguments if isinstance(argument, ArrayArgument)]
+    def arrays(self) -> list[Array]:
+        return [argument for argument in self.arguments if isinstance(argument, Array)]

@@ -15,7 +15,8 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.device.launch_shape import check_extent, check_shape
-from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, ScalarArgument
+from perfmodel.kernels.arguments import Argument, Array, Scalar
+from perfmodel.kernels.launch import Launch
 
 if TYPE_CHECKING:
     from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -194,10 +195,10 @@ class LoopyProgram:
                 # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
                 value = arguments.get(argument.name, 0)
                 self._check_range(argument.name, value, dtype)
-                bound.append(ScalarArgument(argument.name, dtype.name, value))
+                bound.append(Scalar(argument.name, dtype.name, value))
             else:
                 size = self._elements(argument, context)
-                bound.append(ArrayArgument(argument.name, dtype.name, size, argument.is_output))
+                bound.append(Array(argument.name, dtype.name, size, argument.is_output))
         return Launch(
             source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
         )
@@ -210,14 +211,15 @@ class LoopyProgram:
         """
         import loopy as lp
 
-        from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+        from perfmodel.kernels.arguments import Array, Scalar
+        from perfmodel.kernels.opencl_program import OpenCLProgram
 
         source, name, declared, (groups, local) = self._code
         loops = self.translation_unit.default_entrypoint.all_inames()
         rank = max(len(groups), len(local), 1)
         local_size = [*map(str, local), *["1"] * (rank - len(local))]
         counts = [*map(str, groups), *["1"] * (rank - len(groups))]
-        arguments: list[Array | Scalar | LocalArray] = []
+        arguments: list[Argument] = []
         for argument in declared:
             dtype = argument.dtype.numpy_dtype.name
             if isinstance(argument, lp.ValueArg):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.files import check_file
-from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.syntax import Unit
 from perfmodel.opencl_c.types import Array as ArrayType
-from perfmodel.opencl_c.types import Pointer, Record, Type, Vector
+from perfmodel.opencl_c.types import Pointer, Record, Type, Vector, element_of, numbers_within, width_of
 from perfmodel.opencl_c.types import Scalar as ScalarType
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
@@ -36,7 +37,7 @@ def opencl_program(
     name: str,
     global_size: int | str | Sequence[int | str],
     local_size: int | str | Sequence[int | str],
-    args: Mapping[str, int | str] | Sequence[Array | Scalar | LocalArray],
+    args: Mapping[str, int | str] | Sequence[Argument],
     build_options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     assumptions: str = "",
@@ -135,7 +136,7 @@ def _line(number: int, file: str) -> str:
     return f'#line {number} "{name}"' if name else f"#line {number}"
 
 
-def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Array | Scalar | LocalArray]:
+def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Argument]:
     """Returns the arguments as the source declares them; extents are elements of arrays, and bytes of local memory.
 
     Raises:
@@ -148,7 +149,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
                 f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
             )
     stored = {access.variable for access in kernel.accesses if access.direction != "load"}
-    found: list[Array | Scalar | LocalArray] = []
+    found: list[Argument] = []
     for parameter in kernel.parameters:
         match parameter.type:
             case ScalarType():
@@ -167,12 +168,31 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
                     dtype, times = _numbers(parameter.type.target)
                     elements = extent if times == 1 else f"({extent}) * {times}"
                     found.append(Array(parameter.name, dtype, elements, parameter.name in stored or None in stored))
+            case Record() | Vector():
+                found.append(_struct(parameter.name, parameter.type))
             case _:
                 raise KernelError(
                     f"argument {parameter.name!r} of kernel {kernel.name!r} is a {parameter.type} by value, which no "
-                    "Kernel can be given yet; pass its numbers one by one, or in an array"
+                    "launch can give; pass its numbers one by one, or in an array"
                 )
     return found
+
+
+def _struct(name: str, type_: Record | Vector) -> Struct:
+    """Returns a struct or vector by value with its numbers; of members that share memory the first one counts."""
+    fields: list[Scalar] = []
+    offsets: list[int] = []
+    end = 0
+    for field, start, number in numbers_within(type_, name):
+        names = [f"{field}_{position}" for position in range(width_of(number))]
+        element = element_of(number)
+        for position, each in enumerate(names if isinstance(number, Vector) else [field]):
+            offset = start + position * element.size
+            if offset >= end:
+                fields.append(Scalar(each, element.dtype))
+                offsets.append(offset)
+                end = offset + element.size
+    return Struct(name, tuple(fields), tuple(offsets), type_.size)
 
 
 def _numbers(type_: Type) -> tuple[str, int]:

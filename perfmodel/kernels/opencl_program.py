@@ -5,70 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
-from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import C_TYPES, Argument, Array, LocalArray, Scalar, Struct, scalars_of
+from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
-
-C_TYPES = {
-    "int8": "char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-    "uint8": "uchar",
-    "uint16": "ushort",
-    "uint32": "uint",
-    "uint64": "ulong",
-    "float16": "half",
-    "float32": "float",
-    "float64": "double",
-}
-"""OpenCL C's names for numpy's types."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """An array in global or constant memory.
-
-    Attributes:
-        dtype: of its elements; a vector type counts as its elements.
-        extent: how many elements, as an expression over the sizes.
-        is_output: whether the kernel writes it.
-    """
-
-    name: str
-    dtype: DTypeLike
-    extent: int | str
-    is_output: bool = False
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """An argument passed by value; a size if its dtype is of whole numbers."""
-
-    name: str
-    dtype: DTypeLike
-
-
-@dataclass(frozen=True)
-class LocalArray:
-    """Local memory that the launch provides: so many bytes a work-group, as an expression over the sizes."""
-
-    name: str
-    n_bytes: int | str
 
 
 class OpenCLProgram:
@@ -83,7 +37,8 @@ class OpenCLProgram:
         name: of the kernel in the source.
         global_size, local_size: work-items of the launch and of a work-group, an expression for each axis (or one
             for a single axis); the former has to be a multiple of the latter.
-        arguments: an `Array`, `Scalar` or `LocalArray` for each of the kernel's arguments, in its order.
+        arguments: an `Array`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each of the
+            kernel's arguments, in its order.
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
@@ -102,7 +57,7 @@ class OpenCLProgram:
         name: str,
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
-        arguments: Sequence[Array | Scalar | LocalArray],
+        arguments: Sequence[Argument],
         build_options: Sequence[str] = (),
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
@@ -121,10 +76,11 @@ class OpenCLProgram:
                 )
         self.source, self.name, self.build_options = source, name, tuple(build_options)
         self._declared = tuple(self._plain(argument) for argument in arguments)
-        names = [argument.name for argument in self._declared]
+        scalars = [scalar for argument in self._declared for scalar in scalars_of(argument)]
+        others = [argument.name for argument in self._declared if not isinstance(argument, Scalar)]
+        names = [*others, *(scalar.name for scalar in scalars)]
         if twice := [argument for argument in names if names.count(argument) > 1]:
             raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
-        scalars = [argument for argument in self._declared if isinstance(argument, Scalar)]
         self.arguments: tuple[str, ...] = tuple(scalar.name for scalar in scalars)
         self.sizes: tuple[str, ...] = tuple(s.name for s in scalars if np.dtype(s.dtype).kind in "iu")
 
@@ -291,45 +247,58 @@ class OpenCLProgram:
         global_size = tuple(axis.at(sizes) for axis in self._global_size)
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
         check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
-        bound: list[Argument] = []
-        for argument in self._declared:
-            if isinstance(argument, LocalArray):
-                bound.append(LocalArgument(argument.name, self._extents[argument.name].at(sizes)))
-                continue
-            dtype = np.dtype(argument.dtype)
-            if isinstance(argument, Array):
-                extent = self._extents[argument.name].at(sizes)
-                bound.append(ArrayArgument(argument.name, dtype.name, extent, argument.is_output))
-            else:
-                value = arguments[argument.name]
-                if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-                    raise KernelError(
-                        f"{argument.name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a "
-                        "wider argument"
-                    )
-                bound.append(ScalarArgument(argument.name, dtype.name, value))
-        return Launch(self.source, self.name, global_size, local_size, tuple(bound), self.build_options)
+        bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
+        return Launch(self.source, self.name, global_size, local_size, bound, self.build_options)
 
-    def _plain(self, argument: Array | Scalar | LocalArray) -> Array | Scalar | LocalArray:
-        """Returns the argument in one form, as equal programs have equal content."""
-        if not isinstance(argument, Array | Scalar | LocalArray) or not isinstance(argument.name, str):
+    def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
+        """Returns an argument in numbers."""
+        match argument:
+            case Array():
+                return replace(argument, extent=self._extents[argument.name].at(sizes))
+            case LocalArray():
+                return replace(argument, n_bytes=self._extents[argument.name].at(sizes))
+            case Struct():
+                return replace(argument, fields=tuple(self._with_value(field, values) for field in argument.fields))
+        return self._with_value(argument, values)
+
+    def _with_value(self, scalar: Scalar, values: Mapping[str, float]) -> Scalar:
+        value, dtype = values[scalar.name], np.dtype(scalar.dtype)
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
             raise KernelError(
-                f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or LocalArray; give one by name"
+                f"{scalar.name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a wider "
+                "argument"
             )
-        if isinstance(argument, LocalArray):
-            return replace(argument, n_bytes=str(argument.n_bytes).strip())
+        return replace(scalar, value=value)
+
+    def _plain(self, argument: Argument) -> Argument:
+        """Returns the argument in one form, as equal programs have equal content."""
+        if not isinstance(argument, Argument) or not isinstance(argument.name, str):
+            raise KernelError(
+                f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar, Struct or LocalArray; give one by "
+                "name"
+            )
+        match argument:
+            case LocalArray():
+                return replace(argument, n_bytes=str(argument.n_bytes).strip())
+            case Struct():
+                return replace(argument, fields=tuple(map(self._plain_number, argument.fields)))
+            case Array():
+                plain = self._plain_number(Scalar(argument.name, argument.dtype))
+                return replace(argument, dtype=plain.dtype, extent=str(argument.extent).strip())
+        return self._plain_number(argument)
+
+    def _plain_number(self, scalar: Scalar) -> Scalar:
+        """Returns a number's declaration with numpy's name of its type, and without a value."""
         try:
-            dtype = "" if argument.dtype is None else np.dtype(argument.dtype).name
+            dtype = "" if scalar.dtype is None else np.dtype(scalar.dtype).name
         except TypeError:
             dtype = ""
         if dtype not in C_TYPES:
             raise KernelError(
-                f"argument {argument.name!r} of kernel {self.name!r} has dtype {argument.dtype!r}; give one of "
+                f"argument {scalar.name!r} of kernel {self.name!r} has dtype {scalar.dtype!r}; give one of "
                 f"{', '.join(C_TYPES)}"
             )
-        if isinstance(argument, Array):
-            return replace(argument, dtype=dtype, extent=str(argument.extent).strip())
-        return replace(argument, dtype=dtype)
+        return Scalar(scalar.name, dtype)
 
     def _axes(self, role: str, given: int | str | Sequence[int | str]) -> tuple[SizeExpression, ...]:
         axes = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given

@@ -28,7 +28,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 class SizeExpression:
-    """A whole number that follows from sizes; `role` says of what, for errors.
+    """A whole number that follows from sizes, those of structs as C writes them; `role` says of what, for errors.
 
     Raises:
         KernelError: for anything else.
@@ -38,7 +38,7 @@ class SizeExpression:
         self.role = role
         self.text = str(given).strip()
         try:
-            self._tree = ast.parse(self.text, mode="eval").body
+            self._tree = _FieldNames(sizes).visit(ast.parse(self.text, mode="eval").body)
             self.names = tuple(sorted(set(_names(self._tree))))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise KernelError(
@@ -99,6 +99,30 @@ class SizeExpression:
 
     def __str__(self) -> str:
         return self.text if self.text.isalnum() else f"({self.text})"
+
+
+class _FieldNames(ast.NodeTransformer):
+    """Puts the names of sizes in the place of fields as C writes them: ``s_dims_0`` for ``s.dims[0]``, ``v_1`` for
+    ``v.y``; ValueError for other indices than whole numbers."""
+
+    def __init__(self, sizes: Sequence[str]) -> None:
+        self.sizes = sizes
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Name:
+        record, component = self._name(node.value), "xyzw".find(node.attr)
+        name = f"{record}_{node.attr}"
+        return ast.Name(f"{record}_{component}" if name not in self.sizes and component >= 0 else name)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Name:
+        if not isinstance(node.slice, ast.Constant) or type(node.slice.value) is not int:
+            raise ValueError
+        return ast.Name(f"{self._name(node.value)}_{node.slice.value}")
+
+    def _name(self, node: ast.expr) -> str:
+        inner = self.visit(node)
+        if not isinstance(inner, ast.Name):
+            raise ValueError
+        return inner.id
 
 
 def _names(tree: ast.expr) -> list[str]:

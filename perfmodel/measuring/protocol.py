@@ -16,7 +16,8 @@ from perfmodel.basics.errors import KernelError, MeasurementError, nearest
 from perfmodel.device.device import Device
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.device.session import Session, failures_of
-from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.launch import Launch
 
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
@@ -191,14 +192,16 @@ def array_bytes(launch: Launch) -> int:
 
 def _check_arrays(launch: Launch, device: Device) -> None:
     for argument in launch.arguments:
-        if isinstance(argument, LocalArgument):
-            if argument.n_bytes < 1:
+        if isinstance(argument, Struct):
+            continue
+        if isinstance(argument, LocalArray):
+            if argument.size < 1:
                 raise KernelError(
                     f"local memory {argument.name!r} of kernel {launch.kernel_name!r} has no byte: enlarge it"
                 )
             continue
         size = _item_size(launch, argument)
-        if isinstance(argument, ArrayArgument):
+        if isinstance(argument, Array):
             if argument.size < 1:
                 raise KernelError(
                     f"array {argument.name!r} of kernel {launch.kernel_name!r} has no element: enlarge it"
@@ -216,7 +219,7 @@ def _check_arrays(launch: Launch, device: Device) -> None:
         )
 
 
-def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
+def _item_size(launch: Launch, argument: Array | Scalar) -> int:
     try:
         kind = np.dtype(argument.dtype)
     except TypeError:
@@ -226,7 +229,7 @@ def _item_size(launch: Launch, argument: ArrayArgument | ScalarArgument) -> int:
             f"argument {argument.name!r} of kernel {launch.kernel_name!r} has dtype {argument.dtype!r}: "
             "use the name of a numpy number type"
         )
-    return kind.itemsize
+    return int(kind.itemsize)
 
 
 def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError:
@@ -289,15 +292,18 @@ def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> N
     for position, argument in enumerate(launch.arguments):
         try:
             match argument:
-                case ArrayArgument():
+                case Array():
                     form = f"an array of {argument.dtype}"
                     kernel.set_arg(position, buffers[argument.name])
-                case ScalarArgument():
+                case Scalar():
                     form = f"the scalar {argument.value} of {argument.dtype}"
-                    kernel.set_arg(position, np.dtype(argument.dtype).type(argument.value))
-                case LocalArgument():
-                    form = f"{argument.n_bytes} bytes of local memory"
-                    kernel.set_arg(position, LocalMemory(argument.n_bytes))
+                    kernel.set_arg(position, argument.number)
+                case Struct():
+                    form = f"a struct of {argument.n_bytes} bytes"
+                    kernel.set_arg(position, argument.contents)
+                case LocalArray():
+                    form = f"{argument.size} bytes of local memory"
+                    kernel.set_arg(position, LocalMemory(argument.size))
         except (LogicError, OverflowError, TypeError, ValueError) as error:
             raise KernelError(
                 f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form}: "

@@ -31,11 +31,13 @@ class Register:
     Attributes:
         name: the variable's own, or a made one that starts with ``_``.
         parameter: position among the kernel's parameters whose value it starts with; None if it is none.
+        offset: of its number in that parameter, in bytes, where this is a struct; else None.
     """
 
     name: str
     type: Type
     parameter: int | None = None
+    offset: int | None = None
 
 
 @dataclass(eq=False)

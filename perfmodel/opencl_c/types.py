@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -107,6 +108,10 @@ class Record:
     def field(self, name: str) -> Field:
         return next(field for field in self.fields if field.name == name)
 
+    @property
+    def is_union(self) -> bool:
+        return len(self.fields) > 1 and all(field.offset == 0 for field in self.fields)
+
     def __str__(self) -> str:
         return self.name
 
@@ -133,6 +138,48 @@ SCALARS = {
     scalar.name: scalar for scalar in (BOOL, CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, HALF, FLOAT, DOUBLE)
 }
 WIDTHS = (2, 3, 4, 8, 16)
+
+
+def numbers_within(type_: Type, name: str = "", offset: int = 0) -> Iterator[tuple[str, int, Type]]:
+    """Iterates over the scalars, vectors and pointers that a type consists of; a union is its largest member.
+
+    Yields:
+        The name, made of `name`, fields and indices (``shape_stride_0``), the offset in bytes, and the type.
+    """
+    match type_:
+        case Array():
+            for position in range(type_.length):
+                yield from numbers_within(type_.element, f"{name}_{position}", offset + position * type_.element.size)
+        case Record():
+            fields = type_.fields
+            if type_.is_union:
+                fields = (max(fields, key=lambda field: field.type.size),)
+            for field in fields:
+                yield from numbers_within(field.type, f"{name}_{field.name}", offset + field.offset)
+        case Scalar() | Vector() | Pointer():
+            yield name, offset, type_
+
+
+def numpy_type(type_: Type) -> np.dtype:
+    """Returns numpy's type of the same bytes: structs become structured types, vectors and arrays sub-arrays."""
+    match type_:
+        case Scalar():
+            return np.dtype("uint8") if type_.dtype == "bool" else type_.numpy
+        case Vector():
+            return np.dtype((type_.element.numpy, (type_.size // type_.element.size,)))
+        case Array():
+            return np.dtype((numpy_type(type_.element), (type_.length,)))
+        case Record() if type_.fields:
+            fields = {field.name: field for field in type_.fields}
+            return np.dtype(
+                {
+                    "names": list(fields),
+                    "formats": [numpy_type(field.type) for field in fields.values()],
+                    "offsets": [field.offset for field in fields.values()],
+                    "itemsize": type_.size,
+                }
+            )
+    return np.dtype((np.void, type_.size)) if type_.size > 1 else np.dtype("uint8")
 
 
 def element_of(type_: Type) -> Scalar:

@@ -135,9 +135,9 @@ def test_wrong_options_are_one_sentence(
     [
         ("a=random:float33:64", "'float33' is no type of numbers"),
         ("a=random:int32:64", "--arg a is an array of int32, but argument 'a' of kernel 'tiles' is one of float32"),
-        ("a=random:float32", "is not understood; write a number; random:DTYPE:SIZE"),
+        ("a=random:float32", "is not understood; write random:DTYPE:SIZE"),
         ("a=random:float32:64:low:high", "--arg a=low is no number"),
-        ("a=ones:float32:64", "is not understood; write a number; random"),
+        ("a=ones:float32:64", "is not understood; write random"),
         ("a=nowhere.npy", "nowhere.npy cannot be read; give a file that numpy.save wrote"),
         ("a=n n", "extent of array 'a' of kernel 'tiles' cannot be 'n n'"),
         ("a=32", "out of bounds"),

@@ -397,7 +397,8 @@ class Overwriting(Doubled):
     """A family whose kernel writes an array that it declares as read only."""
 
     def program(self, variant: Mapping[str, str]) -> Any:
-        from perfmodel.kernels.opencl_program import Array, OpenCLProgram, Scalar
+        from perfmodel.kernels.arguments import Array, Scalar
+        from perfmodel.kernels.opencl_program import OpenCLProgram
 
         return OpenCLProgram(
             """

@@ -18,7 +18,8 @@ from pymbolic import var
 
 import perfmodel as pm
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.launch import Launch
 
 
 def scale(name: str = "scale", assumptions: str = "n >= 1 and n mod 4 = 0", offset: int = 0, **options: Any) -> Any:
@@ -312,9 +313,9 @@ def test_launch_shapes_by_dimension(
     assert launch.global_size == global_size
     assert launch.local_size == local_size
     assert launch.arguments == (
-        ArrayArgument("a", "float64", elements, is_output=False),
-        ArrayArgument("o", "float32", elements, is_output=True),
-        ScalarArgument("n", "int32", 5),
+        Array("a", "float64", elements, is_output=False),
+        Array("o", "float32", elements, is_output=True),
+        Scalar("n", "int32", 5),
     )
     assert f"void __attribute__ ((reqd_work_group_size({local_size[0]}" in launch.source
     assert launch.kernel_name == "loopy_kernel"
@@ -333,7 +334,7 @@ def test_a_sequential_kernel_is_one_work_item() -> None:
 
 def test_scalars_that_are_no_sizes_run_as_one_unless_bound() -> None:
     def scalars(launch: Launch) -> dict[str, float]:
-        return {a.name: a.value for a in launch.arguments if isinstance(a, ScalarArgument)}
+        return {a.name: a.number.item() for a in launch.arguments if isinstance(a, Scalar)}
 
     assert scalars(SCALE.at(n=4, m=2).launch()) == {"s": 1, "n": 4, "m": 2}
     assert scalars(SCALE.at(n=4, m=2, s=0.5).launch()) == {"s": 0.5, "n": 4, "m": 2}
@@ -349,7 +350,7 @@ def test_scalars_that_are_no_sizes_run_as_one_unless_bound() -> None:
 )
 def test_strided_arrays_reach_to_their_last_element(array: dict[str, Any], elements: int) -> None:
     arguments = pm.Kernel(copy(2, **array), n=5).launch().arguments
-    assert arguments[0] == ArrayArgument("a", "float64", elements, is_output=False)
+    assert arguments[0] == Array("a", "float64", elements, is_output=False)
 
 
 def test_an_array_without_elements_is_refused() -> None:
@@ -370,7 +371,7 @@ def test_offsets_left_to_loopy_are_zero() -> None:
     )
     assert [a.size for a in pm.Kernel(program, n=5).launch().arrays()] == [25, 25]
     arguments = pm.Kernel(shifted, n=5).launch().arguments
-    assert ScalarArgument("a_offset", "int32", 0) in arguments
+    assert Scalar("a_offset", "int32", 0) in arguments
 
 
 def test_an_array_too_large_for_its_index_is_refused() -> None:
@@ -391,7 +392,7 @@ def test_a_size_too_large_for_its_argument_is_refused() -> None:
         [lp.GlobalArg("o", np.float32, shape="1"), lp.ValueArg("n", np.int32)],
         lang_version=(2018, 2),
     )
-    assert pm.Kernel(program, n=2**31 - 1).launch().arguments[1] == ScalarArgument("n", "int32", 2**31 - 1)
+    assert pm.Kernel(program, n=2**31 - 1).launch().arguments[1] == Scalar("n", "int32", 2**31 - 1)
     with pytest.raises(KernelError, match="n=2147483648 of kernel 'loopy_kernel' does not fit into int32; declare"):
         pm.Kernel(program, n=2**31).launch()
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from perfmodel.basics.errors import MeasurementError
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.kernels.launch import Launch, ScalarArgument
+from perfmodel.kernels.arguments import Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.doctor import Diagnosis, Finding, Quantity, Severity, examine
 from perfmodel.measuring.doctor.clock_step import clock_step
 from perfmodel.measuring.doctor.gpu_state import GpuState
@@ -87,7 +88,7 @@ class Simulated:
         trials = []
         self.clock += 1e-3  # of a call
         for _ in range(protocol.trials):
-            rounds = sum(argument.value for argument in launch.arguments if isinstance(argument, ScalarArgument))
+            rounds = sum(int(argument.number) for argument in launch.arguments if isinstance(argument, Scalar))
             seconds = self.overhead_s * (1 + 0.05 * self._random.random()) + rounds * self.round_s
             seconds *= self.slowness(self.clock) * (1 + self.noise * self._random.random())
             begin, end = self.clock, self.clock + self.told(seconds)
@@ -143,7 +144,7 @@ def test_the_times_that_are_promised_are_as_precise_as_promised() -> None:
     assert [promise.precision == 0.01 for promise in promises] == [True, False]
     for promise in promises:
         rounds = (promise.from_s - device.overhead_s) / device.round_s
-        launch = Launch("", "k", (1,), (1,), (ScalarArgument("rounds", "int32", round(rounds)),))
+        launch = Launch("", "k", (1,), (1,), (Scalar("rounds", "int32", round(rounds)),))
         times = [device.time(launch, Protocol("unified", 30, 4, "min")).seconds for _ in range(100)]
         middle = sorted(times)[50]
         assert sum(abs(seconds / middle - 1) <= 2 * promise.precision for seconds in times) >= 80

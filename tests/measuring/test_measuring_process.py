@@ -17,7 +17,8 @@ import pytest
 import perfmodel
 from perfmodel.basics.errors import DeviceError, KernelError, MeasurementError
 from perfmodel.device import Device
-from perfmodel.kernels.launch import ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import Array, LocalArray, Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.isolation.child import as_launch, as_message
 from perfmodel.measuring.isolation.process import MeasuringProcess, ProcessEndedError, ProcessLimits
 from perfmodel.measuring.protocol import Protocol
@@ -42,7 +43,7 @@ def test_a_launch_arrives_as_it_was_sent() -> None:
         "k",
         (64, 2),
         (32, 1),
-        (ArrayArgument("a", "float32", 2**40, True), ScalarArgument("x", "float64", 0.1), LocalArgument("l", 64)),
+        (Array("a", "float32", 2**40, True), Scalar("x", "float64", 0.1), LocalArray("l", 64)),
         ("-DT=1",),
         ("a",),
         (),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from perfmodel.basics.errors import KernelError, MeasurementError
 from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import BufferPool
-from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring import protocol as measurement
 from perfmodel.measuring.protocol import (
     PROTOCOLS,
@@ -47,19 +48,19 @@ def device() -> Device:
 def axpy(size: int, dtype: str = "float32", local: int = 8) -> Launch:
     c_type = {"float32": "float", "float64": "double", "int32": "int", "uint8": "uchar"}[dtype]
     arguments = (
-        ScalarArgument("a", dtype, 3),
-        ArrayArgument("x", dtype, size, is_output=False),
-        ArrayArgument("y", dtype, size, is_output=True),
+        Scalar("a", dtype, 3),
+        Array("x", dtype, size, is_output=False),
+        Array("y", dtype, size, is_output=True),
     )
     return Launch(AXPY, "axpy", (size,), (local,), arguments, (f"-DTYPE={c_type}",))
 
 
 def spin(rounds: int, size: int = 64) -> Launch:
-    arguments = (ScalarArgument("rounds", "int32", rounds), ArrayArgument("y", "float32", size, is_output=True))
+    arguments = (Scalar("rounds", "int32", rounds), Array("y", "float32", size, is_output=True))
     return Launch(SPIN, "spin", (size,), (min(size, 64),), arguments)
 
 
-def source(body: str, *arguments: ArrayArgument | ScalarArgument, declared: str = "void", local: int = 2) -> Launch:
+def source(body: str, *arguments: Array | Scalar, declared: str = "void", local: int = 2) -> Launch:
     return Launch(f"__kernel void k({declared}) {{ {body} }}", "k", (4,), (local,), arguments)
 
 
@@ -90,7 +91,7 @@ def test_the_launch_shape_reaches_the_kernel(device: Device) -> None:
         "a[get_global_id(1) * 4 + get_global_id(0)] = 100 * get_group_id(1) + 10 * get_local_size(0) + get_local_id(0);"
     )
     launch = Launch(
-        f"__kernel void k(__global int *a) {{ {body} }}", "k", (4, 6), (2, 3), (ArrayArgument("a", "int32", 24, True),)
+        f"__kernel void k(__global int *a) {{ {body} }}", "k", (4, 6), (2, 3), (Array("a", "int32", 24, True),)
     )
     expected = [[100 * (row // 3) + 20 + column % 2 for column in range(4)] for row in range(6)]
     np.testing.assert_array_equal(run_launch(launch, device, {})["a"].reshape(6, 4), expected)
@@ -316,9 +317,9 @@ BIG = {"global_memory": 1000, "max_allocation": 800, "max_work_group_size": 16, 
         (replace(axpy(64), global_size=(8, 8)), "give 1 to 3 axes, the same for both"),
         (replace(axpy(64), global_size=(), local_size=()), "give 1 to 3 axes"),
         (replace(axpy(64), global_size=(0,)), "0 work-items in groups of 8, which is empty along axis 0"),
-        (replace(axpy(64), arguments=(ArrayArgument("x", "float32", 0, False),)), "array 'x' .* has no element"),
-        (replace(axpy(64), arguments=(ArrayArgument("x", "flot32", 4, False),)), "'x' .* has dtype 'flot32'"),
-        (replace(axpy(64), arguments=(ScalarArgument("s", "object", 4),)), "'s' .* has dtype 'object'"),
+        (replace(axpy(64), arguments=(Array("x", "float32", 0, False),)), "array 'x' .* has no element"),
+        (replace(axpy(64), arguments=(Array("x", "flot32", 4, False),)), "'x' .* has dtype 'flot32'"),
+        (replace(axpy(64), arguments=(Scalar("s", "object", 4),)), "'s' .* has dtype 'object'"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_allocation(device: Device, launch: Launch, words: str) -> None:
@@ -337,14 +338,14 @@ def test_what_fits_exactly_is_accepted(device: Device) -> None:
     [
         (source("b[0] = 1;"), r"(?s)kernel 'k' does not compile on .*\n.*undeclared identifier 'b'"),
         (replace(source(""), kernel_name="j"), "the source has no kernel 'j'; it has k"),
-        (source("", ScalarArgument("a", "int32", 1)), "kernel 'k' takes 0 arguments, not 1"),
-        (source("", ScalarArgument("a", "float64", 1), declared="float a"), "argument 1 of kernel 'k' cannot be 'a'"),
-        (source("", ScalarArgument("a", "int32", 2**40), declared="int a"), "the scalar 1099511627776 of int32"),
-        (source("", ArrayArgument("a", "int32", 4, True), declared="int a"), "cannot be 'a', an array of int32"),
+        (source("", Scalar("a", "int32", 1)), "kernel 'k' takes 0 arguments, not 1"),
+        (source("", Scalar("a", "float64", 1), declared="float a"), "argument 1 of kernel 'k' cannot be 'a'"),
+        (source("", Scalar("a", "int32", 2**40), declared="int a"), "the scalar 1099511627776 of int32"),
+        (source("", Array("a", "int32", 4, True), declared="int a"), "cannot be 'a', an array of int32"),
         (
             source(
                 "__local int t[1 << 20]; t[get_local_id(0)] = a[0]; barrier(CLK_LOCAL_MEM_FENCE); a[1] = t[5];",
-                ArrayArgument("a", "int32", 4, True),
+                Array("a", "int32", 4, True),
                 declared="__global int *a",
             ),
             "needs 4194304 bytes of local memory to a work-group.*use smaller tiles",
@@ -366,6 +367,6 @@ def test_a_refused_launch_leaves_the_device_usable(device: Device) -> None:
 
 
 def test_compilers_are_silent(device: Device, recwarn: pytest.WarningsRecorder) -> None:
-    warned = source("int unused; a[0] = 1 / 2.0;", ArrayArgument("a", "int32", 4, True), declared="__global int *a")
+    warned = source("int unused; a[0] = 1 / 2.0;", Array("a", "int32", 4, True), declared="__global int *a")
     time_launch(replace(warned, build_options=("-Wall",)), device, THREE)
     assert not [warning for warning in recwarn if "ompiler" in str(warning.message)]

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import perfmodel as pm
-from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.opencl_program import Array, LocalArray, OpenCLProgram, Scalar
+from perfmodel.kernels.arguments import Array
+from perfmodel.kernels.opencl_file import declared_arguments
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.types import Pointer, numpy_type
 from tests.opencl_c.kernel_files import Launch
 
 SUBGROUP = 8
@@ -125,17 +128,21 @@ def arguments_of(launch: Launch) -> dict[str, Argument]:
 
 def kernel_of(launch: Launch, statistics: Mapping[str, float] | None = None) -> pm.Kernel:
     """Returns a launch of a test kernel as a kernel bound to its sizes."""
-    declared: list[Array | Scalar | LocalArray] = []
-    for given in launch.arguments:
-        if "array" in given:
-            declared.append(Array(given["name"], given["array"], given["size"], given.get("output", False)))
-        elif "scalar" in given:
-            declared.append(Scalar(given["name"], given["scalar"]))
-        elif "local_bytes" in given:
-            declared.append(LocalArray(given["name"], given["local_bytes"]))
-        else:
-            raise KernelError(f"{given['name']!r} of {launch} is a struct by value, which no Kernel can be given")
     options = [*launch.options, *(f"-I{folder}" for folder in launch.folders)]
+    given = {each["name"]: each for each in launch.arguments}
+    lowered = lowered_kernel(launch.source, launch.kernel, options)
+    extents = {p.name: given[p.name].get("local_bytes", 1) for p in lowered.parameters if isinstance(p.type, Pointer)}
+    declared = [
+        Array(each.name, given[each.name]["array"], given[each.name]["size"], given[each.name].get("output", False))
+        if isinstance(each, Array)
+        else each
+        for each in declared_arguments(lowered, extents)
+    ]
+    values = {name: each["value"] for name, each in given.items() if "scalar" in each}
+    for parameter in lowered.parameters:
+        if "struct" in given[parameter.name]:
+            data = np.array(given[parameter.name]["bytes"], np.uint8)
+            values[parameter.name] = data.view(numpy_type(parameter.type))[0]
     program = OpenCLProgram(
         launch.source,
         launch.kernel,
@@ -145,7 +152,7 @@ def kernel_of(launch: Launch, statistics: Mapping[str, float] | None = None) -> 
         options,
         statistics=statistics,
     )
-    return pm.Kernel(program, **{given["name"]: given["value"] for given in launch.arguments if "scalar" in given})
+    return pm.Kernel(program, **values)
 
 
 def everything(

@@ -15,7 +15,7 @@ from perfmodel.basics.errors import TagError
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.verification import TOLERANCES
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.kernels.launch import LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
@@ -199,10 +199,10 @@ def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
         expected = generator.reference(kernel, {name: values.copy() for name, values in arrays.items()})
         given: dict[str, Argument] = dict(arrays)
         for argument in launch.arguments:
-            if isinstance(argument, ScalarArgument):
-                given[argument.name] = np.dtype(argument.dtype).type(argument.value)
-            elif isinstance(argument, LocalArgument):
-                given[argument.name] = LocalBytes(argument.n_bytes)
+            if isinstance(argument, Scalar):
+                given[argument.name] = argument.number
+            elif isinstance(argument, LocalArray):
+                given[argument.name] = LocalBytes(argument.size)
         run = everything(lowered, launch.global_size, launch.local_size, given, SUBGROUP)
         assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(family, set()), kernel
         for name, values in expected.items():

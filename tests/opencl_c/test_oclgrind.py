@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.kernels.launch import ArrayArgument, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import Argument as LaunchArgument
+from perfmodel.kernels.arguments import Array, LocalArray, Scalar
 from perfmodel.kernels.launch import Launch as DeviceLaunch
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, LocalBytes, Zeros, emulate
@@ -90,14 +91,14 @@ SELECTIONS = (
 
 
 def device_launch(launch: Launch) -> DeviceLaunch:
-    arguments: list[ArrayArgument | ScalarArgument | LocalArgument] = []
+    arguments: list[LaunchArgument] = []
     for given in launch.arguments:
         if "array" in given:
-            arguments.append(ArrayArgument(given["name"], given["array"], given["size"], given.get("output", False)))
+            arguments.append(Array(given["name"], given["array"], given["size"], given.get("output", False)))
         elif "scalar" in given:
-            arguments.append(ScalarArgument(given["name"], given["scalar"], given["value"]))
+            arguments.append(Scalar(given["name"], given["scalar"], given["value"]))
         else:
-            arguments.append(LocalArgument(given["name"], given["local_bytes"]))
+            arguments.append(LocalArray(given["name"], given["local_bytes"]))
     options = (*launch.options, *(f"-I{folder}" for folder in launch.folders))
     return DeviceLaunch(launch.source, launch.kernel, launch.global_size, launch.local_size, tuple(arguments), options)
 
@@ -108,12 +109,12 @@ def ours(launch: DeviceLaunch) -> Tally:
     arguments: dict[str, Argument] = {}
     for given in launch.arguments:
         match given:
-            case ArrayArgument():
+            case Array():
                 arguments[given.name] = np.ones(max(given.size, 1), given.dtype)
-            case ScalarArgument():
-                arguments[given.name] = np.dtype(given.dtype).type(given.value)
-            case LocalArgument():
-                arguments[given.name] = LocalBytes(given.n_bytes)
+            case Scalar():
+                arguments[given.name] = given.number
+            case LocalArray():
+                arguments[given.name] = LocalBytes(given.size)
     return emulated(kernel, everything(kernel, launch.global_size, launch.local_size, arguments))
 
 

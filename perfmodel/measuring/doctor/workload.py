@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from perfmodel.basics.errors import MeasurementError
 from perfmodel.device import Device
-from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import Protocol, Timing
 
 Time: TypeAlias = Callable[[Launch, Protocol], Timing]
@@ -69,7 +70,7 @@ class Workload:
         return [self.rounds(rounds * factor) for factor in factors]
 
     def rounds(self, rounds: int) -> Launch:
-        arguments = (ArrayArgument("out", "float32", 1, True), ScalarArgument("rounds", "int32", rounds))
+        arguments = (Array("out", "float32", 1, True), Scalar("rounds", "int32", rounds))
         return Launch(_SOURCE, "perfmodel_doctor", (self._items,), (self._group,), arguments)
 
     def _seconds(self, rounds: int, time: Time, now: Now) -> tuple[float, bool]:

@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import Device
-from perfmodel.kernels.launch import Argument, ArrayArgument, Launch, LocalArgument, ScalarArgument
+from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
 Timer = Callable[[Launch, Protocol], Timing]
 
-_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (ArrayArgument, ScalarArgument, LocalArgument)}
+_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Scalar, Struct, LocalArray)}
 
 
 def device_timer(device: Device) -> Timer:
@@ -39,9 +40,17 @@ def as_message(launch: Launch) -> dict[str, Any]:
 
 
 def as_launch(message: Mapping[str, Any]) -> Launch:
-    arguments: list[Argument] = [_FORMS[form](**values) for form, values in message["arguments"]]
+    arguments: list[Argument] = [_argument(form, values) for form, values in message["arguments"]]
     sequences = {name: tuple(value) for name, value in message.items() if isinstance(value, list)}
     return Launch(**{**message, **sequences, "arguments": tuple(arguments)})
+
+
+def _argument(form: str, values: Mapping[str, Any]) -> Argument:
+    if form == Struct.__name__:
+        fields = tuple(Scalar(**field) for field in values["fields"])
+        values = {**values, "fields": fields, "offsets": tuple(values["offsets"])}
+    found: Argument = _FORMS[form](**values)
+    return found
 
 
 def as_timing(message: Mapping[str, Any]) -> Timing:

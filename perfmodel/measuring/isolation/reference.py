@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 
 from perfmodel.device import Device
-from perfmodel.kernels.launch import ArrayArgument, Launch, ScalarArgument
+from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import Protocol, Timing
 
 DISTURBED = "disturbed"
@@ -67,7 +68,7 @@ class Reference:
 
     def _time(self, rounds: int) -> float:
         items = self._device.compute_units * 16 * _GROUP
-        arguments = (ArrayArgument("out", "float32", 1, True), ScalarArgument("rounds", "int32", rounds))
+        arguments = (Array("out", "float32", 1, True), Scalar("rounds", "int32", rounds))
         launch = Launch(_SOURCE, NAME, (items,), (_GROUP,), arguments)
         return self._timer(launch, _PROTOCOL).seconds
 

@@ -15,8 +15,8 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.address_space import CONSTANTS
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.lanes import Values
-from perfmodel.opencl_c.emulation.memory import Buffer, Copied, Region, Scattered, Source
-from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, Void, element_of, width_of
+from perfmodel.opencl_c.emulation.memory import Buffer, Copied, Region, Scattered, ScatteredStructs, Source
+from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, Void, element_of, numbers_within, width_of
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ class Zeros:
 class Random:
     """This argument is a buffer of so many elements with random numbers from `low` up to, but without, `high`.
 
-    They depend on `seed` and their position only. Without `high` it is 1 for floats and 100 for integers.
+    They depend on `seed` and their position only. Without `high` it is 1 for floats and 100 for integers; structs then
+    have floats from 0.5 to 1.5 and whole numbers from 1 to 7. `dtype` is their type where the parameter's says none.
     """
 
     length: int
     seed: int = 0
     low: float = 0.0
     high: float | None = None
+    dtype: np.dtype[Any] | None = None
 
 
 Argument: TypeAlias = "NDArray[Any] | np.generic | int | float | bool | bytes | LocalBytes | Zeros | Random"
@@ -159,6 +161,8 @@ def _bind_value(bound: Bound, position: int, type_: Type, argument: Argument, wh
     if isinstance(type_, Record):
         data = _record(type_, argument, what)
     elif isinstance(type_, Vector):
+        if isinstance(argument, bytes):  # as a launch has it
+            argument = np.frombuffer(argument, type_.element.numpy)[: type_.width]
         numbers = _numbers(type_.element, argument, what)
         if numbers.shape != (type_.width,):
             raise KernelError(f"{what} is a {type_}, so give {type_.width} numbers")
@@ -173,6 +177,14 @@ def _bind_value(bound: Bound, position: int, type_: Type, argument: Argument, wh
     else:
         raise KernelError(f"{what} has type {type_}, which cannot be an argument")
     bound.private[position] = data
+
+
+def number_at(data: Bytes, offset: int, type_: Type) -> Values:
+    """Returns the scalar or vector that lies at an offset of a struct, as registers hold it."""
+    width, element = width_of(type_), element_of(type_)
+    numbers = data[offset : offset + width * element.size].copy().view(element.numpy)
+    found: Values = numbers[:, np.newaxis] if isinstance(type_, Vector) else numbers[0]
+    return found
 
 
 def _record(type_: Record, argument: Argument, what: str) -> Bytes:
@@ -215,11 +227,7 @@ def _buffer(
         size = argument.length * (1 if isinstance(target, Void) else target.size)
         source: Source | None = None
         if isinstance(argument, Random):
-            if not isinstance(target, Scalar | Vector):
-                raise KernelError(f"{what} points to {target}, of which no random ones are made; give an array")
-            dtype = element_of(target).numpy
-            high = argument.high if argument.high is not None else (1.0 if dtype.kind == "f" else 100)
-            source = Scattered(dtype, argument.seed, argument.low, high)
+            source = _random(target, argument, what)
         return Buffer(parameter.name, number, size, source)
     if not isinstance(argument, np.ndarray):
         raise KernelError(f"{what} is a pointer; give an array, Zeros(...) or Random(...) instead of {argument!r}")
@@ -230,6 +238,26 @@ def _buffer(
     if write_back or not is_written:
         return UserMemory(parameter.name, number, data)
     return Buffer(parameter.name, number, len(data), Copied(data))
+
+
+def _random(target: Type, given: Random, what: str) -> Source:
+    """Returns random numbers of the type that a parameter points to."""
+    if given.dtype is not None or isinstance(target, Scalar | Vector):
+        dtype = element_of(target).numpy if given.dtype is None else given.dtype
+        high = given.high if given.high is not None else (1.0 if dtype.kind == "f" else 100)
+        return Scattered(dtype, given.seed, given.low, high)
+    numbers: list[tuple[int, Scattered]] = []
+    for _, start, number in numbers_within(target):
+        if isinstance(number, Pointer):
+            continue
+        element = element_of(number)
+        usual = (0.5, 1.5) if element.is_float else (1, 8)
+        low_, high = usual if given.high is None else (given.low, given.high)
+        source = Scattered(element.numpy, given.seed, low_, high)
+        numbers += [(start + position * element.size, source) for position in range(width_of(number))]
+    if not numbers:
+        raise KernelError(f"{what} points to {target}, which says no type of numbers; give an array")
+    return ScatteredStructs(target.size, tuple(numbers))
 
 
 def _check_array(target: Type, argument: NDArray[Any], what: str) -> None:

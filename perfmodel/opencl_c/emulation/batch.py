@@ -11,7 +11,7 @@ from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.address_space import Regions
-from perfmodel.opencl_c.emulation.arguments import Bound
+from perfmodel.opencl_c.emulation.arguments import Bound, number_at
 from perfmodel.opencl_c.emulation.atomics import AtomicHandler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.code_generation import Code
@@ -110,9 +110,11 @@ class Emulator:
         return names
 
     def _start(self, register: low.Register) -> Values:
+        type_ = plain(register.type)
+        if register.parameter is not None and register.offset is not None:
+            return number_at(self.bound.private[register.parameter], register.offset, type_)
         if register.parameter is not None:
             return self.bound.values[register.parameter]
-        type_ = plain(register.type)
         zero = element_of(type_).numpy.type(0)
         return np.full((type_.width, 1), zero) if isinstance(type_, Vector) else zero
 

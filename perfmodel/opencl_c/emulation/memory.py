@@ -146,10 +146,11 @@ class Scattered(Source):
         for start in range(0, len(numbers), _MIXED):  # so many that the intermediate results stay in a cache
             part = numbers[start : start + _MIXED]
             positions = (part[:, np.newaxis] * count + np.arange(count)).astype(np.uint64)
-            rows[start : start + _MIXED] = self._values(positions).view(np.uint8)
+            rows[start : start + _MIXED] = self.values(positions).view(np.uint8)
         return rows
 
-    def _values(self, positions: NDArray[np.uint64]) -> NDArray[Any]:
+    def values(self, positions: NDArray[np.uint64]) -> NDArray[Any]:
+        """Returns the numbers at positions, in rows."""
         # A key of all bits: seeds next to each other must not give the same numbers in another order.
         low_key, high_key = _mix(
             np.array([self.seed % (1 << 32), (self.seed >> 32) % (1 << 32) + 1], np.uint64).astype(np.uint32) * _SPREAD
@@ -171,6 +172,29 @@ class Scattered(Source):
             whole = whole << np.uint64(32) | _mix(mixed ^ _SPREAD)
         whole %= np.uint64(span)
         return (whole.astype(np.int64) + np.int64(int(self.low))).astype(self.dtype)
+
+
+@dataclass
+class ScatteredStructs(Source):
+    """This source has structs of random numbers: each number as a `Scattered` gives it, at its offset in the struct."""
+
+    item_bytes: int
+    numbers: tuple[tuple[int, Scattered], ...]
+
+    def pages(self, numbers: Integers) -> NDArray[np.uint8]:
+        runs = np.split(numbers, (np.diff(numbers) != 1).nonzero()[0] + 1)
+        return np.concatenate([self._run(int(run[0]), len(run)) for run in runs])
+
+    def _run(self, first: int, count: int) -> NDArray[np.uint8]:
+        """Returns pages that follow each other, a row each."""
+        start, end = first * PAGE // self.item_bytes, -(-(first + count) * PAGE // self.item_bytes)
+        items = np.zeros((end - start, self.item_bytes), np.uint8)
+        places = np.arange(start, end)[:, np.newaxis] * len(self.numbers)
+        for position, (offset, source) in enumerate(self.numbers):
+            values = source.values((places + position).astype(np.uint64))
+            items[:, offset : offset + values.itemsize] = values.view(np.uint8)
+        skipped = first * PAGE - start * self.item_bytes
+        return items.reshape(-1)[skipped : skipped + count * PAGE].reshape(count, PAGE)
 
 
 def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
-from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector
+from perfmodel.opencl_c.types import Type, numbers_within
 from perfmodel.opencl_c.visitor import Tree, children
 
 MOST_LEAVES = 4096
@@ -21,30 +19,11 @@ def aligned(offset: int, alignment: int) -> int:
 def leaves(type_: Type, place: syn.Place) -> list[tuple[int, Type]]:
     """Returns (byte offset, type) of every number that an aggregate holds; a union counts by its largest member."""
     found: list[tuple[int, Type]] = []
-    for leaf in _leaves(type_, 0):
-        found.append(leaf)
+    for _, offset, leaf in numbers_within(type_):
+        found.append((offset, leaf))
         if len(found) > MOST_LEAVES:
             raise SourceError(f"{type_} has over {MOST_LEAVES} elements to copy at once; copy them in a loop", *place)
     return found
-
-
-def _leaves(type_: Type, offset: int) -> Iterator[tuple[int, Type]]:
-    match type_:
-        case Scalar() | Vector() | Pointer():
-            yield offset, type_
-        case Array():
-            for position in range(type_.length):
-                yield from _leaves(type_.element, offset + position * type_.element.size)
-        case Record():
-            fields = type_.fields
-            if is_union(type_):
-                fields = (max(fields, key=lambda field: field.type.size),)
-            for field in fields:
-                yield from _leaves(field.type, offset + field.offset)
-
-
-def is_union(record: Record) -> bool:
-    return len(record.fields) > 1 and all(field.offset == 0 for field in record.fields)
 
 
 def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:

@@ -15,6 +15,7 @@ from perfmodel.opencl_c.lowering.folding import as_constant, joined
 from perfmodel.opencl_c.lowering.lvalues import whole
 from perfmodel.opencl_c.lowering.memory_layout import addressed_variables
 from perfmodel.opencl_c.lowering.points_to import assign_variables
+from perfmodel.opencl_c.lowering.scalar_replacement import replace_structs
 from perfmodel.opencl_c.types import BOOL, Array, Pointer, Record, Scalar, Vector
 
 
@@ -52,6 +53,7 @@ class Lowering:
             self.statements(function.body.statements)
 
         body = self.out.scoped(self.out.frame.end, fill)
+        body = replace_structs(body, self.out)
         assign_variables(body, self.out.registers, function.parameters)
         return low.LoweredKernel(
             name=function.name,

@@ -26,7 +26,15 @@ from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Sampler
-from perfmodel.opencl_c.static.symbolic_values import Environment, Evaluator, Truth, Value
+from perfmodel.opencl_c.static.symbolic_values import (
+    Components,
+    Environment,
+    Evaluator,
+    Truth,
+    Value,
+    of_components,
+)
+from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 
@@ -146,11 +154,22 @@ class Walk(ABC):
                 self.count(statement, region)
             match statement:
                 case low.Assign():
-                    value = None if statement.components is not None else self.evaluate(statement.value)
+                    value = self.evaluate(statement.value)
+                    if statement.components is not None:
+                        value = self.with_components(statement, value)
                     self.environment[statement.register] = value
                 case low.Atomic() if statement.result is not None:
                     self.environment[statement.result] = None
         return active
+
+    def with_components(self, statement: low.Assign, value: Value) -> Value:
+        """Returns a vector of which some components get a value."""
+        width = width_of(statement.register.type)
+        components = list(of_components(self.environment.get(statement.register), width))
+        parts = of_components(value, width_of(statement.value.type))
+        for component, part in zip(statement.components or (), parts, strict=True):
+            components[component] = part
+        return Components(tuple(components))
 
     @visit.on(low.Scope)
     def scope(self, scope: low.Scope, active: Active) -> Active | None:

@@ -15,6 +15,7 @@ from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
     ZERO,
+    Pieces,
     Polynomial,
     name,
     plain,
@@ -25,8 +26,8 @@ from perfmodel.opencl_c.static.chains import carried_operations
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.loops import Loops
-from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
-from perfmodel.opencl_c.types import Pointer, Scalar
+from perfmodel.opencl_c.static.symbolic_values import Components, PointsTo, Value
+from perfmodel.opencl_c.types import Pointer, Vector
 
 
 def count_opencl(
@@ -123,11 +124,16 @@ class StaticCounter(Loops):
     def parameter(self, register: low.Register) -> Value:
         if isinstance(register.type, Pointer):
             return PointsTo(register.name, plain(ZERO))
-        if register.name in self.at:
-            return plain(self.at[register.name])
-        if isinstance(register.type, Scalar) and register.name in self.domains.sizes:
-            return plain(name(register.name))
-        return None
+        if isinstance(register.type, Vector):
+            names = [f"{register.name}_{component}" for component in range(register.type.width)]
+            return Components(tuple(map(self.size, names)))
+        return self.size(register.name)
+
+    def size(self, argument: str) -> Pieces | None:
+        """Returns the value of a scalar argument, or number of a struct; None for one that is no size."""
+        if argument in self.at:
+            return plain(self.at[argument])
+        return plain(name(argument)) if argument in self.domains.sizes else None
 
     # --- what is counted
 

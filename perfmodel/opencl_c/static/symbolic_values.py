@@ -25,8 +25,8 @@ from perfmodel.counting.symbolic import (
     remainder,
 )
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.arithmetic import number_as
-from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
+from perfmodel.opencl_c.arithmetic import COMPARISONS, number_as
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type, Vector, element_of, width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 
@@ -45,7 +45,14 @@ class PointsTo:
     offset: Pieces
 
 
-Value: TypeAlias = Pieces | Truth | PointsTo | None
+@dataclass(frozen=True)
+class Components:
+    """A vector of whole numbers has a value for each of its components."""
+
+    values: tuple[Pieces | None, ...]
+
+
+Value: TypeAlias = Pieces | Truth | PointsTo | Components | None
 """A value is None where it depends on data, or cannot be written as piecewise polynomial with isl's conditions."""
 
 MOST = 1 << 62
@@ -80,9 +87,20 @@ class Evaluator:
 
     _value = Dispatch[[], Value](low.Expression)
 
-    @_value.on(low.Join, low.Pick, low.Load)
-    def _unknown(self, expression: low.Join | low.Pick | low.Load) -> Value:
+    @_value.on(low.Load)
+    def _unknown(self, expression: low.Load) -> Value:
         return None
+
+    @_value.on(low.Join)
+    def _joined(self, expression: low.Join) -> Value:
+        parts = [of_components(self(part), width_of(part.type)) for part in expression.parts]
+        return Components(tuple(component for part in parts for component in part))
+
+    @_value.on(low.Pick)
+    def _picked(self, expression: low.Pick) -> Value:
+        components = of_components(self(expression.vector), width_of(expression.vector.type))
+        picked = tuple(components[component] for component in expression.components)
+        return picked[0] if len(picked) == 1 else Components(picked)
 
     @_value.on(low.Read)
     def _read(self, expression: low.Read) -> Value:
@@ -128,22 +146,32 @@ class Evaluator:
     @_value.on(low.Unary)
     def _unary(self, expression: low.Unary) -> Value:
         operand = self(expression.operand)
+        if isinstance(operand, Components):
+            element = element_of(expression.type)
+            return _of_each(lambda value: self._unary_of(expression.operator, value, element), operand)
+        return self._unary_of(expression.operator, operand, expression.type)
+
+    def _unary_of(self, operator: str, operand: Value, type_: Type) -> Value:
         if isinstance(operand, Truth):
             return Truth(f"not ({operand.text})")
         if not isinstance(operand, Pieces):
             return None
-        if expression.operator == "~":
-            type_ = expression.type
+        if operator == "~":
             is_unsigned = isinstance(type_, Scalar) and not type_.is_signed
             ones = number((1 << 8 * type_.size) - 1) if is_unsigned else -ONE
             operand = operand.map(lambda value: ones - value)
         else:
             operand = operand.map(lambda value: -value)
-        return self._fitting(operand, expression.type)
+        return self._fitting(operand, type_)
 
     @_value.on(low.Binary)
     def _binary(self, expression: low.Binary) -> Value:
         operator, left, right = expression.operator, self(expression.left), self(expression.right)
+        if isinstance(left, Components) and isinstance(right, Components):
+            element = element_of(expression.type)
+            if operator in COMPARISONS:  # -1 where it holds
+                return None
+            return _of_each(lambda a, b: self._number(operator, a, b, element), left, right)
         if isinstance(left, Truth) and isinstance(right, Truth):
             if operator == "&":
                 return Truth(both(left.text, right.text))
@@ -162,10 +190,13 @@ class Evaluator:
         if expression.type == BOOL:
             text = compared(operator, left, right)
             return None if text is None else Truth(text)
-        if not isinstance(expression.type, Scalar) or expression.type.is_float:
+        return self._number(operator, left, right, expression.type)
+
+    def _number(self, operator: str, left: Pieces, right: Pieces, type_: Type) -> Value:
+        if not isinstance(type_, Scalar) or type_.is_float:
             return None
-        found = self._arithmetic(operator, left, right, expression.type)
-        return None if found is None else self._fitting(found, expression.type)
+        found = self._arithmetic(operator, left, right, type_)
+        return None if found is None else self._fitting(found, type_)
 
     def _arithmetic(self, operator: str, left: Pieces, right: Pieces, type_: Scalar) -> Pieces | None:
         match operator:
@@ -269,6 +300,11 @@ class Evaluator:
         return value
 
     def _converted(self, value: Value, source: Type, target: Type) -> Value:
+        if isinstance(target, Vector):
+            if not isinstance(value, Components):
+                value = Components(of_components(value, 1) * target.width)
+            element, wide = element_of(source), target.element
+            return _of_each(lambda each: self._converted(each, element, wide), value)
         if not isinstance(target, Scalar) or target.is_float or not isinstance(source, Scalar):
             return None
         if isinstance(value, Truth):
@@ -300,6 +336,8 @@ class Evaluator:
             return then if text == EVERYWHERE else otherwise
         if isinstance(then, Pieces) and isinstance(otherwise, Pieces):
             return chosen(text, then, otherwise)
+        if isinstance(then, Components) and isinstance(otherwise, Components):
+            return _of_each(lambda a, b: self._selected(condition, a, b), then, otherwise)
         if isinstance(then, Truth) and isinstance(otherwise, Truth):
             return Truth(either(both(text, then.text), both(f"not ({text})", otherwise.text)))
         if isinstance(then, PointsTo) and isinstance(otherwise, PointsTo) and then.variable == otherwise.variable:
@@ -318,10 +356,20 @@ class Evaluator:
     @_value.on(low.Call)
     def _call(self, expression: low.Call) -> Value:
         values: list[Any] = [self(argument) for argument in expression.arguments]
+        if isinstance(expression.type, Vector):
+            element, width = expression.type.element, expression.type.width
+            operands = [of_components(v, width_of(a.type)) for v, a in zip(values, expression.arguments, strict=True)]
+            if not operands or any(len(components) not in (1, width) for components in operands):
+                return None  # shuffles, and what takes pointers
+            vectors = [Components(each if len(each) == width else each * width) for each in operands]
+            return _of_each(lambda *each: self._called(expression.function, list(each), element), *vectors)
         if not values or not all(isinstance(value, Pieces) for value in values):
             return None
-        match expression.function, values:
-            case ("min" | "max") as function, [left, right]:
+        return self._called(expression.function, values, expression.type)
+
+    def _called(self, function: str, values: list[Any], type_: Type) -> Value:
+        match function, values:
+            case (("min" | "max"), [left, right]):
                 return self._extreme(function, left, right)
             case "clamp", [value, least, most]:
                 inner = self._extreme("max", value, least)
@@ -330,7 +378,7 @@ class Evaluator:
                 product = combined(left, right, lambda a, b: a * b)
                 if product is not None and rest:
                     product = combined(product, rest[0], lambda a, b: a + b)
-                return None if product is None else self._fitting(product, expression.type)
+                return None if product is None else self._fitting(product, type_)
             case "abs", [value]:
                 return value if self._is_at_least(value, 0) else None
         return None
@@ -342,6 +390,22 @@ class Evaluator:
         return left if text == EVERYWHERE else right if text == "false" else chosen(text, left, right)
 
 
+def of_components(value: Value, width: int) -> tuple[Pieces | None, ...]:
+    """Returns what is known of each component of a vector, or of a scalar as if it was a vector of one."""
+    if isinstance(value, Components):
+        return value.values
+    return (value if isinstance(value, Pieces) and width == 1 else None,) * width
+
+
+def _of_each(function: Callable[..., Value], *operands: Components) -> Components:
+    """Returns what a function of whole numbers makes of each component, where all its operands are known."""
+    found = []
+    for values in zip(*(operand.values for operand in operands), strict=True):
+        value = None if None in values else function(*values)
+        found.append(value if isinstance(value, Pieces) else None)
+    return Components(tuple(found))
+
+
 def _short(value: Value) -> Value:
     """Returns the value, unless its conditions are so many that isl would be busy with them for long."""
     match value:
@@ -351,6 +415,8 @@ def _short(value: Value) -> Value:
             length = sum(len(condition) for condition, _ in value.pieces)
         case PointsTo():
             length = sum(len(condition) for condition, _ in value.offset.pieces)
+        case Components():
+            length = sum(len(condition) for each in value.values if each is not None for condition, _ in each.pieces)
         case _:
             return None
     return value if length <= MOST_TEXT else None

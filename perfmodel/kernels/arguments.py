@@ -1,0 +1,120 @@
+"""Arguments of an OpenCL C kernel: as a program declares them, over its sizes, and as a launch gives them, bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+C_TYPES = {
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint8": "uchar",
+    "uint16": "ushort",
+    "uint32": "uint",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+}
+"""OpenCL C's names for numpy's types."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array in global or constant memory.
+
+    Attributes:
+        dtype: of its elements, by numpy's name (a program takes the type itself, too); a vector type counts as its
+            elements.
+        extent: how many elements, as a whole number or an expression over the sizes.
+        is_output: whether the kernel writes it.
+    """
+
+    name: str
+    dtype: Any
+    extent: int | str
+    is_output: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of elements, for an array of a launch."""
+        return int(self.extent)
+
+
+@dataclass(frozen=True, repr=False)
+class Scalar:
+    """A number passed by value; a size if its dtype is of whole numbers. Only a launch's has a value."""
+
+    name: str
+    dtype: Any
+    value: float | None = None
+
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f", value={self.value!r}"
+        return f"Scalar(name={self.name!r}, dtype={self.dtype!r}{value})"
+
+    @property
+    def number(self) -> np.generic:
+        """The value in its type, for a number of a launch.
+
+        Raises:
+            OverflowError, TypeError, ValueError: its type cannot hold the value, or is none.
+        """
+        found: np.generic = np.dtype(self.dtype).type(self.value)
+        return found
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct or a vector passed by value.
+
+    Attributes:
+        fields: the numbers that it consists of, each a scalar argument or size by itself, named after the struct, its
+            fields and indices: ``shape_stride_0`` is ``shape.stride[0]``.
+        offsets: where each of them lies, in bytes.
+        n_bytes: of the whole.
+    """
+
+    name: str
+    fields: tuple[Scalar, ...]
+    offsets: tuple[int, ...]
+    n_bytes: int
+
+    @property
+    def contents(self) -> bytes:
+        """The bytes of a launch's struct; zeros between the fields.
+
+        Raises:
+            OverflowError, TypeError, ValueError: as for `Scalar.number`.
+        """
+        found = bytearray(self.n_bytes)
+        for field, offset in zip(self.fields, self.offsets, strict=True):
+            data = field.number.tobytes()
+            found[offset : offset + len(data)] = data
+        return bytes(found)
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """Local memory that the launch provides: so many bytes a work-group, a whole number or an expression over the
+    sizes."""
+
+    name: str
+    n_bytes: int | str
+
+    @property
+    def size(self) -> int:
+        """The number of bytes, for local memory of a launch."""
+        return int(self.n_bytes)
+
+
+Argument: TypeAlias = Array | Scalar | Struct | LocalArray
+
+
+def scalars_of(argument: Argument) -> tuple[Scalar, ...]:
+    """Returns the numbers that an argument passes by value: one, those of a struct, or none."""
+    return (argument,) if isinstance(argument, Scalar) else argument.fields if isinstance(argument, Struct) else ()

@@ -1,0 +1,91 @@
+"""Words say what an array argument holds: ``random:float32:n*n``, ``zeros:int32:64``, ``values.npy``, ``n*n``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfmodel.basics.errors import KernelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FORMS = "random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
+
+
+@dataclass(frozen=True)
+class ArrayContents:
+    """Holds what is said of an array argument.
+
+    Attributes:
+        extent: how many, as an expression over the sizes: numbers of type `dtype`, or elements of the argument where
+            that is None.
+        kind: ``random``, ``zeros`` or ``file``; "" if only the extent is said.
+        bounds: of random numbers: from the first up to, but without, the second; empty for the usual ones.
+        array: what a file holds.
+    """
+
+    extent: str
+    dtype: np.dtype[Any] | None = None
+    kind: str = ""
+    bounds: tuple[float, ...] = ()
+    array: NDArray[Any] | None = None
+
+    def elements(self, item_bytes: int) -> str:
+        """Returns the extent in elements of the argument, of so many bytes each."""
+        if self.array is not None:
+            return str(-(-self.array.nbytes // item_bytes))
+        if self.dtype is None or self.dtype.itemsize == item_bytes:
+            return self.extent
+        return f"(({self.extent}) * {self.dtype.itemsize} + {item_bytes - 1}) // {item_bytes}"
+
+
+def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
+    """Returns what a text says of an array.
+
+    Args:
+        what: the array, for errors.
+        folder: where a file lies.
+
+    Raises:
+        KernelError: for what is not understood, and for a file that cannot be read.
+    """
+    import numpy as np  # slow to import
+
+    kind, *parts = text.split(":")
+    if kind in ("random", "zeros"):
+        if len(parts) not in ((2, 4) if kind == "random" else (2,)):
+            raise KernelError(f"{what}={text} is not understood; write {FORMS}")
+        return ArrayContents(parts[1], _dtype(what, text, parts[0]), kind, tuple(_number(what, b) for b in parts[2:]))
+    if text.endswith(".npy"):
+        try:
+            array = np.load(folder / text, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise KernelError(f"{what}: {text} cannot be read; give a file that numpy.save wrote") from error
+        if not isinstance(array, np.ndarray) or not array.size:
+            raise KernelError(f"{what}: {text} holds no array; give a file that numpy.save wrote")
+        return ArrayContents(str(array.size), array.dtype, "file", array=array)
+    if ":" in text or not text.strip():
+        raise KernelError(f"{what}={text} is not understood; write {FORMS}")
+    return ArrayContents(text)
+
+
+def _dtype(what: str, text: str, name: str) -> np.dtype[Any]:
+    import numpy as np  # slow to import
+
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in "biuf":
+        raise KernelError(f"{what}={text}: {name!r} is no type of numbers; write float32 …")
+    return dtype
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise KernelError(f"{what}={text} is no number; write one, such as 1024 or 0.5") from error
