@@ -1,4 +1,4 @@
-"""What follows from recorded launches: kernels, predictions, tables, emulations."""
+"""Recorded launches give kernels, predictions, tables and emulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a launch: its source, sizes and arguments, however it was made."""
+"""A launch is recorded with its source, sizes and arguments, however it was made."""
 
 from __future__ import annotations
 
