@@ -22,6 +22,7 @@ from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
 from perfmodel.opencl_c.emulation.recording import Recorder
+from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Vector, element_of
@@ -61,6 +62,7 @@ class Emulator:
         self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
         self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
+        self.waiting = Waiting(kernel, self.regions)
         self.work_items = work_items
         self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate else None
         self.used = 0
@@ -99,6 +101,7 @@ class Emulator:
             "watch": self._watch,
             "log": self.context.log,
             "most_logged": self.races.most_logged,
+            "soon": SOON,
         }
         for number, (access, scale) in enumerate(self.code.accesses):
             handler = (AtomicHandler if access.direction == "atomic" else Handler)(self.context, access, scale)
@@ -185,8 +188,9 @@ class Emulator:
     def _watch(self, number: int) -> Watch | None:
         return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None
 
-    def _turned(self, steps: int, number: int) -> None:
-        """Does what a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
+    def _turned(self, steps: int, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
+        """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
+        has grown. Returns the steps that may be left when it comes again."""
         if steps < 0:
             loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
             loop = next(loop for loop in loops if loop.number == number)
@@ -194,4 +198,6 @@ class Emulator:
                 f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
                 f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
             )
-        self.races.shorten()
+        if len(self.context.log) > self.races.most_logged:
+            self.races.shorten()
+        return self.waiting.look(steps, number, mask, values)
