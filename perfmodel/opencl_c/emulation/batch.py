@@ -18,10 +18,11 @@ from perfmodel.opencl_c.emulation.code_generation import Code
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
-from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
+from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
-from perfmodel.opencl_c.emulation.recording import Recorder
+from perfmodel.opencl_c.emulation.recording import Recorder, Totals
+from perfmodel.opencl_c.emulation.reuse import keep, lend, taken
 from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
@@ -50,7 +51,6 @@ class Emulator:
         extrapolate: bool,
     ) -> None:
         self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
-        self.masks = Masks(layout)
         self.regions = Regions(
             kernel=kernel,
             buffers=bound.buffers,
@@ -59,6 +59,14 @@ class Emulator:
             local_bytes=bound.local_bytes,
             layout=layout,
         )
+        # Where patterns find their numbers depends on the frames, and their marks on how far groups' marks are apart.
+        self._shape = (
+            (layout.local_size, layout.groups, layout.subgroup_size, machine),
+            (self.regions.local_frame, self.regions.private_frame, bound.local_bytes),
+            tuple((name, buffer.origin, buffer.size) for name, buffer in bound.buffers.items()),
+        )
+        self._kept = taken(kernel, self._shape, layout)
+        self.masks = self._kept.masks
         self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
         self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
@@ -83,9 +91,16 @@ class Emulator:
             EmulationError: the steps were not enough.
         """
         function = self.code.build(self._namespace(steps))
+        lend(self._kept, self.recorder.handlers, self.recorder)
         with np.errstate(all="ignore"):
             self.used = steps - int(function(steps))
         self.races.barrier(None)
+
+    def finish(self) -> Totals:
+        """Returns all counts, and keeps for other batches what these may need."""
+        totals = self.recorder.totals()
+        keep(self.kernel, self._shape, self._kept, self.recorder.handlers, self.recorder)
+        return totals
 
     def _namespace(self, steps: int) -> dict[str, Any]:
         names: dict[str, Any] = {
