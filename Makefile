@@ -22,7 +22,7 @@ demo: install ## calibrate two models on this machine and check their prediction
 	$(BIN)/perfmodel demo --out demo-out $(DEMO_ARGS)
 
 test: install ## the whole test suite: on two cores what counts, then by itself what measures
-	$(BIN)/python -m pytest -n 2 -m "not timed"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not timed"
 	$(BIN)/python -m pytest -m timed
 
 check: install ## formatting, lint, the order of packages, types
@@ -36,8 +36,8 @@ bench: install ## benchmarks of parsing, evaluation, fitting, the store and camp
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.campaigns
 
-fuzz: install ## 500 loop nests counted, 200,000 model strings, 10,000 hostile OpenCL C sources, 2,000 stores and files
-	PERFMODEL_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/counting/test_counting.py tests/opencl_c/test_static_counts.py
+fuzz: install ## 500 loop nests counted, all variants of families, 200,000 model strings, 10,000 hostile OpenCL C sources, 2,000 stores and files
+	PERFMODEL_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/counting/test_counting.py tests/opencl_c/test_static_counts.py tests/opencl_c/test_families.py
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
 	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
 	$(BIN)/python tests/fuzz_stores.py --count 2000 --seed 1

@@ -1,4 +1,4 @@
-"""Chooses, of many kernels, few in which all pairs of choices still come together."""
+"""Chooses, of many kernels, few in which choices still come together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,21 @@ def pairwise(kernels: Iterable[Kernel]) -> list[Kernel]:
 
     A mistake that takes one or two choices to show is still met; `make table` verifies every combination.
     """
+    return _covering(kernels, together=2)
+
+
+def each_value(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Returns kernels that have, together, every value of every tag that any of those given has, in their order."""
+    return _covering(kernels, together=1)
+
+
+def _covering(kernels: Iterable[Kernel], together: int) -> list[Kernel]:
     given = list(kernels)
-    pairs = [set(combinations(sorted(kernel.tags.items()), 2)) for kernel in given]
-    missing = set().union(*pairs)
+    choices = [set(combinations(sorted(kernel.tags.items()), together)) for kernel in given]
+    missing = set().union(*choices)
     chosen: set[int] = set()
     while missing:
-        best = max(range(len(given)), key=lambda number: len(pairs[number] & missing))
+        best = max(range(len(given)), key=lambda number: len(choices[number] & missing))
         chosen.add(best)
-        missing -= pairs[best]
+        missing -= choices[best]
     return [given[number] for number in sorted(chosen)]

@@ -60,7 +60,7 @@ def test_a_case_says_how_it_is_launched_and_judged(case: Case) -> None:
     names = [parameter.split()[-1].lstrip("*") for parameter in parameters[1].split(",")]
     assert names == list(launch.arguments)
     assert set(case.sizes) == set(SIZES)
-    assert set(case.any_order) <= set(names)
+    assert set(case.any_order + case.any_rounding) <= set(names)
     assert sum(bytes_of(value) for value in launch.arguments.values()) < 2e7
 
 

@@ -28,6 +28,7 @@ def export(cases: Iterable[Case], folder: Path, sizes: Sequence[str]) -> Path:
                 "options": list(case.options),
                 "folders": [],
                 "any_order": list(case.any_order),
+                "any_rounding": list(case.any_rounding),
                 "launches": {size: _launch(case, size, folder) for size in sizes},
             }
         )

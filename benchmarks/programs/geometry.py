@@ -253,7 +253,8 @@ def point_in_polygon(rng: Rng, n: int, m: int) -> Launch:
     )
 
 
-@GROUP.case(cpu={"w": 151, "h": 90}, gpu={"w": 6001, "h": 5000})
+# fast_normalize may be off by 8,192 in the last place, before its result becomes a byte.
+@GROUP.case(cpu={"w": 151, "h": 90}, gpu={"w": 6001, "h": 5000}, any_rounding=("normal",))
 def terrain_normals(rng: Rng, w: int, h: int) -> Launch:
     def invariant(before: Arrays, after: Arrays) -> None:
         height = np.pad(before["height"].reshape(h, w).astype(np.float64), 1, "edge")

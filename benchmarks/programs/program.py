@@ -91,6 +91,7 @@ class Case:
         make: gives a launch, from a generator of random numbers and the sizes.
         sizes: of the launches "cpu" and "gpu".
         any_order: arrays whose contents depend on the order in which work-items run.
+        any_rounding: arrays of whole numbers made of floats that OpenCL lets every device round in its own way.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Case:
     make: Callable[..., Launch]
     sizes: Mapping[str, Mapping[str, int]]
     any_order: tuple[str, ...] = ()
+    any_rounding: tuple[str, ...] = ()
 
     def launch(self, size: str) -> Launch:
         """Returns the launch at one of `SIZES`; its arrays are the same each time."""
@@ -138,6 +140,7 @@ class Group:
         options: tuple[str, ...] = (),
         source: str = "",
         any_order: tuple[str, ...] = (),
+        any_rounding: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Launch]], Callable[..., Launch]]:
         def add(make: Callable[..., Launch]) -> Callable[..., Launch]:
             name = make.__name__
@@ -151,6 +154,7 @@ class Group:
                     make=make,
                     sizes={"cpu": cpu, "gpu": gpu},
                     any_order=any_order,
+                    any_rounding=any_rounding,
                 )
             )
             return make

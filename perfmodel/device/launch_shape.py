@@ -72,14 +72,12 @@ class _Shape:
     ) -> None:
         self.kernel, self.sizes = kernel, sizes
         self._axes = [
-            (part, axis, np.asarray(size))
-            for part, axes in enumerate((global_size, local_size))
-            for axis, size in enumerate(axes)
+            (part, axis, size) for part, axes in enumerate((global_size, local_size)) for axis, size in enumerate(axes)
         ]
 
     def refuse_where(self, wrong: Any, why: str) -> None:
         """Raises KernelError of the first sizes at which something is wrong, if there are any."""
-        if np.any(wrong):
+        if wrong is not False and np.any(wrong):
             self.refuse(wrong, why)
 
     def refuse(self, wrong: Any, why: str) -> NoReturn:

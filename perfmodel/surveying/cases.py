@@ -34,7 +34,7 @@ FILE = DocumentKind(
     error=SurveyError,
 )
 REQUIRED = {"name": str, "source": str, "kernel": str, "launches": dict}
-OPTIONAL = {"group": str, "options": list, "folders": list, "any_order": list}
+OPTIONAL = {"group": str, "options": list, "folders": list, "any_order": list, "any_rounding": list}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,7 @@ class Case:
         launch: which of the case's launches this is, such as ``cpu`` or ``gpu``.
         source: the ``.cl`` file; `options`: those of the build; `includes`: folders of included files.
         any_order: arrays whose contents depend on the order in which work-items run.
+        any_rounding: arrays of whole numbers made of floats that OpenCL lets every device round in its own way.
         arguments: what is said of each, by name.
     """
 
@@ -58,6 +59,7 @@ class Case:
     options: tuple[str, ...]
     includes: tuple[str, ...]
     any_order: tuple[str, ...]
+    any_rounding: tuple[str, ...]
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
     arguments: Mapping[str, Any]
@@ -174,7 +176,7 @@ def _case(folder: Path, entry: Any, number: int, launch: str | None) -> Case | N
             raise SurveyError(f"{what} has a {key!r}, which is not known{nearest(key, known)}; leave it out")
         if not isinstance(value, known[key]):
             raise SurveyError(f"{what} has {key} {value!r:.40}, which is no {_PLAIN[known[key]]}; give one")
-    for key in ("options", "folders", "any_order"):
+    for key in ("options", "folders", "any_order", "any_rounding"):
         if not all(isinstance(each, str) for each in entry.get(key, [])):
             raise SurveyError(f"{what} has {key} that are no strings; give strings")
     launches = entry["launches"]
@@ -198,6 +200,7 @@ def _case(folder: Path, entry: Any, number: int, launch: str | None) -> Case | N
         options=tuple(entry.get("options", ())),
         includes=tuple(entry.get("folders", ())),
         any_order=tuple(entry.get("any_order", ())),
+        any_rounding=tuple(entry.get("any_rounding", ())),
         global_size=_axes(given, "global", what),
         local_size=_axes(given, "local", what),
         arguments=given["arguments"],

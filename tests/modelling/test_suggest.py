@@ -353,6 +353,7 @@ SMALL = ["global_copy", "loads:1,2", "n:4096,65536"]
 OTHERS = ["throughput n:4096 m:256", "matmul_sq tiled_prefetch:* n:64,128", "launch groups:4,64", "nbody n:256,512"]
 
 
+@pytest.mark.timed
 def test_the_command_writes_a_model_that_calibrate_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], unflagged: None
 ) -> None:

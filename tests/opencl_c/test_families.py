@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +21,12 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.arguments import LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
+from tests.covering import each_value
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
+# All variants of each family: PERFMODEL_EXAMPLES=1 pytest tests/opencl_c/test_families.py
+EVERYTHING = bool(int(os.environ.get("PERFMODEL_EXAMPLES", "0")))
 SUBGROUP = 32
 LARGE = 150
 """Sizes that add up to more are not taken, where a variant has smaller ones."""
@@ -60,12 +66,20 @@ OTHERWISE = {
     "nbody": ("workgroup_block:32",),
 }
 """Features that a family's two forms rightly differ in."""
+WRITTEN_IN_OPENCL = frozenset(
+    {
+        *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
+        *("straight_operations", "table_cipher", "work_group_size"),
+    }
+)
+"""Families that have no other form."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 
 
 def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> list[pm.Kernel]:
-    """Returns a small kernel for every value of every choice of a family, the other choices at their defaults."""
+    """Returns small kernels with every value of every choice of a family, the other choices at their defaults where
+    all variants are asked for."""
     found: dict[tuple[tuple[str, str], ...], pm.Kernel] = {}
     for number, check in enumerate(generator.checks[:2]):
         given = {tag.partition(":")[0] for tag in check}
@@ -82,7 +96,7 @@ def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> lis
                 key = tuple((tag, value) for tag, value in kernel.tags.items() if not tag.startswith("lsize"))
                 if key not in found or _size(found[key]) > LARGE:
                     found[key] = kernel
-    return list(found.values())
+    return list(found.values()) if EVERYTHING else each_value(found.values())
 
 
 def _some(kernels: list[pm.Kernel], choice: str) -> list[str]:
@@ -150,49 +164,54 @@ def _number(quantity: Any, sizes: Mapping[str, Any]) -> float:
     return float(quantity(sizes))
 
 
+@dataclass
+class Variant:
+    """One kernel of a family, and its OpenCL C form."""
+
+    kernel: pm.Kernel
+
+    @cached_property
+    def converted(self) -> pm.Kernel:
+        return in_opencl(self.kernel)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def generator(request: pytest.FixtureRequest, collection: pm.KernelCollection) -> KernelGenerator:
+    return collection.generator(request.param)
+
+
 @pytest.fixture(scope="module")
-def kernels(collection: pm.KernelCollection) -> dict[str, list[pm.Kernel]]:
-    """Returns the variants of each family."""
+def family(generator: KernelGenerator, collection: pm.KernelCollection) -> list[Variant]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: variants(collection, collection.generator(name)) for name in FAMILIES}
+        return [Variant(kernel) for kernel in variants(collection, generator)]
 
 
-def test_all_families_have_variants_here(kernels: dict[str, list[pm.Kernel]]) -> None:
-    assert all(kernels[name] for name in FAMILIES)
-    assert sum(map(len, kernels.values())) > 200
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_static_counts_of_the_source_are_those_of_the_loopy_program(
-    family: str, kernels: dict[str, list[pm.Kernel]]
+    generator: KernelGenerator, family: list[Variant]
 ) -> None:
-    for kernel in kernels[family]:
-        converted = in_opencl(kernel)
+    name = generator.name
+    assert family
+    if name in WRITTEN_IN_OPENCL:
+        assert all(isinstance(variant.kernel.program, OpenCLProgram) for variant in family)
+        return
+    leave_out = OTHERWISE.get(name, ())
+    names = [feature for feature in FEATURES if not any(part in feature for part in leave_out)]
+    for variant in family:
+        kernel, converted = variant.kernel, variant.converted
         sizes = kernel.bind({})
         ours, theirs = converted.counts_for(SUBGROUP), kernel.counts_for(SUBGROUP)
-        assert operations(ours, sizes, family) == operations(theirs, sizes, family), kernel
+        assert operations(ours, sizes, name) == operations(theirs, sizes, name), kernel
         assert accesses(ours, sizes) == accesses(theirs, sizes), kernel
-        leave_out = OTHERWISE.get(family, ())
-        names = [name for name in FEATURES if not any(part in name for part in leave_out)]
-        if family in (
-            "table_cipher",
-            "access_classes",
-            "index_arithmetic",
-            "random_expression",
-        ):  # data choose what it touches, up to whole arrays
-            names = [name for name in names if "footprint" not in name or "block" in name]
-        values = {name: float(pm.feature(name).eval(converted)) for name in names}
-        assert values == {name: float(pm.feature(name).eval(kernel)) for name in names}, kernel
+        values = {feature: float(pm.feature(feature).eval(converted)) for feature in names}
+        assert values == {feature: float(pm.feature(feature).eval(kernel)) for feature in names}, kernel
 
 
-@pytest.mark.parametrize("family", FAMILIES)
 def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
-    family: str, kernels: dict[str, list[pm.Kernel]], collection: pm.KernelCollection
+    generator: KernelGenerator, family: list[Variant]
 ) -> None:
-    generator = collection.generator(family)
-    for kernel in kernels[family]:
-        converted = in_opencl(kernel)
+    for variant in family:
+        kernel, converted = variant.kernel, variant.converted
         assert isinstance(converted.program, OpenCLProgram)
         lowered, launch = converted.program.lowered, kernel.launch()
         arrays = dict(generator.inputs(kernel, np.random.default_rng(7)))
@@ -204,10 +223,10 @@ def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
             elif isinstance(argument, LocalArray):
                 given[argument.name] = LocalBytes(argument.size)
         run = everything(lowered, launch.global_size, launch.local_size, given, SUBGROUP)
-        assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(family, set()), kernel
+        assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(generator.name, set()), kernel
         for name, values in expected.items():
             assert_close(run.array(name).ravel(), values.ravel(), f"{name} of {kernel}")
-        if family not in DECIDED_BY_DATA:
+        if generator.name not in DECIDED_BY_DATA:
             seen = without_unknown(emulated(lowered, run), converted, SUBGROUP)
             assert counted(converted, SUBGROUP) == seen, kernel
 

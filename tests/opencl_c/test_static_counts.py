@@ -333,7 +333,7 @@ UNTOUCHED = -12345.0
 
 
 @settings(
-    max_examples=EXAMPLES or 80,
+    max_examples=EXAMPLES or 25,
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,

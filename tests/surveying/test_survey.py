@@ -160,6 +160,41 @@ def test_results_that_differ_are_told(folder: Path, cpu: Device) -> None:
         assert survey(describe(folder, case("version", {"out": 64}, any_order=["out"])), device=cpu.key).failures == []
 
 
+def test_a_device_rounds_as_it_is_written(folder: Path, cpu: Device) -> None:
+    """One that multiplies and adds in one step sees what is left of a product after rounding it."""
+    source = """
+__kernel void left(__global const float *a, __global const float *squares, __global int *out)
+{
+    const int i = get_global_id(0);
+    out[i] = a[i] * a[i] - squares[i] != 0.0f;
+}
+"""
+    (folder / "all.cl").write_text(source, encoding="utf-8")
+    a = np.random.default_rng(5).random(64, np.float32)
+    np.save(folder / "a.npy", a)
+    np.save(folder / "squares.npy", a * a)
+    left = case("left", {"a": "a.npy", "squares": "squares.npy", "out": "zeros:int32:64"})
+    assert survey(describe(folder, left), device=cpu.key).failures == []
+
+
+def test_whole_numbers_of_any_rounding_may_be_off_by_one(folder: Path, cpu: Device) -> None:
+    source = """
+#ifdef __clang__
+#define FOUND 7 + BY
+#else
+#define FOUND 7
+#endif
+__kernel void off(__global uchar *out) { out[get_global_id(0)] = FOUND; }
+"""
+    (folder / "all.cl").write_text(source, encoding="utf-8")
+    (described,) = describe(folder, case("off", {"out": 64}, options=["-DBY=1"]))
+    if run_launch(described.as_kernel().launch(), cpu, {})["out"][0] == 7:
+        pytest.skip("the device has another compiler")
+    for by, names, fails in ((1, [], True), (1, ["out"], False), (2, ["out"], True)):
+        given = describe(folder, case("off", {"out": 64}, options=[f"-DBY={by}"], any_rounding=names))
+        assert bool(survey(given, device=cpu.key).failures) == fails
+
+
 @pytest.mark.parametrize(
     ("entry", "culprit"),
     [

@@ -18,10 +18,12 @@ from perfmodel.opencl_c.emulation.code_generation import Code
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
-from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Masks, Values
+from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
-from perfmodel.opencl_c.emulation.recording import Recorder
+from perfmodel.opencl_c.emulation.recording import Recorder, Totals
+from perfmodel.opencl_c.emulation.reuse import keep, lend, taken
+from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Vector, element_of
@@ -49,7 +51,6 @@ class Emulator:
         extrapolate: bool,
     ) -> None:
         self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
-        self.masks = Masks(layout)
         self.regions = Regions(
             kernel=kernel,
             buffers=bound.buffers,
@@ -58,9 +59,18 @@ class Emulator:
             local_bytes=bound.local_bytes,
             layout=layout,
         )
+        # Where patterns find their numbers depends on the frames, and their marks on how far groups' marks are apart.
+        self._shape = (
+            (layout.local_size, layout.groups, layout.subgroup_size, machine),
+            (self.regions.local_frame, self.regions.private_frame, bound.local_bytes),
+            tuple((name, buffer.origin, buffer.size) for name, buffer in bound.buffers.items()),
+        )
+        self._kept = taken(kernel, self._shape, layout)
+        self.masks = self._kept.masks
         self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
         self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
+        self.waiting = Waiting(kernel, self.regions)
         self.work_items = work_items
         self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate else None
         self.used = 0
@@ -81,9 +91,16 @@ class Emulator:
             EmulationError: the steps were not enough.
         """
         function = self.code.build(self._namespace(steps))
+        lend(self._kept, self.recorder.handlers, self.recorder)
         with np.errstate(all="ignore"):
             self.used = steps - int(function(steps))
         self.races.barrier(None)
+
+    def finish(self) -> Totals:
+        """Returns all counts, and keeps for other batches what these may need."""
+        totals = self.recorder.totals()
+        keep(self.kernel, self._shape, self._kept, self.recorder.handlers, self.recorder)
+        return totals
 
     def _namespace(self, steps: int) -> dict[str, Any]:
         names: dict[str, Any] = {
@@ -99,6 +116,7 @@ class Emulator:
             "watch": self._watch,
             "log": self.context.log,
             "most_logged": self.races.most_logged,
+            "soon": SOON,
         }
         for number, (access, scale) in enumerate(self.code.accesses):
             handler = (AtomicHandler if access.direction == "atomic" else Handler)(self.context, access, scale)
@@ -187,8 +205,9 @@ class Emulator:
     def _watch(self, number: int) -> Watch | None:
         return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None
 
-    def _turned(self, steps: int, number: int) -> None:
-        """Does what a loop does now and then: it stops if it took too long, and looks at a log that has grown."""
+    def _turned(self, steps: int, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
+        """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
+        has grown. Returns the steps that may be left when it comes again."""
         if steps < 0:
             loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
             loop = next(loop for loop in loops if loop.number == number)
@@ -196,4 +215,6 @@ class Emulator:
                 f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
                 f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
             )
-        self.races.shorten()
+        if len(self.context.log) > self.races.most_logged:
+            self.races.shorten()
+        return self.waiting.look(steps, number, mask, values)

@@ -16,6 +16,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.expression_code import Expressions, LoopFrame
 from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of
 from perfmodel.opencl_c.emulation.register_homes import ROOT, ListKey, homes
+from perfmodel.opencl_c.emulation.waiting import deciding
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -69,7 +70,7 @@ class _Generator:
         lines, self.lines, self.depth = self.lines, [], 0
         self.emit("def run(steps):")
         self.depth = 1
-        self.emit("m0 = full")
+        self.emit("m0, pause = full, steps and max(steps - soon, 0)")
         for number, register in enumerate(self.kernel.registers):
             self.emit(f"{self.names[register]} = start_{number}")
         for (name, axis), text in self.expressions.work_items.items():
@@ -197,8 +198,9 @@ class _Generator:
     def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """Makes the code of one iteration of a loop."""
         self.emit(f"steps -= {max(len(list(low.straights((loop,)))), 1)}")
-        self.emit("if steps < 0 or len(log) > most_logged:")
-        self.emit(f"    turned(steps, {loop.number})")
+        registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
+        self.emit("if steps < pause or len(log) > most_logged:")
+        self.emit(f"    pause = turned(steps, {loop.number}, {mask}, ({registers}))")
 
         def part(statements: tuple[low.Statement, ...]) -> None:
             if statements and self.body(statements, mask):

@@ -156,7 +156,7 @@ def emulate(
         used += emulator.used
         if emulator.extrapolation is not None:
             extrapolations.append(emulator.extrapolation)
-        totals = emulator.recorder.totals()
+        totals = emulator.finish()
         parts.append((layout.group_ids, *totals.arrays, footprints(emulator.regions, variables, machine)))
     group_ids, blocks, branches, barriers, accesses, touched = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)

@@ -13,7 +13,7 @@ from perfmodel.opencl_c.emulation.lanes import Integers
 
 Bytes = NDArray[np.uint8]
 
-_SMALL = 1 << 20
+_SMALL = 1 << 17
 """Memory up to this size is taken at once."""
 _PART = 512
 _PARTED = 1 << 16
@@ -79,6 +79,8 @@ class Footprint:
                 marks |= other.marks.reshape(-1, _PART)[numbers]
             place = _nonzero(marks.reshape(-1))
             found = numbers[place // _PART] * _PART + place % _PART
+        if self.groups == 1:
+            return np.zeros_like(found), found
         units = self.stride // self.unit
         return found // units, found % units
 
@@ -93,6 +95,11 @@ def _nonzero(marks: Bytes) -> Integers:
 def sizes(touched: tuple[Integers, Integers], groups: int, unit: int, block: int, low: int, high: int) -> Integers:
     """Returns, by group, bytes touched between two offsets, and blocks of so many bytes that they are in."""
     group, number = touched
+    if groups == 1:  # which are in order
+        first, last = number.searchsorted((-(-low // unit), -(-high // unit)))
+        blocks = number[first:last] * unit // block
+        distinct = np.count_nonzero(blocks[1:] != blocks[:-1]) + bool(len(blocks))
+        return np.array([[len(blocks) * unit, distinct]])
     inside = (number * unit >= low) & (number * unit < high)
     group, number = group[inside], number[inside]
     count = np.bincount(group, minlength=groups) * unit

@@ -7,7 +7,7 @@ identity. That is what makes recording cheap: what a mask means for sub-groups a
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, TypeAlias
 
@@ -44,12 +44,9 @@ class Layout:
         self.items = prod(local_size)
         self.groups = len(group_ids)
         self.lanes = self.items * self.groups
-        self.group_of = np.repeat(np.arange(self.groups), self.items)
-        self.local_of = np.tile(np.arange(self.items), self.groups)
         self.subgroups = -(-self.items // subgroup_size)
         self.slots = self.groups * self.subgroups * subgroup_size
-        self.slot = self.group_of * (self.subgroups * subgroup_size) + self.local_of
-        self.subgroup_of = self.slot // subgroup_size
+        self.group_of, self.local_of, self.slot, self.subgroup_of = _places(self.items, self.groups, subgroup_size)
 
     def local_ids(self, lane: int) -> tuple[int, int, int]:
         x, y, _ = self.local_size
@@ -59,6 +56,14 @@ class Layout:
     def group_ids_of(self, lane: int) -> tuple[int, int, int]:
         x, y, z = (int(number) for number in self.group_ids[self.group_of[lane]])
         return x, y, z
+
+
+@lru_cache(32)
+def _places(items: int, groups: int, subgroup_size: int) -> tuple[Integers, Integers, Integers, Integers]:
+    """Returns of each lane its group, local id, slot and sub-group."""
+    group_of, local_of = np.repeat(np.arange(groups), items), np.tile(np.arange(items), groups)
+    slot = group_of * (-(-items // subgroup_size) * subgroup_size) + local_of
+    return group_of, local_of, slot, slot // subgroup_size
 
 
 class Mask:
@@ -109,6 +114,9 @@ class Masks:
         self.layout = layout
         self.full = Mask(np.ones(layout.lanes, bool), layout)
         self._known: dict[bytes, Mask] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def of(self, bits: Bits) -> Mask | None:
         count = np.count_nonzero(bits)

@@ -25,7 +25,7 @@ _AHEAD = 15
 _SPREAD = np.uint32(0x9E3779B9)
 _MIXED = 64
 """So many pages of random numbers are made together."""
-_SMALL = 1 << 20
+_SMALL = 1 << 15
 """Buffers up to this size are filled at once, which is quicker than asking whether they are."""
 
 

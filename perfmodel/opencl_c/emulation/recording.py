@@ -63,6 +63,7 @@ class Recorder:
 
     Attributes:
         blocks: of each block, how often it was executed under which mask. barriers: the same of barriers.
+        known: transactions, bank cycles and bank conflicts by group, of patterns at some place.
         met: of each branch, how often under which mask. parted: under which mask, with which lanes that go one way
             while others go the other.
     """
@@ -81,7 +82,7 @@ class Recorder:
             np.zeros((groups, kernel.barriers), np.int64),
             np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
         )
-        self._known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
+        self.known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
 
     def totals(self) -> Totals:
         """Returns all that was counted until now."""
@@ -125,10 +126,10 @@ class Recorder:
 
     def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:
         """Returns transactions, bank cycles and bank conflicts by group, of patterns at some place."""
-        new = [each for each in met if each not in self._known]
+        new = [each for each in met if each not in self.known]
         step = max(1, _AT_ONCE // max(self.layout.slots, 1))
-        if len(self._known) > _REMEMBERED // max(self.layout.lanes, 1):
-            self._known.clear()
+        if len(self.known) > _REMEMBERED // max(self.layout.lanes, 1):
+            self.known.clear()
             new = list(met)
         for start in range(0, len(new), step):
             part = new[start : start + step]
@@ -137,8 +138,8 @@ class Recorder:
                 cost[..., 1], cost[..., 2] = bank_cycles(part, handler.bytes, self.machine, self.layout)
             elif handler.access.space != "private":
                 cost[..., 0] = transactions(part, handler.bytes, self.machine, self.layout)
-            self._known.update(zip(part, cost, strict=True))
-        return [self._known[each] for each in met]
+            self.known.update(zip(part, cost, strict=True))
+        return [self.known[each] for each in met]
 
 
 def _parted(mask: Mask, then: Mask) -> Integers:
@@ -161,6 +162,7 @@ def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Mach
         else:
             region, unit = (regions.constants if part else regions.buffers[name]), regions.unit
         first, last = (part[0] - region.origin, part[1] - region.origin) if part else (0, region.size)
+        known: dict[tuple[int, int], Integers] = {}
         for what in ("load", "store", "any"):
             one, other = region.loads, region.stores
             if what != "any":
@@ -172,7 +174,8 @@ def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Mach
             key = id(one), id(other)
             if key not in touched:
                 touched[key] = one.touched(other)
-            found = sizes(touched[key], groups, unit, machine.transaction_bytes, first, last)
-            result[f"{what}_bytes"][:, column] = found[:, 0]
-            result[f"{what}_blocks"][:, column] = found[:, 1]
+            if key not in known:
+                known[key] = sizes(touched[key], groups, unit, machine.transaction_bytes, first, last)
+            result[f"{what}_bytes"][:, column] = known[key][:, 0]
+            result[f"{what}_blocks"][:, column] = known[key][:, 1]
     return result

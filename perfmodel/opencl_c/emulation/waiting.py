@@ -1,0 +1,193 @@
+"""Loops that go on for ever are found here: those that wait for a work-item or group that does not run meanwhile.
+
+A loop whose iteration leaves everything as it was will leave everything as it was the next time too: the lanes in it,
+the registers that it decides, addresses and stores by, and the memory that it may write. That is looked at now and
+then, seldom enough to cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.errors import EmulationError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.emulation.address_space import Regions
+from perfmodel.opencl_c.emulation.footprints import Bytes
+from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
+from perfmodel.opencl_c.emulation.memory import Region
+
+SOON = 512
+"""Steps until a loop is looked at for the first time."""
+_SELDOM = 1 << 17
+_PATIENCE = 1000
+"""So many iterations of loops inside may pass before the loop around them comes again."""
+_MOST_BYTES = 1 << 26
+"""A kernel that writes more than this is not looked at."""
+
+
+def deciding(loop: low.Loop) -> tuple[low.Register, ...]:
+    """Returns the registers set in a loop that say where it goes on, what it touches and what it stores."""
+    found = set(loop_conditions(loop))
+    for statement in low.simple_statements((loop,)):
+        if isinstance(statement, low.Store | low.Atomic):
+            found |= {register for each in low.expressions_of(statement) for register in low.registers_read(each)}
+    found |= _of_pointers(loop)
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        for statement in low.simple_statements((loop,)):
+            if isinstance(statement, low.Assign) and statement.register in found:
+                found.update(low.registers_read(statement.value))
+    changed = low.registers_set((loop,))
+    return tuple(sorted(found & changed, key=lambda register: register.name))
+
+
+def loop_conditions(loop: low.Loop) -> Iterator[low.Register]:
+    """Iterates over the conditions of a loop and of all branches within it."""
+    for statement in low.statements((loop,)):
+        if isinstance(statement, low.If | low.Loop):
+            yield statement.condition
+
+
+def _of_pointers(loop: low.Loop) -> set[low.Register]:
+    accesses = (each for inner in low.simple_statements((loop,)) for each in low.accesses_of(inner))
+    return {register for each in accesses for register in low.registers_read(each.pointer)}
+
+
+@dataclass
+class _Seen:
+    """Holds how a loop stood at the start of an iteration; the memory only once the rest has stayed.
+
+    Attributes:
+        changes: it does something, so that only a loop around it may wait.
+        others: how often this loop or those within it came meanwhile.
+    """
+
+    loop: int
+    mask: Mask
+    values: tuple[Values, ...]
+    memory: list[Any] | None = None
+    changes: bool = False
+    others: int = 0
+
+
+class Waiting:
+    """Looks at the loops of one batch."""
+
+    def __init__(self, kernel: low.LoweredKernel, regions: Regions) -> None:
+        self.kernel, self.regions = kernel, regions
+        self._seen: _Seen | None = None
+        self._interval = SOON
+
+    def look(self, steps: int, loop: int, mask: Mask, values: tuple[Values, ...]) -> int:
+        """Returns the steps that may be left when this is to be called again.
+
+        Raises:
+            EmulationError: the loop goes on for ever.
+        """
+        seen = self._seen
+        if seen is None or (seen.loop != loop and loop not in self._inside[seen.loop]):
+            # A loop outside that comes again starts the one within anew, whose state says nothing then.
+            self._seen = _Seen(loop, mask, values)
+            return steps
+        if seen.others < _PATIENCE and (seen.changes or seen.loop != loop):
+            seen.others += 1
+            return steps
+        stays = (
+            seen.loop == loop
+            and seen.mask is mask
+            and all(_same(*pair, mask) for pair in zip(seen.values, values, strict=True))
+        )
+        if stays and seen.memory is None:
+            seen.memory = self._written()
+            if seen.memory is not None:
+                return steps
+        elif stays and _equal(seen.memory, self._written()):
+            raise EmulationError(self._sentence(loop))
+        if not seen.changes and any(loop in inside for outer, inside in self._inside.items() if outer != loop):
+            seen.changes, seen.others = True, 0
+            return steps
+        self._seen = None
+        self._interval = min(2 * self._interval, _SELDOM)
+        return max(steps - self._interval, 0)
+
+    @cached_property
+    def _inside(self) -> dict[int, set[int]]:
+        """The numbers of the loops within each loop, by its number."""
+        loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+        return {
+            loop.number: {each.number for each in low.statements((loop,)) if isinstance(each, low.Loop)}
+            for loop in loops
+        }
+
+    def _written(self) -> list[Any] | None:
+        """Returns what the kernel has written and where, or None if that is much."""
+        found: list[Any] = []
+        size = 0
+        regions: dict[int, Region] = {id(each): each for each in self.regions.by_number.values()}
+        for region in [*regions.values(), self.regions.local]:
+            if region.stores is not None:
+                groups, units = region.stores.touched()
+                stride, unit = region.stores.stride // region.stores.unit, region.stores.unit
+                places = units if region.lane_offsets is None else groups * stride + units
+                size += len(places) * unit
+                if size > _MOST_BYTES:
+                    return None
+                found += [places, _rows(region.data, unit, places)]
+        if self.kernel.private_bytes:
+            size += len(self.regions.private.data)
+            found.append(self.regions.private.data.copy() if size <= _MOST_BYTES else None)
+        return found if size <= _MOST_BYTES else None
+
+    def _sentence(self, number: int) -> str:
+        loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+        loop = next(loop for loop in loops if loop.number == number)
+        awaited = list(dict.fromkeys(f"{each.text} (line {each.place.line})" for each in _awaited(loop)))
+        what = " or ".join(awaited[:3]) if awaited else "what decides its end"
+        return (
+            f"{loop.place}: the loop of '{loop.name}' in kernel '{self.kernel.name}' goes on for ever: it waits "
+            f"for another work-item to change {what}, but all are emulated in step, and wait for each other behind a "
+            "loop; give arrays with which it ends, or emulate the group that writes it at the same time"
+        )
+
+
+def _awaited(loop: low.Loop) -> Iterable[low.Access]:
+    """Returns the accesses to memory that others can write by which a loop ends."""
+    wanted = {loop.condition}
+    inside = list(low.simple_statements((loop,)))
+    left = [each for each in low.statements((loop,)) if isinstance(each, low.If) and low.labels_left((each,))]
+    wanted |= {each.condition for each in left}
+    found: list[low.Access] = []
+    before = -1
+    while len(wanted) != before:
+        before = len(wanted)
+        for statement in inside:
+            if isinstance(statement, low.Assign) and statement.register in wanted:
+                wanted.update(low.registers_read(statement.value))
+                found += [part.access for part in low.walk(statement.value) if isinstance(part, low.Load)]
+            elif isinstance(statement, low.Atomic) and statement.result in wanted:
+                found.append(statement.access)
+    return [each for each in found if each.space != "private"]
+
+
+def _same(one: Values, other: Values, mask: Mask) -> bool:
+    if one is other:
+        return True
+    if not one.ndim and not other.ndim:
+        return bool(one == other)
+    lanes = mask.layout.lanes
+    wide = [np.broadcast_to(each, (*each.shape[:-1], lanes))[..., mask.lanes] for each in (one, other)]
+    return bool(np.array_equal(wide[0], wide[1]))
+
+
+def _rows(data: Bytes, unit: int, places: Integers) -> Bytes:
+    return data[: len(data) // unit * unit].reshape(-1, unit)[places]
+
+
+def _equal(before: Sequence[Any] | None, after: Sequence[Any] | None) -> bool:
+    return before is not None and after is not None and all(map(np.array_equal, before, after))

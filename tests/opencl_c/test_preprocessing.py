@@ -1,0 +1,113 @@
+"""Preprocessing OpenCL C: macros, conditions, includes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from perfmodel.opencl_c import syntax as sx
+from perfmodel.opencl_c.reading import read
+from tests.opencl_c.refusing import refusal
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "value"),
+    [
+        ("N", ["-DN=3"], 3),
+        ("N", ["-D", "N=4"], 4),
+        ("N", ["-D N=5"], 5),
+        ("N", ["-DN"], 1),
+        ("F(2)", ["-DF(x)=(x*3)"], 6),
+        ("\n#ifdef N\n1\n#else\n2\n#endif\n", ["-DN=1", "-U", "N"], 2),
+        ("__OPENCL_C_VERSION__", [], 120),
+        ("__OPENCL_C_VERSION__", ["-cl-std=CL2.0"], 200),
+        ("\n#if defined(cl_khr_fp64) && __OPENCL_VERSION__ >= CL_VERSION_1_1 && !defined FOO\n7\n#endif\n", [], 7),
+        ("__FAST_RELAXED_MATH__", ["-cl-fast-relaxed-math", "-w", "-cl-mad-enable"], 1),
+        ("__LINE__", [], 1),
+        ("\n#define A(x, y) x##y\n#define B A(1, A(2, 3))\nA(4, 5)\n", [], 45),
+        ("\n#define V(f, ...) f(__VA_ARGS__)\n#define SUM(a, b, c) a + b + c\nV(SUM, 1, (2, 3), 4)\n", [], 8),
+        ("\n#define X X + 1\n#define Y 5\n#undef Y\n#ifndef Y\n9\n#elif 1\n8\n#endif\n", [], 9),
+        (
+            "\n#if 0\ndon't \" #else\n#elif (3 > 2 ? 2 : 0) == 2 && 'a' == 97 && 1 << 4 == 16 && -7 / 2 == -3\n4\n"
+            "#endif\n",
+            [],
+            4,
+        ),
+        ("\n#if 0x10u != 16 || 010 - 8 || ~0 + 1 || !1\n#else\n5\n#endif\n", [], 5),
+        ("\n#define EMPTY\n- EMPTY -1", [], 1),
+        ('\n#define F(x) #x\n#define G() 6\nsizeof(F(a "b")) + G( )', [], 12),
+    ],
+)
+def test_preprocessing(source: str, options: list[str], value: int) -> None:
+    (table,) = read(f"__constant int t = {source};", options).tables
+    assert isinstance(table.initial, sx.Constant | sx.Convert | sx.Binary)
+    assert _value(table.initial) == value
+
+
+def _value(expression: sx.Expression | sx.InitializerList | None) -> int | float:
+    while isinstance(expression, sx.Convert):
+        expression = expression.operand
+    if isinstance(expression, sx.Comma):
+        return _value(expression.second)
+    if isinstance(expression, sx.Binary):
+        return _value(expression.left) + _value(expression.right)
+    assert isinstance(expression, sx.Constant)
+    return expression.value
+
+
+def test_includes_come_from_the_given_folders_alone(tmp_path: Path) -> None:
+    inner, secret = tmp_path / "inner", tmp_path / "secret.h"
+    (inner / "deep").mkdir(parents=True)
+    secret.write_text("int secret(int x) { return x; }\n")
+    (inner / "a.h").write_text('#pragma once\n#include "deep/b.h"\n')
+    (inner / "deep" / "b.h").write_text('#include "c.h"\n#include "../a.h"\n')
+    (inner / "deep" / "c.h").write_text("int c(int x) { return x; }\n")
+    (inner / "link.h").symlink_to(secret)
+    for options, folders in (([], [inner]), ([f"-I{inner}"], []), (["-I", str(inner)], [])):
+        assert list(read('#include "a.h"\n#include <a.h>\n', options, folders).functions) == ["c"]
+    assert "looked in no folder: give one by -I or folders" in refusal('#include "a.h"').reason
+    assert "did you mean 'a.h'?" in refusal('\n #include "aa.h"', folders=[inner]).reason
+    for name in (str(secret), "../secret.h", "link.h", "deep/../../secret.h"):
+        fault = refusal(f'\n#include "{name}"', folders=[inner])
+        assert fault.line == 2
+        assert re.search("cannot be included|lies outside", fault.reason)
+
+
+def test_an_include_of_itself_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text('#include "a.h"\n')
+    assert "may include itself" in refusal('#include "a.h"', folders=[tmp_path]).reason
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "reason"),
+    [
+        ("\n#define F(a, b) a\nint x = F(1);", (3, 9), "1 argument is given to the macro F, which takes 2"),
+        ("#define F(a) a\nint x = F(1;", (2, 9), "the call of the macro F is never closed by ')'"),
+        ("#if 1\n#else\n#else\n#endif", (3, 2), "#else belongs to no #if"),
+        ("\n#endif", (2, 2), "#endif belongs to no #if"),
+        ("\n\n#ifdef A", (3, 2), "the condition is never closed: end it with #endif"),
+        ("#if 1 / 0\n#endif", (1, 2), "in the condition '1 / 0', the divisor is 0"),
+        ("#if 1 +\n#endif", (1, 2), "in the condition '1 +', a value is missing"),
+        ("#if 1.5\n#endif", (1, 2), "in the condition '1.5', '1.5' is no integer"),
+        ("#if (1\n#endif", (1, 2), "in the condition '( 1', a ')' is missing"),
+        ("#if\n#endif", (1, 2), "in the condition '', a value is missing"),
+        ("#define\n", (1, 2), "#define needs a name"),
+        ("#define F(a\n", (1, 9), "the parameters of the macro F are not closed by ')'"),
+        ("#error too bad", (1, 2), "the source stops by itself: #error too bad"),
+        ("#inlcude <x>", (1, 2), "there is no directive #inlcude; did you mean 'include' or 'ifndef'?"),
+        ("#include x", (1, 2), '#include names no file: write #include "file" or #include <file>'),
+        ("int a; /* b", (1, 8), "the comment is never closed: end it with */"),
+        ("\n int a = 'b;", (2, 10), "the ' is never closed on its line"),
+    ],
+)
+def test_faults_of_preprocessing(source: str, place: tuple[int, int], reason: str) -> None:
+    fault = refusal(source)
+    assert (fault.line, fault.column, fault.reason) == (*place, reason)
+
+
+def test_faults_in_includes_are_placed_there(tmp_path: Path) -> None:
+    (tmp_path / "bad.h").write_text("\n\nint f(int x) { return y; }\n")
+    fault = refusal('int g(int x) { return x; }\n#include "bad.h"\n', folders=[tmp_path])
+    assert (Path(fault.file).name, fault.line, fault.column) == ("bad.h", 3, 23)
