@@ -247,7 +247,10 @@ class Store(Tree):
 
 
 class Atomic(Tree):
-    """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor``; `result`, unless None, gets the old value."""
+    """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor load store``.
+
+    `result`, unless None, gets the old value.
+    """
 
     operation: str
     pointer: Expression
@@ -257,10 +260,14 @@ class Atomic(Tree):
 
 
 class Barrier(Tree):
-    """All work-items of the group meet; `number` counts the barriers of a kernel."""
+    """All work-items of the group meet; `number` counts the barriers of a kernel.
+
+    One that is not `is_of_group` is met by those of a sub-group, who need not wait, and has no number.
+    """
 
     number: int
     place: Place
+    is_of_group: bool = True
 
 
 Simple: TypeAlias = Assign | Store | Atomic | Barrier
@@ -405,6 +412,13 @@ def simple_statements(body: Iterable[Statement]) -> Iterator[Simple]:
 def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
     """Iterates over what accesses memory in a statement: its loads, and the statement itself if it stores."""
     yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
+
+
+def directions(node: Load | Store | Atomic) -> tuple[str, ...]:
+    """Returns which of ``load`` and ``store`` an access does; most atomics do both."""
+    if isinstance(node, Atomic):
+        return (node.operation,) if node.operation in ("load", "store") else ("load", "store")
+    return (node.access.direction,)
 
 
 def may_divide_by_zero(expression: Expression) -> bool:

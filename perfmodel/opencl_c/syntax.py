@@ -308,7 +308,19 @@ class Return(Tree):
     place: Place
 
 
-Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Break | Continue | Return
+class Label(Tree):
+    """A label stands before the statement that follows it in its list."""
+
+    name: str
+    place: Place
+
+
+class Goto(Tree):
+    name: str
+    place: Place
+
+
+Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Break | Continue | Return | Label | Goto
 
 
 @dataclass(eq=False)
@@ -326,12 +338,13 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A unit is a source read: its functions, its tables in constant memory, its structs."""
+    """A unit is a source read: its functions, its tables in constant memory, its structs.
+
+    Attributes:
+        kernels: the names of all, whether they were read or not.
+    """
 
     functions: dict[str, Function]
+    kernels: tuple[str, ...]
     tables: tuple[Variable, ...] = ()
     records: dict[str, Record] = field(default_factory=dict)
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return tuple(name for name, function in self.functions.items() if function.is_kernel)

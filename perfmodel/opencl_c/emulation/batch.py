@@ -93,6 +93,7 @@ class Emulator:
             "put": self._put,
             "branch": self._branch(),
             "barrier": self._barrier,
+            "ordered": self._ordered,
             "divide": self._divide,
             "work_item": self.work_items.value,
             "turned": self._turned,
@@ -147,6 +148,11 @@ class Emulator:
         if len(mask.broken_groups):
             self._report_barrier(mask, number)
         self.races.barrier(mask)
+
+    def _ordered(self, mask: Mask) -> None:
+        """Ends what may race in the groups of the active lanes, though only their sub-groups met."""
+        if self.context.checks:
+            self.races.barrier(mask)
 
     def _report_barrier(self, mask: Mask, number: int) -> None:
         group = mask.broken_groups[0]

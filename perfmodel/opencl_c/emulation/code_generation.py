@@ -233,7 +233,7 @@ class _Generator:
 
     @simple.on(low.Barrier)
     def barrier(self, statement: low.Barrier, mask: str) -> None:
-        self.emit(f"barrier({mask}, {statement.number})")
+        self.emit(f"barrier({mask}, {statement.number})" if statement.is_of_group else f"ordered({mask})")
 
     @simple.on(low.Store)
     def store(self, statement: low.Store, mask: str) -> None:

@@ -23,7 +23,29 @@ FENCES = {
 }
 """The value says whether work-items wait there for each other."""
 
-ATOMICS = frozenset(("add", "sub", "xchg", "inc", "dec", "cmpxchg", "min", "max", "and", "or", "xor"))
+COPIES = frozenset(("async_work_group_copy", "async_work_group_strided_copy"))
+
+ATOMICS = {
+    **dict.fromkeys(("add", "sub", "xchg", "min", "max", "and", "or", "xor", "store"), 1),
+    **dict.fromkeys(("inc", "dec", "load"), 0),
+    "cmpxchg": 2,
+}
+"""The operations of atomics, with the number of their operands."""
+
+_ATOMICS_OF_2_0 = {
+    **{f"fetch_{name}": name for name in ("add", "sub", "min", "max", "and", "or", "xor")},
+    "exchange": "xchg",
+    "load": "load",
+    "store": "store",
+    "init": "store",
+}
+
+
+def atomic_operation(name: str) -> str:
+    """Returns the operation of ``atomic_add``, ``atom_add``, ``atomic_fetch_add`` or ``atomic_fetch_add_explicit``."""
+    operation = name.removeprefix("atomic_").removeprefix("atom_").removesuffix("_explicit")
+    return _ATOMICS_OF_2_0.get(operation, operation)
+
 
 ROUGH = (
     *("cos", "divide", "exp", "exp2", "exp10", "log", "log2", "log10", "powr", "recip", "rsqrt", "sin", "sqrt", "tan"),

@@ -134,13 +134,13 @@ class StaticCounter(Loops):
     def count(self, statement: Any, region: Region) -> None:
         self.accesses_of(statement, region)
         self.chain(statement, region)
-        if isinstance(statement, low.Barrier):
+        if isinstance(statement, low.Barrier) and statement.is_of_group:
             self.barrier(region)
 
     def accesses_of(self, statement: Any, region: Region) -> None:
         for node in low.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
-            for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
+            for direction in low.directions(node):
                 self.accesses.add(access, direction, node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
