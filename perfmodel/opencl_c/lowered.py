@@ -270,7 +270,26 @@ class Barrier(Tree):
     is_of_group: bool = True
 
 
-Simple: TypeAlias = Assign | Store | Atomic | Barrier
+class Collective(Tree):
+    """Those work-items of a group, or else of a sub-group, that are active exchange values.
+
+    Attributes:
+        operation: ``reduce scan_inclusive scan_exclusive clustered_reduce broadcast broadcast_first shuffle shuffle_xor
+            shuffle_up shuffle_down rotate clustered_rotate all any all_equal elect`` …, as the functions are called.
+        by: the operation that joins values: ``add mul min max and or xor logical_and`` …; else empty.
+        kind: ``reduce``, ``scan``, ``broadcast``, ``shuffle`` or ``vote``.
+    """
+
+    operation: str
+    by: str
+    kind: str
+    is_of_group: bool
+    operands: tuple[Expression, ...]
+    result: Register
+    place: Place
+
+
+Simple: TypeAlias = Assign | Store | Atomic | Barrier | Collective
 
 
 class Straight(Tree):
@@ -355,7 +374,7 @@ class LoweredKernel:
         registers, objects: all of them.
         private_bytes, local_bytes, constant_bytes: sizes of the frames.
         accesses, branches, blocks, barriers: how many there are.
-        work_group: of ``reqd_work_group_size``.
+        work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
     """
 
     name: str
@@ -371,6 +390,7 @@ class LoweredKernel:
     blocks: int
     barriers: int
     work_group: tuple[int, int, int] | None = None
+    subgroup_size: int | None = None
 
 
 # --- walks
@@ -438,7 +458,7 @@ def register_set(statement: Simple) -> Register | None:
     match statement:
         case Assign():
             return statement.register
-        case Atomic():
+        case Atomic() | Collective():
             return statement.result
     return None
 

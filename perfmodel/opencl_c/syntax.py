@@ -325,7 +325,11 @@ Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Brea
 
 @dataclass(eq=False)
 class Function:
-    """A function has its body; `work_group` is from ``reqd_work_group_size``."""
+    """A function has its body.
+
+    Attributes:
+        work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
+    """
 
     name: str
     result: Type
@@ -334,6 +338,7 @@ class Function:
     place: Place
     body: Compound | None = None
     work_group: tuple[int, int, int] | None = None
+    subgroup_size: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

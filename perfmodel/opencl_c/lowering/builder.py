@@ -51,7 +51,7 @@ class Emission:
         self.left: set[str] = set()
         self.loop_names: dict[str, int] = {}
         self.body: list[low.Statement] = []
-        self.simple: list[low.Assign | low.Store | low.Atomic | low.Barrier] = []
+        self.simple: list[low.Simple] = []
         self.place = syn.Place("", 0, 0)
 
     # --- storage
@@ -82,7 +82,7 @@ class Emission:
 
     # --- blocks
 
-    def emit(self, statement: low.Assign | low.Store | low.Atomic | low.Barrier) -> None:
+    def emit(self, statement: low.Simple) -> None:
         self.simple.append(statement)
 
     def assign(self, register: low.Register, value: low.Expression) -> None:

@@ -15,9 +15,11 @@ from perfmodel.opencl_c.lowering.builtin_names import (
     COPIES,
     FENCES,
     WORK_ITEM,
+    Collective,
     Conversion,
     VectorAccess,
     atomic_operation,
+    block_access,
 )
 from perfmodel.opencl_c.lowering.expression_traits import has_effects
 from perfmodel.opencl_c.lowering.folding import as_bool, converted
@@ -65,6 +67,10 @@ class BuiltinCalls:
             return self.decided_atomic(expression)
         if name.startswith(("atomic_", "atom_")):
             return self.atomic(expression, wanted)
+        if (collective := Collective.of(name)) is not None:
+            return self.collective(expression, collective)
+        if (block := block_access(name)) is not None:
+            return self.block_access(expression, *block)
         if (vector := VectorAccess.of(name)) is not None:
             return self.vector_access(expression, vector)
         if (conversion := Conversion.of(name)) is not None:
@@ -132,6 +138,45 @@ class BuiltinCalls:
         result = self.out.held(low.Binary(BOOL, "==", old, expected), "_result")
         self.places.store_value(target, old, text)
         return result
+
+    # --- work-items together
+
+    def collective(self, expression: syn.BuiltinCall, collective: Collective) -> low.Expression:
+        result = self.out.register("_together", expression.type)
+        self.out.emit(
+            low.Collective(
+                operation=collective.operation,
+                by=collective.by,
+                kind=collective.kind,
+                is_of_group=collective.is_of_group,
+                operands=tuple(self.expressions.value(argument) for argument in expression.arguments),
+                result=result,
+                place=expression.place,
+            )
+        )
+        return low.Read(result.type, result)
+
+    def block_access(self, expression: syn.BuiltinCall, is_store: bool, width: int) -> low.Expression:
+        """Lowers an access in which the work-items of a sub-group take neighbouring numbers, `width` times."""
+        pointer = self.out.held(self.expressions.value(expression.arguments[0]), "_block")
+        assert isinstance(pointer.type, Pointer)
+        type_ = element_of(pointer.type.target)
+        value = self.out.held(self.expressions.value(expression.arguments[1]), "_value") if is_store else None
+        own = converted(low.WorkItem(UINT, "get_sub_group_local_id", None), ULONG)
+        apart = converted(low.WorkItem(UINT, "get_max_sub_group_size", None), ULONG)
+        text = text_of(expression)
+        parts: list[low.Expression] = []
+        for number in range(width):
+            before = low.Binary(ULONG, "*", low.Constant(ULONG, number), apart)
+            index = low.Binary(ULONG, "+", before, own) if number else own
+            place = InMemory(low.Offset(pointer.type, pointer, index, type_.size), type_, type_.size)
+            if value is None:
+                parts.append(self.places.load(place, type_, text))
+            else:
+                self.places.store_value(place, value if width == 1 else low.Pick(type_, value, (number,)), text)
+        if not parts:
+            return low.Constant(INT, 0)
+        return self.out.held(parts[0] if width == 1 else low.Join(expression.type, tuple(parts)), "_read")
 
     # --- copies
 

@@ -67,6 +67,7 @@ class Lowering:
             blocks=self.out.blocks,
             barriers=self.out.barriers,
             work_group=function.work_group,
+            subgroup_size=function.subgroup_size,
         )
 
     def parameter(self, parameter: syn.Variable, position: int) -> None:

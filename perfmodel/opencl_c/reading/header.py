@@ -10,7 +10,7 @@ import re
 from functools import cache
 from itertools import product
 
-from perfmodel.opencl_c.lowering.builtin_names import ROUGH
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH, WORK_ITEM, Collective, block_access
 from perfmodel.opencl_c.reading.macros import Macro, defined
 from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
@@ -160,10 +160,9 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BUILTINS = _names(
-    """
-    get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_groups get_group_id
-    get_global_offset get_enqueued_local_size get_global_linear_id get_local_linear_id
+BUILTINS = (
+    _names(
+        """
     acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf
     exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log log2
     log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin
@@ -178,7 +177,10 @@ BUILTINS = _names(
     async_work_group_copy async_work_group_strided_copy wait_group_events prefetch printf
     shuffle shuffle2 vload_half vstore_half vstore_half_rte vstore_half_rtz vstore_half_rtp vstore_half_rtn
     """
-) | {f"{kind}_{name}" for kind in ("half", "native") for name in ROUGH}
+    )
+    | {f"{kind}_{name}" for kind in ("half", "native") for name in ROUGH}
+    | WORK_ITEM
+)
 
 _BUILTIN_PATTERN = re.compile(
     r"""as_\w+ | convert_[a-z]+\d*(?:_sat)?(?:_rt[eznp])?
@@ -192,7 +194,8 @@ _BUILTIN_PATTERN = re.compile(
 
 
 def is_builtin(name: str) -> bool:
-    return name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) is not None
+    known = name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) or Collective.of(name) or block_access(name)
+    return bool(known)
 
 
 @cache
@@ -230,10 +233,39 @@ def _reinterpretations(name: str) -> str:
     return "\n".join(overloads)
 
 
+@cache
+def _of_intel(name: str) -> str:
+    """Returns the overloads of an ``intel_sub_group_…`` function, which clang's library does not know."""
+    head, types = "__attribute__((overloadable))", [scalar.name for scalar in _NUMBERS]
+    vectors = [f"{type_}{_written(width)}" for type_ in types for width in (1, *WIDTHS)]
+    if name.endswith(("shuffle", "shuffle_xor")):
+        return "\n".join(f"{one} {head} {name}({one}, uint);" for one in vectors)
+    if name.endswith(("shuffle_up", "shuffle_down")):
+        return "\n".join(f"{one} {head} {name}({one}, {one}, uint);" for one in vectors)
+    access = block_access(name)
+    if access is None:
+        return ""
+    is_store, width = access
+    suffix = next((end for end in _BLOCK_TYPES if f"_{end}" in name), "ui")
+    element = _BLOCK_TYPES[suffix]
+    vector = f"{element}{_written(width)}"
+    lines = []
+    for space in ("__global", "__local"):
+        if is_store:
+            lines.append(f"void {head} {name}({space} {element} *, {vector});")
+        else:
+            lines.append(f"{vector} {head} {name}(const {space} {element} *);")
+    return "\n".join(lines)
+
+
+_BLOCK_TYPES = {"uc": "uchar", "us": "ushort", "ui": "uint", "ul": "ulong"}
+
+
 def header(source: str) -> str:
-    """Returns the header for `source`; of the many reinterpretations it declares only those that the source names."""
+    """Returns the header for `source`, with those of the functions of many overloads that the source names."""
     used = sorted(set(re.findall(r"\bas_(\w+)\s*\(", source)))
-    return "\n".join([_typedefs(), *map(_reinterpretations, used)])
+    of_intel = sorted(set(re.findall(r"\bintel_sub_group_\w+", source)))
+    return "\n".join([_typedefs(), *map(_reinterpretations, used), *map(_of_intel, of_intel)])
 
 
 def _written(width: int) -> str:

@@ -36,6 +36,7 @@ _ARGUMENTS = (
 _HINT = re.compile(
     r"__attribute__\s*\(\s*\(\s*(?:__)?opencl_unroll_hint(?:__)?\s*(?:\(([^()]*)\))?\s*\)\s*\)",
 )
+_SUB_GROUP = re.compile(r"intel_reqd_sub_group_size\s*\((.*)\)", re.DOTALL)
 _WORK_GROUP = re.compile(r"(?:__)?reqd_work_group_size(?:__)?\s*\((.*)\)", re.DOTALL)
 
 _REMEDIES = (
@@ -195,6 +196,7 @@ class _Program:
             name=own, result=result, parameters=parameters, is_kernel=self.is_kernel(item), place=place
         )
         function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
+        function.subgroup_size = next(filter(None, (self.subgroup_size(one, item) for one in attributes)), None)
         self.functions[own] = function
         scope.functions[ct.key_of(item.cursor)] = function
         self.waiting.append((function, item))
@@ -220,11 +222,16 @@ class _Program:
         found = _WORK_GROUP.fullmatch(attribute)
         if not found:
             return None
-        sizes = []
-        for part in found.group(1).split(","):
-            tokens = without_spaces(list(tokens_of(part, "")))
-            sizes.append(integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict())))
-        return sizes[0], sizes[1], sizes[2]
+        x, y, z = (self.number(part, item) for part in found.group(1).split(","))
+        return x, y, z
+
+    def subgroup_size(self, attribute: str, item: Item) -> int | None:
+        found = _SUB_GROUP.fullmatch(attribute)
+        return self.number(found.group(1), item) if found else None
+
+    def number(self, text: str, item: Item) -> int:
+        tokens = without_spaces(list(tokens_of(text, "")))
+        return integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict()))
 
     def refuse_recursion(self) -> None:
         """Refuses a function that calls itself, be it through others, as OpenCL C does: its stack has no bound."""
