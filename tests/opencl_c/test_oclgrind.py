@@ -47,6 +47,7 @@ LEFT_OUT = {
     "generic-generic_sums": "has no OpenCL C 2.0",
     "generic_pointers-generic_pointers": "has no OpenCL C 2.0",
     "copies-copies": "copies by means of its own",
+    "dot_products-dot_products": "has no dot products of whole numbers",
     "sub_groups-sub_groups": "has no sub-groups",
     "sub_groups_of_intel-sub_groups_of_intel": "has no sub-groups",
     "work_group_functions-work_group_functions": "has no collective functions",

@@ -35,7 +35,7 @@ cl_khr_subgroups cl_khr_subgroup_extended_types cl_khr_subgroup_non_uniform_vote
 cl_khr_subgroup_non_uniform_arithmetic cl_khr_subgroup_shuffle cl_khr_subgroup_shuffle_relative
 cl_khr_subgroup_clustered_reduce cl_khr_subgroup_rotate
 cl_intel_subgroups cl_intel_subgroups_char cl_intel_subgroups_short cl_intel_subgroups_long
-cl_intel_required_subgroup_size
+cl_intel_required_subgroup_size cl_khr_integer_dot_product
 """
 
 _OPTIONAL = """
@@ -47,6 +47,7 @@ __opencl_c_atomic_scope_device __opencl_c_atomic_scope_all_devices
 
 _OVERLOADS = """
 __opencl_c_named_address_space_builtins __opencl_subgroup_builtins
+__opencl_c_integer_dot_product_input_4x8bit __opencl_c_integer_dot_product_input_4x8bit_packed
 """
 """These make clang's library show built-ins of pointers to each address space, and those of sub-groups."""
 
@@ -186,6 +187,7 @@ _BUILTIN_PATTERN = re.compile(
     r"""as_\w+ | convert_[a-z]+\d*(?:_sat)?(?:_rt[eznp])?
     | vload(?:2|3|4|8|16) | vstore(?:2|3|4|8|16)
     | vloada?_half(?:2|3|4|8|16)? | vstorea?_half(?:2|3|4|8|16)?(?:_rt[eznp])?
+    | dot_acc_sat | dot(?:_acc_sat)?_4x8packed_(?:uu_uint|ss_int|us_int|su_int)
     | atom(?:ic)?_(?:add|sub|xchg|inc|dec|cmpxchg|min|max|and|or|xor)
     | atomic_(?:fetch_(?:add|sub|or|xor|and|min|max)|load|store|exchange|compare_exchange_(?:strong|weak)
         |flag_test_and_set|flag_clear)(?:_explicit)? | atomic_init""",
