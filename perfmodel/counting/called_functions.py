@@ -8,6 +8,7 @@ Count = tuple[str, int, int]
 """A count is a kind, how often it happens per component, and how often besides."""
 
 _DOT: tuple[Count, ...] = (("madd", 1, -1), ("mul", 0, 1))
+_SIGNS = ("uu_uint", "ss_int", "us_int", "su_int")
 _LENGTH: tuple[Count, ...] = (*_DOT, ("sqrt", 0, 1))
 _DISTANCE: tuple[Count, ...] = (("add", 1, 0), *_LENGTH)
 _NORMALIZE: tuple[Count, ...] = (*_DOT, ("rsqrt", 0, 1), ("mul", 1, 0))
@@ -50,6 +51,9 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     "powr": (("pow", 1, 0),),
     # Vectors as a whole.
     "dot": _DOT,
+    "dot_acc_sat": (("madd", 1, 0),),
+    **dict.fromkeys((f"dot_4x8packed_{signs}" for signs in _SIGNS), (("mul", 0, 1), ("madd", 0, 3))),
+    **dict.fromkeys((f"dot_acc_sat_4x8packed_{signs}" for signs in _SIGNS), (("madd", 0, 4),)),
     "length": _LENGTH,
     "fast_length": _LENGTH,
     "distance": _DISTANCE,

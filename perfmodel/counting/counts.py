@@ -147,6 +147,22 @@ class BranchCount:
 
 
 @dataclass(frozen=True)
+class CollectiveCount:
+    """Calls of one function by which work-items exchange values.
+
+    Attributes:
+        kind: ``reduce``, ``scan``, ``broadcast``, ``shuffle`` or ``vote``.
+        scope: ``workgroup`` or ``subgroup``.
+        dtype: numpy's name of the result's type.
+    """
+
+    kind: str
+    scope: str
+    dtype: str
+    executions: Executions
+
+
+@dataclass(frozen=True)
 class Footprint:
     """Distinct elements of one array that all its accesses of one direction touch together (2016, Algorithm 2).
 
@@ -186,6 +202,7 @@ class KernelCounts:
         exact: False where the installed isl library can only bound some counts from above.
         index_operations: arithmetic of addresses, loops and conditions; None where it was not counted.
         transfers: whether a launch copies what it loads to the device, and what it stores from it.
+        collectives: functions by which work-items of a group or sub-group exchange values.
     """
 
     operations: tuple[OperationCount, ...]
@@ -202,6 +219,7 @@ class KernelCounts:
     exact: bool
     index_operations: tuple[OperationCount, ...] | None = None
     transfers: bool = False
+    collectives: tuple[CollectiveCount, ...] = ()
 
     @cached_property
     def unknown_places(self) -> int:

@@ -17,6 +17,7 @@ from perfmodel.counting.counts import (
     AccessCount,
     BranchCount,
     ChainCount,
+    CollectiveCount,
     Executions,
     Footprint,
     KernelCounts,
@@ -27,7 +28,8 @@ from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiP
 # Rows refer only to earlier rows, which are those of earlier classes or, of affine forms, of their own.
 CLASSES = (
     *(Affine, Constraint, Term, Piece, QuasiPolynomial),
-    *(Executions, OperationCount, ChainCount, AccessCount, Footprint, BranchCount, KernelCounts),
+    *(Executions, OperationCount, ChainCount, AccessCount, Footprint, BranchCount, CollectiveCount),
+    KernelCounts,
 )
 
 _Tables = dict[type, list[Any]]

@@ -17,7 +17,15 @@ import numpy as np
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
-from perfmodel.counting.counts import AccessCount, BranchCount, Executions, Footprint, KernelCounts, OperationCount
+from perfmodel.counting.counts import (
+    AccessCount,
+    BranchCount,
+    CollectiveCount,
+    Executions,
+    Footprint,
+    KernelCounts,
+    OperationCount,
+)
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
 from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.bound_kernel import BoundKernel
@@ -27,6 +35,7 @@ from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.types import element_of
 
 Sizes = tuple[tuple[str, int], ...]
 Groups = str | Sequence[tuple[int, ...] | int]
@@ -180,7 +189,16 @@ class _Counter:
             local_size=tuple(map(constant, run.local_size)),
             subgroup_size=self.subgroup_size,
             exact=True,
+            collectives=tuple(self.collectives()),
         )
+
+    def collectives(self) -> Iterator[CollectiveCount]:
+        for block in self.blocks.blocks:
+            for statement in block.statements:
+                if isinstance(statement, low.Collective):
+                    scope = "workgroup" if statement.is_of_group else "subgroup"
+                    dtype = element_of(statement.result.type).dtype
+                    yield CollectiveCount(statement.kind, scope, dtype, self.executions(block))
 
     def executions(self, block: low.Straight) -> Executions:
         return self.run.executions(block.number, self.subgroup_size is not None)
@@ -200,11 +218,11 @@ class _Counter:
     def accesses(self) -> Iterator[AccessCount]:
         for block in self.blocks.blocks:
             for statement in block.statements:
-                for access in (node.access for node in low.accesses_of(statement)):
-                    if access.space == "private":
+                for node in low.accesses_of(statement):
+                    if node.access.space == "private":
                         continue
-                    for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
-                        yield self.access(access, direction, self.executions(block))
+                    for direction in low.directions(node):
+                        yield self.access(node.access, direction, self.executions(block))
 
     def access(self, access: low.Access, direction: str, executions: Executions) -> AccessCount:
         strides = dict.fromkeys(range(3), self.unknown("strides ('lstrides', 'gstrides', 'asf')"))

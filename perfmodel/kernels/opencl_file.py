@@ -18,7 +18,8 @@ from perfmodel.opencl_c.types import Pointer, Record, Type, Vector, element_of, 
 from perfmodel.opencl_c.types import Scalar as ScalarType
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
-MOST_INCLUDES = 200
+_INCLUDE_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\w", re.MULTILINE)
+MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
 
 
 def is_source(argument: str) -> bool:
@@ -49,22 +50,23 @@ def opencl_program(
     if isinstance(folders, str):
         raise KernelError(f"folders {folders!r} are a string; give a list of them")
     text, file = read_source(source, folders)
+    if isinstance(build_options, str):
+        raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
+    build_options = [*build_options, *options_of_includes(source, text, folders)]
     if isinstance(args, Mapping):
-        if isinstance(build_options, str):
-            raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
         args = declared_arguments(lowered_kernel(text, name, build_options, (), file), args)
     return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
 
 
 def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
-    """Reads a source and returns its translation unit.
+    """Reads a source and returns its translation unit: which kernels it has, without what is in them.
 
     Raises:
         SourceError: for what is no OpenCL C, or not supported.
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, build_options, (), file)
+    return read(text, build_options, (), file, kernels=())
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
@@ -90,6 +92,14 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
         raise KernelError(f"source file {path} is no text; give OpenCL C source, as compilers take it") from error
 
 
+def options_of_includes(source: str | Path, text: str, folders: Sequence[str | Path]) -> list[str]:
+    """Returns the ``-I`` options that the text still needs: where a macro names a file, a compiler must find it."""
+    if not _INCLUDE_BY_MACRO.search(text):
+        return []
+    own = [] if isinstance(source, str) and ("{" in source or "\n" in source) else [Path(source).parent]
+    return [f"-I{Path(folder).resolve()}" for folder in (*own, *folders)]
+
+
 def included(text: str, folders: Sequence[Path], file: str = "") -> str:
     """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
 
@@ -99,10 +109,13 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
         KernelError: for files that include each other without end.
     """
     seen: list[Path] = []
+    open_: list[Path] = []
 
     def expanded(content: str, name: str) -> str:
         def replaced(match: re.Match[str]) -> str:
-            found = next((path for folder in folders if (path := _inside(folder, match[1])) is not None), None)
+            beside = [open_[-1].parent] if open_ else []
+            searched = (_inside(folder, match[1]) for folder in (*beside, *folders))
+            found = next((path for path in searched if path is not None), None)
             if found is None:
                 return match[0]  # whether that matters, the reader says with line and column
             line = content.count("\n", 0, match.start()) + 2
@@ -117,9 +130,12 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
                 return ""
             content = content.replace("#pragma once", "")
         seen.append(path)
-        if len(seen) > MOST_INCLUDES:
-            raise KernelError(f"{path.name!r} includes itself, directly or by others; guard it by #ifndef")
-        return f"{_line(1, path.name)}\n{expanded(content, path.name)}"
+        open_.append(path)
+        if len(seen) > MOST_INCLUDES or len(open_) > DEEPEST_INCLUDE:
+            raise KernelError(f"{path.name!r} includes itself, directly or by others; include it by a macro's name")
+        found = f"{_line(1, path.name)}\n{expanded(content, path.name)}"
+        open_.pop()
+        return found
 
     own = expanded(text, file) if folders else text
     return f"{_line(1, file)}\n{own}" if file else own

@@ -34,4 +34,4 @@ def _lowered_kernel(
     from perfmodel.opencl_c.lowering import lower  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    return lower(read(source, build_options, folders, file), name)
+    return lower(read(source, build_options, folders, file, kernels=(name,)), name)

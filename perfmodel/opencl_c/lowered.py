@@ -249,7 +249,10 @@ class Store(Tree):
 
 
 class Atomic(Tree):
-    """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor``; `result`, unless None, gets the old value."""
+    """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor load store``.
+
+    `result`, unless None, gets the old value.
+    """
 
     operation: str
     pointer: Expression
@@ -259,13 +262,36 @@ class Atomic(Tree):
 
 
 class Barrier(Tree):
-    """All work-items of the group meet; `number` counts the barriers of a kernel."""
+    """All work-items of the group meet; `number` counts the barriers of a kernel.
+
+    One that is not `is_of_group` is met by those of a sub-group, who need not wait, and has no number.
+    """
 
     number: int
     place: Place
+    is_of_group: bool = True
 
 
-Simple: TypeAlias = Assign | Store | Atomic | Barrier
+class Collective(Tree):
+    """Those work-items of a group, or else of a sub-group, that are active exchange values.
+
+    Attributes:
+        operation: ``reduce scan_inclusive scan_exclusive clustered_reduce broadcast broadcast_first shuffle shuffle_xor
+            shuffle_up shuffle_down rotate clustered_rotate all any all_equal elect`` …, as the functions are called.
+        by: the operation that joins values: ``add mul min max and or xor logical_and`` …; else empty.
+        kind: ``reduce``, ``scan``, ``broadcast``, ``shuffle`` or ``vote``.
+    """
+
+    operation: str
+    by: str
+    kind: str
+    is_of_group: bool
+    operands: tuple[Expression, ...]
+    result: Register
+    place: Place
+
+
+Simple: TypeAlias = Assign | Store | Atomic | Barrier | Collective
 
 
 class Straight(Tree):
@@ -350,7 +376,7 @@ class LoweredKernel:
         registers, objects: all of them.
         private_bytes, local_bytes, constant_bytes: sizes of the frames.
         accesses, branches, blocks, barriers: how many there are.
-        work_group: of ``reqd_work_group_size``.
+        work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
     """
 
     name: str
@@ -366,6 +392,7 @@ class LoweredKernel:
     blocks: int
     barriers: int
     work_group: tuple[int, int, int] | None = None
+    subgroup_size: int | None = None
 
 
 # --- walks
@@ -409,6 +436,13 @@ def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
     yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
 
 
+def directions(node: Load | Store | Atomic) -> tuple[str, ...]:
+    """Returns which of ``load`` and ``store`` an access does; most atomics do both."""
+    if isinstance(node, Atomic):
+        return (node.operation,) if node.operation in ("load", "store") else ("load", "store")
+    return (node.access.direction,)
+
+
 def may_divide_by_zero(expression: Expression) -> bool:
     """Returns whether an expression divides whole numbers by what may be zero."""
     if not isinstance(expression, Binary) or expression.operator not in "/%" or is_float(expression.type):
@@ -426,7 +460,7 @@ def register_set(statement: Simple) -> Register | None:
     match statement:
         case Assign():
             return statement.register
-        case Atomic():
+        case Atomic() | Collective():
             return statement.result
     return None
 

@@ -35,6 +35,9 @@ _KINDS = {
     **dict.fromkeys(COMPARISONS, "compare"),
 }
 
+_JOINED = {"add": "add", "mul": "mul", "min": "min", "max": "max"}
+"""The kinds of operations that join values of a collective function; others are bitwise."""
+
 
 @dataclass(frozen=True)
 class BlockOperations:
@@ -87,7 +90,7 @@ class KernelOperations:
         found = {
             statement.result
             for statement in self.statements
-            if isinstance(statement, low.Atomic) and statement.result is not None
+            if isinstance(statement, low.Atomic | low.Collective) and statement.result is not None
         }
         self.of_data = frozenset(found)
         while True:
@@ -108,6 +111,12 @@ class KernelOperations:
             for statement in self.statements
             if isinstance(statement, low.Store | low.Atomic)
             for expression in low.expressions_of(statement)[1:]
+        ]
+        waiting += [
+            operand
+            for statement in self.statements
+            if isinstance(statement, low.Collective)
+            for operand in statement.operands
         ]
         waiting += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
         while waiting:
@@ -149,6 +158,14 @@ class KernelOperations:
                     counter.count_address(statement.pointer)
                     for operand in statement.operands:
                         counter.count(operand)
+                case low.Collective():
+                    counter = _Counter(values, indices, self.own)
+                    for operand in statement.operands:
+                        counter.count(operand)
+                    if statement.by:
+                        # So many values are joined by one operation less, which is one for each work-item.
+                        type_ = statement.result.type
+                        values[_JOINED.get(statement.by, "bitwise"), element_of(type_).dtype] += width_of(type_)
         return BlockOperations(+values, +indices)
 
 

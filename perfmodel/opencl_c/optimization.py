@@ -114,6 +114,8 @@ class _Optimizer:
                 self.memory[statement.access.space] = self.new()
                 if isinstance(statement, low.Atomic) and statement.result is not None:
                     self.set(statement.result, self.new())
+            case low.Collective():
+                self.set(statement.result, self.new())
             case low.Barrier():
                 self.memory["global"], self.memory["local"] = self.new(), self.new()
 

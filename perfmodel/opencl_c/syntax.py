@@ -308,12 +308,28 @@ class Return(Tree):
     place: Place
 
 
-Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Break | Continue | Return
+class Label(Tree):
+    """A label stands before the statement that follows it in its list."""
+
+    name: str
+    place: Place
+
+
+class Goto(Tree):
+    name: str
+    place: Place
+
+
+Statement: TypeAlias = Compound | Declare | Evaluate | If | Loop | Switch | Break | Continue | Return | Label | Goto
 
 
 @dataclass(eq=False)
 class Function:
-    """A function has its body; `work_group` is from ``reqd_work_group_size``."""
+    """A function has its body.
+
+    Attributes:
+        work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
+    """
 
     name: str
     result: Type
@@ -322,16 +338,18 @@ class Function:
     place: Place
     body: Compound | None = None
     work_group: tuple[int, int, int] | None = None
+    subgroup_size: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A unit is a source read: its functions, its tables in constant memory, its structs."""
+    """A unit is a source read: its functions, its tables in constant memory, its structs.
+
+    Attributes:
+        kernels: the names of all, whether they were read or not.
+    """
 
     functions: dict[str, Function]
+    kernels: tuple[str, ...]
     tables: tuple[Variable, ...] = ()
     records: dict[str, Record] = field(default_factory=dict)
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return tuple(name for name, function in self.functions.items() if function.is_kernel)

@@ -166,7 +166,7 @@ def test_binaries_have_no_source(bench: Bench, cl: Any) -> None:
 
 
 def test_a_source_that_is_not_supported(bench: Bench, cl: Any) -> None:
-    source = "__kernel void f(__global int *a) { switch (a[0]) { default: goto end; } end: a[1] = 2; }"
+    source = "__kernel void f(__global int *a) { a[1] = a[0] ?: 2; }"
     try:
         kernel = cl.Program(bench.context, source).build().f
     except cl.Error:

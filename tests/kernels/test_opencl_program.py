@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.basics.errors import CountingError, KernelError, SourceError
 from perfmodel.device import Device
 from perfmodel.kernels.arguments import Array, LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -381,6 +381,18 @@ def test_it_is_read_from_a_file(tmp_path: Path, cpu: Device) -> None:
     arrays: dict[str, Any] = {"v": np.arange(80, dtype=np.float32), "p": np.zeros(32, np.uint8)}
     np.testing.assert_array_equal(run_launch(knl.launch(), cpu, arrays)["v"], 6 * arrays["v"])
     assert pm.feature("f_mem_bytes_global").eval(knl) == 2 * 16 * 20
+
+
+def test_a_macro_may_name_an_included_file(tmp_path: Path, cpu: Device) -> None:
+    (tmp_path / "twice.h").write_text(HEADER)
+    by_macro = "#define TEXT(x) #x\n#define FILE(x) TEXT(x)\n#include FILE(FOLDER/twice.h)\n"
+    given: dict[str, Any] = {"args": {"v": "n", "p": 4, "tmp": 64}, "build_options": [f"-DFOLDER={tmp_path}"]}
+    source = SCALE.replace('#include "twice.h"\n', by_macro)
+    knl = pm.Kernel.from_opencl(source, "scale", 32, 16, **given, folders=[tmp_path], n=20, by=3.0)
+    arrays: dict[str, Any] = {"v": np.arange(80, dtype=np.float32), "p": np.zeros(32, np.uint8)}
+    np.testing.assert_array_equal(run_launch(knl.launch(), cpu, arrays)["v"], 6 * arrays["v"])
+    with pytest.raises(SourceError, match=r"lies outside the folders given|looked in no folder"):
+        pm.Kernel.from_opencl(source, "scale", 32, 16, **given, n=20, by=3.0)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ class Launch:
     folders: tuple[Path, ...]
     is_exact: bool
     needs: str
+    is_optimized: bool
 
     @property
     def source(self) -> str:
@@ -56,4 +57,5 @@ def _launch(file: Path, given: dict[str, Any]) -> Launch:
         tuple(KERNELS / folder for folder in given.get("folders", ())),
         given.get("exact", False),
         given.get("needs", ""),
+        given.get("optimized", False),
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.lowering import lower
@@ -275,3 +276,9 @@ def test_any_size_of_groups(local: int) -> None:
         REDUCTION, 5 * local, local, **{"in": np.ones(50, np.float32)}, out=Zeros(5), part=LocalBytes(256), n=50
     )
     assert found.blocks[:, 0].tolist() == [[local, -(-local // 32), 1]] * 5
+
+
+def test_a_jump_back_is_refused_with_its_place() -> None:
+    source = "__kernel void k(__global int *a)\n{\nagain:\n  if (a[0]++ < 4) goto again;\n}"
+    with pytest.raises(SourceError, match=r"kernel.cl:4:19: goto again leads back or into a block.*use a loop"):
+        kernel(source)

@@ -57,6 +57,30 @@ def _value(expression: sx.Expression | sx.InitializerList | None) -> int | float
     return expression.value
 
 
+def test_only_what_a_kernel_reaches_is_read() -> None:
+    source = """
+__constant int used[2] = {1, 2}, other[2] = {3, 4};
+int f(int x) { return used[x]; }
+int broken(int x) { return x ?: 2; }
+__attribute__((overloadable)) int twice(int x) { return 2 * x; }
+__attribute__((overloadable)) float twice(float x) { return 2 * x; }
+__kernel void first(__global int *a) { a[0] = f(a[1]) + twice(a[2]) + twice(2.0f); }
+__kernel void second(__global int *a) { a[0] = broken(a[1]); }
+"""
+    unit = read(source, kernels=["first"])
+    assert list(unit.functions) == ["first", "f", "twice", "twice__2"]
+    assert [table.name for table in unit.tables] == ["used"]
+    assert unit.kernels == ("first", "second")
+    assert refusal(source).line == 4
+
+
+def test_sources_and_sums_may_be_long() -> None:
+    terms = " + ".join(f"(a[{i}] * {i} - 1)" for i in range(140))
+    helpers = "".join(f"int f{i}(int x) {{ return x + {i}; }} /* {'a' * 2000} */\n" for i in range(1200))
+    unit = read(f"{helpers}__kernel void k(__global int *a) {{ a[0] = {terms} + f7(a[1]); }}", kernels=["k"])
+    assert list(unit.functions) == ["k", "f7"]
+
+
 def test_includes_come_from_the_given_folders_alone(tmp_path: Path) -> None:
     inner, secret = tmp_path / "inner", tmp_path / "secret.h"
     (inner / "deep").mkdir(parents=True)
@@ -67,6 +91,9 @@ def test_includes_come_from_the_given_folders_alone(tmp_path: Path) -> None:
     (inner / "link.h").symlink_to(secret)
     for options, folders in (([], [inner]), ([f"-I{inner}"], []), (["-I", str(inner)], [])):
         assert list(read('#include "a.h"\n#include <a.h>\n', options, folders).functions) == ["c"]
+    named = f"#define NAME(x) #x\n#define PATH(x) NAME(x)\n#include PATH({inner}/a.h)\n"
+    assert list(read(f"{named}{named}", [], [inner]).functions) == ["c"]
+    assert "lies outside the folders given" in refusal(f'#include "{secret}"', folders=[inner]).reason
     assert "looked in no folder: give one by -I or folders" in refusal('#include "a.h"').reason
     assert "did you mean 'a.h'?" in refusal('\n #include "aa.h"', folders=[inner]).reason
     for name in (str(secret), "../secret.h", "link.h", "deep/../../secret.h"):

@@ -16,43 +16,6 @@ from tests.opencl_c.refusing import refusal
 
 REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
     (
-        "__kernel void k(__read_only image2d_t im) {}",
-        (),
-        "kernel.cl:1:29: the kernel uses images (image2d_t), which perfmodel does not support; use a buffer",
-    ),
-    (
-        "__kernel void k(sampler_t s) {}",
-        (),
-        "kernel.cl:1:17: the kernel uses samplers (sampler_t), which perfmodel does not support; read from a buffer",
-    ),
-    (
-        '__kernel void k(__global int *a)\n{\n    printf("%d", a[0]);\n}',
-        (),
-        "kernel.cl:3:5: the kernel uses output (printf), which perfmodel does not support; remove the call",
-    ),
-    (
-        "__kernel void k(__global int *a, __local int *l)\n{\n  event_t e = async_work_group_copy(l, a, 4, 0);\n}",
-        (),
-        "kernel.cl:3:3: the kernel uses asynchronous copies (event_t), which perfmodel does not "
-        "support; copy in a loop",
-    ),
-    (
-        "__kernel void k(__global int *a, __local int *l)\n{\n  async_work_group_copy(l, a, 4, 0);\n}",
-        (),
-        "kernel.cl:3:3: the kernel uses asynchronous copies (async_work_group_copy), which perfmodel "
-        "does not support; copy in a loop",
-    ),
-    (
-        "__kernel void k(__global int *a)\n{\n  goto end;\nend:\n  a[0] = 1;\n}",
-        (),
-        "kernel.cl:3:3: the kernel uses jumps (goto), which perfmodel does not support; use loops and branches",
-    ),
-    (
-        "__kernel void k(__global int *a)\n{\nend:\n  a[0] = 1;\n}",
-        (),
-        "kernel.cl:3:1: the kernel uses a label, which perfmodel does not support; use loops and branches",
-    ),
-    (
         "__kernel void k(__global int *a, int n)\n{\n  int b[n];\n  a[0] = b[0];\n}",
         (),
         "kernel.cl:3:9: variable length arrays are not supported in OpenCL; give the array a constant "
@@ -172,18 +135,6 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
     ),
     ("__constant int T[2];", (), "kernel.cl:1:16: variable in constant address space must be initialized"),
     (
-        "__attribute__((overloadable)) int f(int x) { return x; }\n__attribute__((overloadable)) int "
-        "f(float x) { return 1; }",
-        (),
-        "kernel.cl:2:1: there are two functions f; perfmodel does not support overloading",
-    ),
-    (
-        "__kernel void k(__global int *a) { a[0] = get_sub_group_size(); }",
-        (),
-        "kernel.cl:1:43: the kernel uses sub-groups (get_sub_group_size), which perfmodel does not "
-        "support; use local memory",
-    ),
-    (
         "struct N { __global struct N *next; };\n__kernel void k(__global struct N *a) { }",
         (),
         "kernel.cl:1:12: N holds pointers to itself, which no host can fill; use indices instead",
@@ -209,11 +160,6 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         "kernel.cl:1:43: 'ab' is no single character; write its number",
     ),
     ("int ä;", (), "kernel.cl:1:5: the character 'ä' stands outside a comment; write it in ASCII"),
-    (
-        "__kernel void k(__global int *a) { prefetch(a, 4); }",
-        (),
-        "kernel.cl:1:36: the kernel uses prefetching (prefetch), which perfmodel does not support; remove the call",
-    ),
     (
         "__kernel void k(__global float4 *a) { a[0] = a[0].xq; }",
         (),
@@ -259,18 +205,6 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         ("-cl-std=CL2.0",),
         "kernel.cl:1:15: the type read_only pipe int is not supported by perfmodel; use numbers, "
         "vectors, pointers, arrays and structs",
-    ),
-    (
-        "kernel void k(global atomic_int *a) { atomic_fetch_add(a, 1); }",
-        ("-cl-std=CL2.0",),
-        "kernel.cl:1:22: the kernel uses atomics of OpenCL C 2.0 (atomic_int), which perfmodel does not "
-        "support; use those of OpenCL C 1.2 such as atomic_add",
-    ),
-    (
-        "kernel void k(global int *a) { a[0] = work_group_reduce_add(1); }",
-        ("-cl-std=CL2.0",),
-        "kernel.cl:1:39: the kernel uses collective functions (work_group_reduce_add), which perfmodel "
-        "does not support; use local memory",
     ),
     ("", ("-O3x",), "the build option '-O3x' is not known; use -D, -U, -I, -w or an option of -cl-"),
     ("", ("-cl-std=CL4",), "there is no standard 'CL4' for -cl-std; use one of CL1.0, CL1.1, CL1.2, CL2.0, CL3.0"),

@@ -139,6 +139,7 @@ def test_expressions_have_types_and_conversions(text: str, expected: str) -> Non
         ("__attribute__((opencl_unroll_hint)) for (;;) ;", "{for[0] ( | - | -) {}}"),
         ("#pragma unroll UNKNOWN\nfor (;;) ;", "{for ( | - | -) {}}"),
         ("#pragma unroll 2\nn = 1; for (;;) ;", "{n = 1:int; for ( | - | -) {}}"),
+        ("if (n) goto end; n = 2; end: n = 1;", "{if n goto end; n = 2:int; end: n = 1:int;}"),
         ("__local int t[2][3]; t[n][1] = 0;", "{local int[3][2] t; decay(decay(t)[n])[1:int] = 0:int;}"),
     ],
 )

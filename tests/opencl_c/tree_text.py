@@ -88,5 +88,9 @@ def outline(statement: sx.Statement) -> str:
             return "break;"
         case sx.Continue():
             return "continue;"
+        case sx.Label():
+            return f"{statement.name}:"
+        case sx.Goto():
+            return f"goto {statement.name};"
         case sx.Return():
             return f"return {shown(statement.value)};"

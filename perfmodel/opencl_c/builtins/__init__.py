@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from perfmodel.basics.errors import EmulationError, nearest
 from perfmodel.opencl_c.builtins.common import COMMON, GEOMETRIC
 from perfmodel.opencl_c.builtins.conversions import conversion, reinterpretation
+from perfmodel.opencl_c.builtins.dot_products import DOT_PRODUCTS
 from perfmodel.opencl_c.builtins.exact_math import PARTS
 from perfmodel.opencl_c.builtins.integers import INTEGERS
 from perfmodel.opencl_c.builtins.math_functions import MATH
@@ -34,6 +35,7 @@ BUILTINS: Mapping[str, Builder] = {
     **{name: builder for name, builder in _MATH.items() if name not in ("divide", "recip")},
     **{f"{prefix}_{name}": _MATH[name] for prefix in ("half", "native") for name in ROUGH},
     **INTEGERS,
+    **DOT_PRODUCTS,
     **COMMON,
     **GEOMETRIC,
     **RELATIONAL,

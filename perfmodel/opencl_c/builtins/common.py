@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from perfmodel.opencl_c.builtins.dot_products import dot as dot_of_whole_numbers
 from perfmodel.opencl_c.builtins.integers import clamp
 from perfmodel.opencl_c.builtins.representation import Builder, Form, always, choose, dtype_of, of_lanes
-from perfmodel.opencl_c.types import Type, Vector
+from perfmodel.opencl_c.types import Type, Vector, is_float
 
 
 def _scaled(factor: float) -> Builder:
@@ -35,6 +36,8 @@ def _sign(x: Any) -> Any:
 
 
 def _dot(result: Type, arguments: tuple[Type, ...]) -> Form:
+    if not is_float(arguments[0]):
+        return dot_of_whole_numbers(result, arguments)
     if not isinstance(arguments[0], Vector):
         return np.multiply
     return lambda x, y: of_lanes(np.add.reduce(np.multiply(x, y), axis=0))

@@ -73,6 +73,10 @@ def perform(
     has_repeats: bool = True,
 ) -> _Array:
     """Changes `data` at the places, one after the other, and returns what was there before each change."""
+    if operation == "load":
+        return data[places]
+    if operation == "store":
+        operation = "xchg"
     if operation in ("inc", "dec"):
         operands = (np.ones(len(places), data.dtype),)
     if not has_repeats:
@@ -106,7 +110,7 @@ def _in_turn(operation: str, data: _Array, places: Integers, operands: tuple[_Ar
     first = starts.nonzero()[0]
     run = np.cumsum(starts) - 1
     before = np.empty(len(place), data.dtype)
-    if operation in ("add", "inc", "sub", "dec", "xchg"):
+    if operation == "xchg" or (operation in ("add", "inc", "sub", "dec") and data.dtype.kind != "f"):
         value = operands[0][order].astype(data.dtype)
         last = np.append(first[1:], len(place)) - 1
         if operation == "xchg":

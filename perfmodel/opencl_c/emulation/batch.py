@@ -15,6 +15,7 @@ from perfmodel.opencl_c.emulation.arguments import Bound, number_at
 from perfmodel.opencl_c.emulation.atomics import AtomicHandler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.code_generation import Code
+from perfmodel.opencl_c.emulation.collectives import Teams, collective
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
@@ -110,6 +111,8 @@ class Emulator:
             "put": self._put,
             "branch": self._branch(),
             "barrier": self._barrier,
+            "ordered": self._ordered,
+            "collective": self._collective,
             "divide": self._divide,
             "work_item": self.work_items.value,
             "turned": self._turned,
@@ -167,6 +170,17 @@ class Emulator:
         if len(mask.broken_groups):
             self._report_barrier(mask, number)
         self.races.barrier(mask)
+
+    def _collective(
+        self, mask: Mask, operation: str, by: str, is_of_group: bool, dtype: str, *operands: Values
+    ) -> Values:
+        size = self.layout.items if is_of_group else self.work_items.subgroup_size
+        return collective(Teams(self.layout, mask, size), operation, by, np.dtype(dtype), *operands)
+
+    def _ordered(self, mask: Mask) -> None:
+        """Ends what may race in the groups of the active lanes, though only their sub-groups met."""
+        if self.context.checks:
+            self.races.barrier(mask)
 
     def _report_barrier(self, mask: Mask, number: int) -> None:
         group = mask.broken_groups[0]

@@ -18,6 +18,7 @@ from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of
 from perfmodel.opencl_c.emulation.register_homes import ROOT, ListKey, homes
 from perfmodel.opencl_c.emulation.waiting import deciding
 from perfmodel.opencl_c.syntax import Place
+from perfmodel.opencl_c.types import element_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 
@@ -235,7 +236,14 @@ class _Generator:
 
     @simple.on(low.Barrier)
     def barrier(self, statement: low.Barrier, mask: str) -> None:
-        self.emit(f"barrier({mask}, {statement.number})")
+        self.emit(f"barrier({mask}, {statement.number})" if statement.is_of_group else f"ordered({mask})")
+
+    @simple.on(low.Collective)
+    def collective(self, statement: low.Collective, mask: str) -> None:
+        dtype = element_of(statement.result.type).dtype
+        operands = "".join(f", {self.expressions.text(operand)}" for operand in statement.operands)
+        how = f"{statement.operation!r}, {statement.by!r}, {statement.is_of_group}, {dtype!r}"
+        self.set(statement.result, f"collective({mask}, {how}{operands})", mask)
 
     @simple.on(low.Store)
     def store(self, statement: low.Store, mask: str) -> None:

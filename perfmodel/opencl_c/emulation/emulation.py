@@ -139,7 +139,7 @@ def emulate(
     at_once = max(1, LANES // prod(local))
     for start in range(0, len(numbers), at_once):
         layout = Layout(local, counts, numbers[start : start + at_once], machine.subgroup_size)
-        items = WorkItems(layout, whole, offset, dimensions)
+        items = WorkItems(layout, whole, offset, dimensions, kernel.subgroup_size or machine.subgroup_size)
         emulator = Emulator(
             kernel=kernel,
             code=code,

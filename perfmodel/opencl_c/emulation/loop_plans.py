@@ -109,7 +109,7 @@ def _spread(body: Iterable[low.Statement], decided: bool, found: set[low.Registe
                 for inner in statement.statements:
                     if isinstance(inner, low.Assign) and (decided or _depends(inner.value, found)):
                         found.add(inner.register)
-                    elif isinstance(inner, low.Atomic) and inner.result is not None:
+                    elif isinstance(inner, low.Atomic | low.Collective) and inner.result is not None:
                         found.add(inner.result)
             case low.If() | low.Loop():
                 # That a loop goes on is no news within it.

@@ -13,8 +13,11 @@ Size3 = tuple[int, int, int]
 
 
 class WorkItems:
-    def __init__(self, layout: Layout, global_size: Size3, offset: Size3, dimensions: int) -> None:
+    """Holds the values of a batch; `subgroup_size` is that of the sub-groups that the kernel itself asks about."""
+
+    def __init__(self, layout: Layout, global_size: Size3, offset: Size3, dimensions: int, subgroup_size: int) -> None:
         self.layout, self.global_size, self.offset, self.dimensions = layout, global_size, offset, dimensions
+        self.subgroup_size = subgroup_size
         self._known: dict[tuple[str, int | None], Values] = {}
 
     def value(self, function: str, axis: Any) -> Values:
@@ -27,9 +30,9 @@ class WorkItems:
         if key not in self._known:
             value = self._value(*key)
             # What is the same everywhere stays one number, which is quicker.
+            dtype = np.uint32 if function == "get_work_dim" or "sub_group" in function else np.uint64
             if isinstance(value, np.ndarray):
-                value = value[0] if (value == value[0]).all() else value.astype(np.uint64)
-            dtype = np.uint32 if function == "get_work_dim" else np.uint64
+                value = value[0] if (value == value[0]).all() else value.astype(dtype)
             self._known[key] = value if isinstance(value, np.ndarray) else dtype(value)
         return self._known[key]
 
@@ -42,6 +45,8 @@ class WorkItems:
             return self.dimensions
         if function == "get_local_linear_id":
             return local
+        if axis is None and "sub_group" in function:
+            return self._of_subgroups(function)
         if function == "get_global_linear_id":
             along = [group[:, a] * self.layout.local_size[a] + ids[a] for a in range(3)]
             result: Integers = (along[2] * sizes[1] + along[1]) * sizes[0] + along[0]
@@ -66,3 +71,17 @@ class WorkItems:
             case "get_global_offset":
                 return self.offset[axis] if inside else 0
         raise EmulationError(f"the emulation has no work-item function {function!r}")
+
+    def _of_subgroups(self, function: str) -> int | Integers:
+        layout, size = self.layout, self.subgroup_size
+        own = layout.local_of // size
+        match function:
+            case "get_sub_group_id":
+                return own
+            case "get_sub_group_local_id":
+                return layout.local_of % size
+            case "get_sub_group_size":
+                return np.minimum(size, layout.items - own * size)
+            case "get_max_sub_group_size":
+                return size
+        return -(-layout.items // size)

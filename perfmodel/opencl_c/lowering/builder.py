@@ -10,7 +10,7 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.memory_layout import aligned
-from perfmodel.opencl_c.types import Type
+from perfmodel.opencl_c.types import BOOL, Type
 
 MOST_BLOCKS = 20_000
 """No kernel may have more basic blocks after inlining; one that has doubles itself by calls."""
@@ -20,7 +20,7 @@ Storage: TypeAlias = low.Register | low.MemoryObject
 
 @dataclass
 class Frame:
-    """A frame is one inlined call: where `return`, `break` and `continue` lead to, and what the variables are."""
+    """A frame is one inlined call: where `return`, `break`, `continue` and `goto` lead to, what the variables are."""
 
     function: syn.Function
     variables: dict[syn.Variable, Storage]
@@ -28,6 +28,7 @@ class Frame:
     result: Storage | None
     breaks: list[str] = field(default_factory=list)
     continues: list[str] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 class Emission:
@@ -50,7 +51,7 @@ class Emission:
         self.left: set[str] = set()
         self.loop_names: dict[str, int] = {}
         self.body: list[low.Statement] = []
-        self.simple: list[low.Assign | low.Store | low.Atomic | low.Barrier] = []
+        self.simple: list[low.Simple] = []
         self.place = syn.Place("", 0, 0)
 
     # --- storage
@@ -81,7 +82,7 @@ class Emission:
 
     # --- blocks
 
-    def emit(self, statement: low.Assign | low.Store | low.Atomic | low.Barrier) -> None:
+    def emit(self, statement: low.Simple) -> None:
         self.simple.append(statement)
 
     def assign(self, register: low.Register, value: low.Expression) -> None:
@@ -118,6 +119,37 @@ class Emission:
     def structured(self, statement: low.If | low.Loop | low.Scope) -> None:
         self.flush()
         self.body.append(statement)
+
+    def loop_name(self, stem: str) -> str:
+        """Returns a loop's name, which no other has."""
+        times = self.loop_names[stem] = self.loop_names.get(stem, 0) + 1
+        return stem if times == 1 else f"{stem}__{times}"
+
+    def counted_loop(
+        self,
+        stem: str,
+        goes_on: low.Expression,
+        fill: Callable[[], object],
+        step: Callable[[], object],
+        place: syn.Place,
+    ) -> None:
+        """Emits a loop that the source does not have."""
+        number, label, condition = self.branch(), self.label("loop"), self.register("_go", BOOL)
+        test, body, stepped = map(self.nested, (lambda: self.assign(condition, goes_on), fill, step))
+        self.structured(
+            low.Loop(
+                number=number,
+                label=label,
+                test=test,
+                condition=condition,
+                body=body,
+                step=stepped,
+                is_do=False,
+                name=self.loop_name(stem),
+                unroll=None,
+                place=place,
+            )
+        )
 
     def leave(self, label: str) -> None:
         self.flush()

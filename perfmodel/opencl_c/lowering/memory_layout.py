@@ -38,9 +38,12 @@ def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:
 def _search(node: Tree, found: set[syn.Variable]) -> None:
     inner = children(node)
     match node:
-        case syn.BuiltinCall() if node.name in BY_POINTER and inner:
+        case syn.BuiltinCall(name="wait_group_events"):
+            return
+        case syn.BuiltinCall() if node.name in BY_POINTER or node.name.startswith("atomic_compare_exchange"):
             # What these store is a value of its own, so that their target may stay without an address.
-            pointer = inner.pop()
+            position = -1 if node.name in BY_POINTER else 1
+            pointer = inner.pop(position)
             while isinstance(pointer, syn.Convert):
                 pointer = pointer.operand
             inner.append(pointer.target if isinstance(pointer, syn.AddressOf) else pointer)

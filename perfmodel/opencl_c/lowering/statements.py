@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from perfmodel.basics.errors import KernelError, SourceError, nearest
@@ -69,6 +69,7 @@ class Lowering:
             blocks=self.out.blocks,
             barriers=self.out.barriers,
             work_group=function.work_group,
+            subgroup_size=function.subgroup_size,
         )
 
     def parameter(self, parameter: syn.Variable, position: int) -> None:
@@ -104,11 +105,33 @@ class Lowering:
 
     # --- statements
 
-    def statements(self, statements: Iterable[syn.Statement]) -> None:
+    def statements(self, statements: Sequence[syn.Statement]) -> None:
+        labels = [at for at, statement in enumerate(statements) if isinstance(statement, syn.Label)]
+        if labels:
+            label = statements[labels[-1]]
+            assert isinstance(label, syn.Label)
+            before = self.labelled(statements[: labels[-1]], label)
+            self.out.flush()
+            self.out.body.extend(before)
+            statements = statements[labels[-1] + 1 :]
         for statement in statements:
             if self.out.is_dead:
                 return
             self.statement(statement)
+
+    def labelled(self, statements: Sequence[syn.Statement], label: syn.Label) -> tuple[low.Statement, ...]:
+        """Returns what stands before a label, in a scope that jumps to the label leave."""
+        end = self.out.frame.labels[label.name] = self.out.label(label.name)
+        found = self.out.scoped(end, lambda: self.statements(statements))
+        del self.out.frame.labels[label.name]
+        return found
+
+    def goto(self, goto: syn.Goto) -> None:
+        label = self.out.frame.labels.get(goto.name)
+        if label is None:
+            reason = f"goto {goto.name} leads back or into a block, which perfmodel does not support; use a loop"
+            raise SourceError(reason, *goto.place)
+        self.out.leave(label)
 
     def statement(self, statement: syn.Statement) -> None:
         self.out.place = statement.place
@@ -143,6 +166,8 @@ class Lowering:
                 self.out.leave(self.out.frame.continues[-1])
             case syn.Return():
                 self.return_(statement)
+            case syn.Goto():
+                self.goto(statement)
 
     def storage(self, variable: syn.Variable) -> Storage:
         if isinstance(variable.type, Array | Record) or variable in self.addressed:
@@ -212,8 +237,7 @@ class Lowering:
     def loop_name(self, loop: syn.Loop) -> str:
         target = getattr(loop.step, "target", None)
         name = target.variable.name if isinstance(target, syn.Name) else f"loop_{loop.place.line}"
-        times = self.out.loop_names[name] = self.out.loop_names.get(name, 0) + 1
-        return name if times == 1 else f"{name}__{times}"
+        return self.out.loop_name(name)
 
     def switch(self, switch: syn.Switch) -> None:
         """Lowers cases in order: each has who comes to it by its value, or falls through from the one before."""

@@ -53,6 +53,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "clang_getCanonicalType": (RawType, [RawType]),
     "clang_getPointeeType": (RawType, [RawType]),
     "clang_getElementType": (RawType, [RawType]),
+    "clang_Type_getValueType": (RawType, [RawType]),
     "clang_getNumElements": (ctypes.c_longlong, [RawType]),
     "clang_getAddressSpace": (ctypes.c_uint, [RawType]),
     "clang_getTypeSpelling": (_RawString, [RawType]),
@@ -134,6 +135,17 @@ class Tree:
         extent = self.library.clang_getCursorExtent(cursor)
         start, end = extent.begin - self.base, extent.end - self.base
         return (start, end) if 0 <= start <= end <= self.length else (-1, -1)
+
+    def shallow(self, cursor: RawCursor) -> Item:
+        """Returns a cursor with its children, which have none here."""
+        root = Item(cursor, *self.extent(cursor))
+
+        def visit(child: RawCursor, _parent: RawCursor, _data: object) -> int:
+            root.children.append(Item(child, *self.extent(child)))
+            return _CONTINUE
+
+        self.library.clang_visitChildren(cursor, _Visitor(visit), None)
+        return root
 
     def item(self, cursor: RawCursor) -> Item:
         """Returns the tree below a cursor."""

@@ -307,16 +307,19 @@ class Expressions:
         special = _SPECIAL.fullmatch(callee) if isinstance(callee, str) else None
         if special:
             return sx.Constant(type_, place, _SPECIAL_VALUES[special.group(1)])
-        arguments = [self.read(child) for child in item.children[1:]]
+        given = item.children[1:]
+        if callee == "printf":
+            given = [child for child in given if not _is_string(child)]
+        arguments = [self.read(child) for child in given]
         if isinstance(callee, sx.Function):
             scope.calls.setdefault(scope.function, {}).setdefault(callee.name, item.start)
             return sx.Call(type_, place, callee, tuple(arguments))
         if callee == "work_group_barrier":
             callee, arguments = "barrier", arguments[:1]
         if callee.startswith("as_") and item.children[1].kind == ct.KIND.UNEXPOSED_EXPR:
-            given = arguments[0]
-            if isinstance(given, sx.Convert) and given.operand.type.size != type_.size:
-                raise scope.fault(f"{callee} needs a value of {type_.size} bytes, not {given.operand.type}", item)
+            value = arguments[0]
+            if isinstance(value, sx.Convert) and value.operand.type.size != type_.size:
+                raise scope.fault(f"{callee} needs a value of {type_.size} bytes, not {value.operand.type}", item)
         if callee in _WIDENING and isinstance(type_, ts.Vector):
             arguments = [self.widened(argument, type_) for argument in arguments]
         return sx.BuiltinCall(type_, place, callee, tuple(arguments))
@@ -331,6 +334,7 @@ class Expressions:
         if referenced.kind != ct.KIND.FUNCTION_DECL:
             raise scope.fault("a function is called through a pointer; call it by its name instead", item)
         definition = scope.tree.library.clang_getCursorDefinition(referenced)
+        scope.declared(ct.key_of(definition))
         function = scope.functions.get(ct.key_of(definition))
         if function is not None:
             return function
@@ -340,6 +344,12 @@ class Expressions:
         if scope.tree.extent(referenced)[0] >= 0:
             raise scope.fault(f"the function {name} is declared, but nothing defines it", item)
         raise scope.fault(f"the kernel calls {name}, which perfmodel does not support", item)
+
+
+def _is_string(item: Item) -> bool:
+    while item.kind in (ct.KIND.UNEXPOSED_EXPR, ct.KIND.PAREN_EXPR) and len(item.children) == 1:
+        item = item.children[0]
+    return bool(item.kind == ct.KIND.STRING_LITERAL)
 
 
 def _components(letters: str, width: int) -> tuple[int, ...]:

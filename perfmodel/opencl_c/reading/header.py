@@ -10,7 +10,7 @@ import re
 from functools import cache
 from itertools import product
 
-from perfmodel.opencl_c.lowering.builtin_names import ROUGH
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH, WORK_ITEM, Collective, block_access
 from perfmodel.opencl_c.reading.macros import Macro, defined
 from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
@@ -31,7 +31,25 @@ cl_khr_fp64 cl_khr_fp16 cl_khr_byte_addressable_store
 cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics
 cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics
 cl_khr_int64_base_atomics cl_khr_int64_extended_atomics
+cl_khr_subgroups cl_khr_subgroup_extended_types cl_khr_subgroup_non_uniform_vote cl_khr_subgroup_ballot
+cl_khr_subgroup_non_uniform_arithmetic cl_khr_subgroup_shuffle cl_khr_subgroup_shuffle_relative
+cl_khr_subgroup_clustered_reduce cl_khr_subgroup_rotate
+cl_intel_subgroups cl_intel_subgroups_char cl_intel_subgroups_short cl_intel_subgroups_long
+cl_intel_required_subgroup_size cl_khr_integer_dot_product
 """
+
+_OPTIONAL = """
+__opencl_c_fp64 __opencl_c_int64 __opencl_c_generic_address_space __opencl_c_subgroups
+__opencl_c_work_group_collective_functions __opencl_c_atomic_order_acq_rel __opencl_c_atomic_order_seq_cst
+__opencl_c_atomic_scope_device __opencl_c_atomic_scope_all_devices
+"""
+"""OpenCL C 3.0 has these features where their macros are defined; 2.0 has them all."""
+
+_OVERLOADS = """
+__opencl_c_named_address_space_builtins __opencl_subgroup_builtins
+__opencl_c_integer_dot_product_input_4x8bit __opencl_c_integer_dot_product_input_4x8bit_packed
+"""
+"""These make clang's library show built-ins of pointers to each address space, and those of sub-groups."""
 
 _TYPES = """
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -45,6 +63,7 @@ typedef enum memory_scope { memory_scope_work_item, memory_scope_work_group, mem
     memory_scope_all_svm_devices, memory_scope_sub_group } memory_scope;
 typedef enum memory_order { memory_order_relaxed, memory_order_acquire = 2, memory_order_release,
     memory_order_acq_rel, memory_order_seq_cst } memory_order;
+int printf(__constant const char *format, ...);
 """
 
 _CONSTANTS = """
@@ -103,6 +122,9 @@ NAN __builtin_nanf("")
 NULL ((void*)0)
 CLK_LOCAL_MEM_FENCE 1
 CLK_GLOBAL_MEM_FENCE 2
+CLK_IMAGE_MEM_FENCE 4
+ATOMIC_VAR_INIT(X) (X)
+ATOMIC_FLAG_INIT 0
 """
 
 _MATHEMATICAL = {
@@ -139,10 +161,9 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BUILTINS = _names(
-    """
-    get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_groups get_group_id
-    get_global_offset get_enqueued_local_size get_global_linear_id get_local_linear_id
+BUILTINS = (
+    _names(
+        """
     acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf
     exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log log2
     log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin
@@ -153,22 +174,30 @@ BUILTINS = _names(
     cross dot distance length normalize fast_distance fast_length fast_normalize
     isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isfinite isinf isnan isnormal
     isordered isunordered signbit any all bitselect select
-    barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
+    barrier work_group_barrier sub_group_barrier mem_fence read_mem_fence write_mem_fence atomic_work_item_fence
+    async_work_group_copy async_work_group_strided_copy wait_group_events prefetch printf
     shuffle shuffle2 vload_half vstore_half vstore_half_rte vstore_half_rtz vstore_half_rtp vstore_half_rtn
     """
-) | {f"{kind}_{name}" for kind in ("half", "native") for name in ROUGH}
+    )
+    | {f"{kind}_{name}" for kind in ("half", "native") for name in ROUGH}
+    | WORK_ITEM
+)
 
 _BUILTIN_PATTERN = re.compile(
     r"""as_\w+ | convert_[a-z]+\d*(?:_sat)?(?:_rt[eznp])?
     | vload(?:2|3|4|8|16) | vstore(?:2|3|4|8|16)
     | vloada?_half(?:2|3|4|8|16)? | vstorea?_half(?:2|3|4|8|16)?(?:_rt[eznp])?
-    | atom(?:ic)?_(?:add|sub|xchg|inc|dec|cmpxchg|min|max|and|or|xor)""",
+    | dot_acc_sat | dot(?:_acc_sat)?_4x8packed_(?:uu_uint|ss_int|us_int|su_int)
+    | atom(?:ic)?_(?:add|sub|xchg|inc|dec|cmpxchg|min|max|and|or|xor)
+    | atomic_(?:fetch_(?:add|sub|or|xor|and|min|max)|load|store|exchange|compare_exchange_(?:strong|weak)
+        |flag_test_and_set|flag_clear)(?:_explicit)? | atomic_init""",
     re.VERBOSE,
 )
 
 
 def is_builtin(name: str) -> bool:
-    return name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) is not None
+    known = name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) or Collective.of(name) or block_access(name)
+    return bool(known)
 
 
 @cache
@@ -176,7 +205,7 @@ def predefined(standard: str) -> dict[str, Macro]:
     """Returns the macros that a compiler defines by itself; they are not to be changed."""
     lines = _CONSTANTS.strip().splitlines() + _FEATURES.strip().splitlines()
     lines.append(f"__OPENCL_C_VERSION__ {STANDARDS[standard]}")
-    lines += [f"{name} 1" for name in _EXTENSIONS.split()]
+    lines += [f"{name} 1" for name in (_EXTENSIONS + (_OPTIONAL if standard == "CL3.0" else "")).split()]
     for name, value in _MATHEMATICAL.items():
         lines += [f"M_{name} {value}", f"M_{name}_F {value}f", f"M_{name}_H {value}h"]
     macros = [defined(stripped(list(tokens_of(line, ""))), Token(NAME, "define", "", 0, 0)) for line in lines]
@@ -186,7 +215,7 @@ def predefined(standard: str) -> dict[str, Macro]:
 @cache
 def _typedefs() -> str:
     # clang's library shows the built-ins of an extension only where its macro is there.
-    lines = [f"#define {name} 1" for name in (*_EXTENSIONS.split(), "__opencl_c_fp64", "__opencl_c_int64")]
+    lines = [f"#define {name} 1" for name in (_EXTENSIONS + _OPTIONAL + _OVERLOADS).split()]
     lines += [f"typedef {c_name} {name};" for name, c_name in _C_NAMES.items()] + [_TYPES]
     lines += [
         f"typedef {scalar.name} {scalar.name}{width} __attribute__((ext_vector_type({width})));"
@@ -206,10 +235,39 @@ def _reinterpretations(name: str) -> str:
     return "\n".join(overloads)
 
 
+@cache
+def _of_intel(name: str) -> str:
+    """Returns the overloads of an ``intel_sub_group_…`` function, which clang's library does not know."""
+    head, types = "__attribute__((overloadable))", [scalar.name for scalar in _NUMBERS]
+    vectors = [f"{type_}{_written(width)}" for type_ in types for width in (1, *WIDTHS)]
+    if name.endswith(("shuffle", "shuffle_xor")):
+        return "\n".join(f"{one} {head} {name}({one}, uint);" for one in vectors)
+    if name.endswith(("shuffle_up", "shuffle_down")):
+        return "\n".join(f"{one} {head} {name}({one}, {one}, uint);" for one in vectors)
+    access = block_access(name)
+    if access is None:
+        return ""
+    is_store, width = access
+    suffix = next((end for end in _BLOCK_TYPES if f"_{end}" in name), "ui")
+    element = _BLOCK_TYPES[suffix]
+    vector = f"{element}{_written(width)}"
+    lines = []
+    for space in ("__global", "__local"):
+        if is_store:
+            lines.append(f"void {head} {name}({space} {element} *, {vector});")
+        else:
+            lines.append(f"{vector} {head} {name}(const {space} {element} *);")
+    return "\n".join(lines)
+
+
+_BLOCK_TYPES = {"uc": "uchar", "us": "ushort", "ui": "uint", "ul": "ulong"}
+
+
 def header(source: str) -> str:
-    """Returns the header for `source`; of the many reinterpretations it declares only those that the source names."""
+    """Returns the header for `source`, with those of the functions of many overloads that the source names."""
     used = sorted(set(re.findall(r"\bas_(\w+)\s*\(", source)))
-    return "\n".join([_typedefs(), *map(_reinterpretations, used)])
+    of_intel = sorted(set(re.findall(r"\bintel_sub_group_\w+", source)))
+    return "\n".join([_typedefs(), *map(_reinterpretations, used), *map(_of_intel, of_intel)])
 
 
 def _written(width: int) -> str:

@@ -18,7 +18,8 @@ from perfmodel.opencl_c.reading.tokens import (
 )
 
 TOKENS = 100_000
-"""No kernel's macros make more; a macro that doubles itself without end reaches this within a second."""
+"""No kernel's macros make more than this and one for each character that is read; a macro that doubles itself without
+end reaches this within a second."""
 
 CHARACTERS = 1_000_000
 """No whole source may have more: what macros paste together or make strings of doubles with every macro."""
@@ -95,6 +96,7 @@ class Expander:
     def __init__(self, macros: dict[str, Macro]) -> None:
         self.macros = macros
         self.made = 0
+        self.allowed = TOKENS
         self.joined = 0
         self.depth = 0
         self.counter = 0
@@ -149,8 +151,9 @@ class Expander:
             arguments = self.arguments(macro, token, todo)
             body = self.substituted(macro, arguments, token)
         self.made += len(body) + 1
-        if self.made > TOKENS:
-            raise fault(f"the macro {macro.name} makes more than {TOKENS} tokens: macros multiply one another", token)
+        if self.made > self.allowed:
+            reason = f"the macro {macro.name} makes more than {self.allowed} tokens: macros multiply one another"
+            raise fault(reason, token)
         if not body:
             done.append(token._replace(kind=SPACE, text=" "))
         for part in reversed(body):

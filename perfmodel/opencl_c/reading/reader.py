@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
@@ -36,6 +36,7 @@ _ARGUMENTS = (
 _HINT = re.compile(
     r"__attribute__\s*\(\s*\(\s*(?:__)?opencl_unroll_hint(?:__)?\s*(?:\(([^()]*)\))?\s*\)\s*\)",
 )
+_SUB_GROUP = re.compile(r"intel_reqd_sub_group_size\s*\((.*)\)", re.DOTALL)
 _WORK_GROUP = re.compile(r"(?:__)?reqd_work_group_size(?:__)?\s*\((.*)\)", re.DOTALL)
 
 _REMEDIES = (
@@ -56,6 +57,7 @@ def read(
     build_options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     file: str = "kernel.cl",
+    kernels: Collection[str] | None = None,
 ) -> sx.Unit:
     """Returns the functions and tables of an OpenCL C source, typed.
 
@@ -64,6 +66,7 @@ def read(
             change nothing here.
         folders: where includes are searched, before those of ``-I``; nothing else is ever read.
         file: what the source is called in errors and places.
+        kernels: whose functions and tables alone are read, where others need not be; None reads all.
 
     Raises:
         SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
@@ -76,7 +79,7 @@ def read(
     refuse_unsupported(text)
     tree = _parsed(text, options)
     scope = Scope(tree, text, Types(tree, text))
-    return _Program(scope, unrolls).read()
+    return _Program(scope, unrolls).read(kernels)
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:
@@ -100,8 +103,6 @@ def _parsed(text: Expanded, options: BuildOptions) -> Tree:
     arguments = [*_ARGUMENTS, f"-cl-std={options.standard}"]
     if options.has_single_constants:
         arguments.append("-cl-single-precision-constant")
-    if options.standard != "CL2.0":
-        arguments.append("-D__opencl_c_named_address_space_builtins")
     files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
     try:
         unit = ct.index().parse(_SOURCE, arguments, files)
@@ -128,46 +129,77 @@ def _reason(message: str) -> str:
 
 
 class _Program:
-    """Reads the functions of a source: their heads first, since they call one another."""
+    """Reads the functions of a source: their heads when somebody names them, and their bodies after that."""
 
     def __init__(self, scope: Scope, unrolls: dict[int, int]) -> None:
         self.scope = scope
         self.expressions = Expressions(scope)
         self.statements = Statements(scope, self.expressions, unrolls)
-        self.bodies: list[tuple[sx.Function, Item]] = []
+        self.waiting: list[tuple[sx.Function, Item]] = []
         self.functions: dict[str, sx.Function] = {}
+        self.declared: dict[int, Item] = {}
+        scope.declared = self.declaration
 
-    def read(self) -> sx.Unit:
+    def read(self, kernels: Collection[str] | None) -> sx.Unit:
         scope = self.scope
+        names: dict[str, bool] = {}
         for cursor in scope.tree.top():
             if cursor.kind == ct.KIND.VAR_DECL:
-                scope.tables.append(self.statements.variable(scope.tree.item(cursor)))
+                self.declared[ct.key_of(cursor)] = scope.tree.shallow(cursor)
             elif cursor.kind == ct.KIND.FUNCTION_DECL:
-                self.head(scope.tree.item(cursor))
-        for function, body in self.bodies:
+                item = scope.tree.shallow(cursor)
+                if item.children and item.children[-1].kind == ct.KIND.COMPOUND_STMT:
+                    self.declared[ct.key_of(cursor)] = item
+                    names[scope.tree.spelling(cursor)] = self.is_kernel(item)
+        for key, item in list(self.declared.items()):
+            if kernels is None or (item.kind == ct.KIND.FUNCTION_DECL and scope.tree.spelling(item.cursor) in kernels):
+                self.declaration(key)
+        while self.waiting:
+            function, item = self.waiting.pop(0)
             scope.function = function.name
-            function.body = self.statements.compound(body)
+            function.body = self.statements.compound(scope.tree.item(item.cursor).children[-1])
         self.refuse_recursion()
-        return sx.Unit(self.functions, tuple(scope.tables), scope.types.records)
+        names_of_kernels = tuple(name for name, is_kernel in names.items() if is_kernel)
+        return sx.Unit(self.functions, names_of_kernels, tuple(scope.tables), scope.types.records)
+
+    def declaration(self, key: int) -> None:
+        """Reads what is declared for the whole program, if nobody has done so yet."""
+        item = self.declared.pop(key, None)
+        if item is None:
+            return
+        if item.kind == ct.KIND.FUNCTION_DECL:
+            self.head(item)
+            return
+        scope = self.scope
+        depth, scope.depth = scope.depth, 0
+        scope.tables.append(self.statements.variable(scope.tree.item(item.cursor)))
+        scope.depth = depth
+
+    def is_kernel(self, item: Item) -> bool:
+        attributes = (self.scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES)
+        return any(attribute in ("kernel", "__kernel") for attribute in attributes)
 
     def head(self, item: Item) -> None:
         scope = self.scope
-        if not item.children or item.children[-1].kind != ct.KIND.COMPOUND_STMT:
-            return
         name = scope.tree.spelling(item.cursor)
-        if name in self.functions:
-            raise scope.fault(f"there are two functions {name}; perfmodel does not support overloading", item)
         attributes = [scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES]
         raw = scope.tree.library.clang_getCursorType(item.cursor)
         result = scope.types.of(scope.tree.library.clang_getResultType(raw), item.start)
         parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.KIND.PARM_DECL)
-        is_kernel = any(attribute in ("kernel", "__kernel") for attribute in attributes)
         place = scope.text.place(item.start + self.name_offset(item, name))
-        function = sx.Function(name=name, result=result, parameters=parameters, is_kernel=is_kernel, place=place)
+        overloads = 1
+        own = name
+        while own in self.functions:
+            overloads += 1
+            own = f"{name}__{overloads}"
+        function = sx.Function(
+            name=own, result=result, parameters=parameters, is_kernel=self.is_kernel(item), place=place
+        )
         function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
-        self.functions[name] = function
+        function.subgroup_size = next(filter(None, (self.subgroup_size(one, item) for one in attributes)), None)
+        self.functions[own] = function
         scope.functions[ct.key_of(item.cursor)] = function
-        self.bodies.append((function, item.children[-1]))
+        self.waiting.append((function, item))
 
     def name_offset(self, item: Item, name: str) -> int:
         found = re.search(rf"\b{re.escape(name)}\s*\(", self.scope.slice(item))
@@ -190,11 +222,16 @@ class _Program:
         found = _WORK_GROUP.fullmatch(attribute)
         if not found:
             return None
-        sizes = []
-        for part in found.group(1).split(","):
-            tokens = without_spaces(list(tokens_of(part, "")))
-            sizes.append(integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict())))
-        return sizes[0], sizes[1], sizes[2]
+        x, y, z = (self.number(part, item) for part in found.group(1).split(","))
+        return x, y, z
+
+    def subgroup_size(self, attribute: str, item: Item) -> int | None:
+        found = _SUB_GROUP.fullmatch(attribute)
+        return self.number(found.group(1), item) if found else None
+
+    def number(self, text: str, item: Item) -> int:
+        tokens = without_spaces(list(tokens_of(text, "")))
+        return integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict()))
 
     def refuse_recursion(self) -> None:
         """Refuses a function that calls itself, be it through others, as OpenCL C does: its stack has no bound."""

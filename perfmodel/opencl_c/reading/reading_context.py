@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,6 +27,7 @@ class Scope:
 
     Attributes:
         variables, functions: by clang's declaration.
+        declared: reads what a key declares for the whole program, when somebody first names it.
         calls: which of the program's functions every function calls, with the place of the first call.
     """
 
@@ -41,6 +42,7 @@ class Scope:
     depth: int = 0
     started: list[sx.Variable] = field(default_factory=list)
     counted: int = 0
+    declared: Callable[[int], None] = field(default=lambda _: None)
 
     @contextmanager
     def deeper(self, offset: int) -> Iterator[None]:
@@ -73,7 +75,10 @@ class Scope:
         return self.text.fault(reason, where if isinstance(where, int) else where.start)
 
     def variable(self, cursor: RawCursor, offset: int) -> sx.Variable:
-        found = self.variables.get(ct.key_of(cursor))
+        key = ct.key_of(cursor)
+        if key not in self.variables:
+            self.declared(key)
+        found = self.variables.get(key)
         if found is None:
             raise self.fault(f"{self.tree.spelling(cursor)!r} is used, but nothing gives it a value", offset)
         if found in self.started:

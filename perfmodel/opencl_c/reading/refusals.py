@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 _FEATURES = (
-    (
-        r"(?:read_|write_)?image(?:1d|2d|3d)\w*_t|(?:read|write)_image(?:f|i|ui|h)|get_image_\w+",
-        "images",
-        "use a buffer",
-    ),
-    (r"sampler_t", "samplers", "read from a buffer"),
-    (r"printf", "output", "remove the call"),
-    (r"event_t|async_work_group_(?:strided_)?copy|wait_group_events", "asynchronous copies", "copy in a loop"),
-    (r"prefetch", "prefetching", "remove the call"),
     (r"queue_t|ndrange_t|clk_event_t|enqueue_\w+", "enqueueing from the device", "launch kernels from the host"),
     (r"reserve_id_t|(?:read|write)_pipe|(?:work_group_)?reserve_(?:read|write)_pipe", "pipes", "use a buffer"),
-    (r"(?:work|sub)_group_(?:reduce|scan_\w+|all|any|broadcast)\w*", "collective functions", "use local memory"),
-    (
-        r"get_(?:max_|num_|enqueued_num_)?sub_groups?\w*|sub_group_\w+|intel_sub_group_\w+",
-        "sub-groups",
-        "use local memory",
-    ),
-    (
-        r"atomic_(?:fetch_\w+|load\w*|store\w*|init|exchange\w*|compare_exchange\w*|flag\w*|work_item_fence)"
-        r"|atomic_(?:int|uint|long|ulong|float|double|size_t|intptr_t|uintptr_t|ptrdiff_t)",
-        "atomics of OpenCL C 2.0",
-        "use those of OpenCL C 1.2 such as atomic_add",
-    ),
-    (r"goto", "jumps", "use loops and branches"),
     (r"asm|__asm|__asm__", "assembly", "use built-in functions"),
 )
 _NAMES = re.compile(
@@ -39,10 +18,12 @@ _NAMES = re.compile(
 
 BRACKETS = 120
 RUN = 1500
+EXPRESSION = 20_000
 ELSES = 400
 DECLARATIONS = 2000
 _MARKS = re.compile(r"""[(\[{]|[)\]}]|[;,]|\belse\b|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\w.]+|[^\s\w]""")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+_BEFORE_CONDITIONS = frozenset(("if", "while", "for", "switch"))
 
 
 def refuse_unsupported(text: Expanded) -> None:
@@ -53,45 +34,75 @@ def refuse_unsupported(text: Expanded) -> None:
         raise text.fault(reason, found.start())
 
 
+@dataclass
+class _Bracket:
+    """A bracket that is open: where, how deep clang is there, and whether a value or something else stands in it."""
+
+    sign: str
+    offset: int
+    run: int
+    is_value: bool
+
+
 def check_nesting(text: Expanded) -> None:
     """Refuses what clang could not stand: it parses by recursion, and a process whose stack overflows is gone.
 
-    Brackets that do not match and declarations by the thousand take it time beyond measure.
+    Operators one after the other (``-~-~x``), casts, and statements that hold one another take it deeper; a binary
+    operator between two values brings it back to where the brackets around began. Brackets that do not match and
+    declarations by the thousand take it time beyond measure.
     """
-    opened: list[tuple[str, int]] = []
-    run = elses = declarations = 0
+    opened: list[_Bracket] = []
+    run = tokens = elses = declarations = 0
+    before, is_value = "", False
     for match in _MARKS.finditer(text.text):
-        mark = match.group()
+        mark, offset = match.group(), match.start()
+        base = opened[-1].run if opened else 0
+        tokens += 1
         run += 4 if mark == "sizeof" else 1
         if mark in _CLOSING:
-            opened.append((mark, match.start()))
+            run += 2
+            opened.append(_Bracket(mark, offset, run, is_value and before not in _BEFORE_CONDITIONS))
             if len(opened) > BRACKETS:
-                reason = f"brackets are nested more than {BRACKETS} deep: use variables or functions"
-                raise text.fault(reason, match.start())
+                raise text.fault(f"brackets are nested more than {BRACKETS} deep: use variables or functions", offset)
+            is_value = False
         elif mark in (")", "]", "}"):
-            _close(text, opened, mark, match.start())
+            closed = _close(text, opened, mark, offset)
+            run, is_value = closed.run, closed.is_value or mark == "]"
             elses = elses if opened else 0
-        elif mark == "else":
-            elses += 1
+        elif mark[0].isalnum() or mark[0] in "_.'\"":
+            is_value = mark not in ("else", "return", "do", "case", "sizeof")
+            elses += mark == "else"
             if elses > ELSES:
-                raise text.fault(f"one function has more than {ELSES} branches of else: use a switch", match.start())
-        elif mark == ";" and not opened:
+                raise text.fault(f"one function has more than {ELSES} branches of else: use a switch", offset)
+        else:
+            if is_value and mark not in "?:=!~.":
+                run = base
+            if opened and mark != "*":
+                opened[-1].is_value |= opened[-1].sign == "("
+            is_value = False
+        if mark == ";" and not opened:
             declarations += 1
             if declarations > DECLARATIONS:
-                raise text.fault(f"the source has more than {DECLARATIONS} declarations: part it", match.start())
+                raise text.fault(f"the source has more than {DECLARATIONS} declarations: part it", offset)
         if mark in ("{", "}", ";", ","):
-            run = 0
-        elif run > RUN:
-            raise text.fault(f"one expression has more than {RUN} tokens: use variables for its parts", match.start())
+            tokens = 0
+            if mark in (";", ",") or not opened:
+                run = base if opened else 0
+        if run > RUN or tokens > EXPRESSION:
+            most = f"{EXPRESSION} tokens" if tokens > EXPRESSION else f"{RUN} tokens within one another"
+            raise text.fault(f"one expression has more than {most}: use variables for its parts", offset)
+        before = mark
     if opened:
-        sign, offset = opened[-1]
-        raise text.fault(f"the {sign} is never closed: end it with {_CLOSING[sign]}", offset)
+        sign = opened[-1].sign
+        raise text.fault(f"the {sign} is never closed: end it with {_CLOSING[sign]}", opened[-1].offset)
 
 
-def _close(text: Expanded, opened: list[tuple[str, int]], mark: str, offset: int) -> None:
+def _close(text: Expanded, opened: list[_Bracket], mark: str, offset: int) -> _Bracket:
     if not opened:
         raise text.fault(f"the {mark} closes nothing", offset)
-    sign, start = opened.pop()
-    if _CLOSING[sign] != mark:
-        line = text.place(start).line
+    bracket = opened.pop()
+    if _CLOSING[bracket.sign] != mark:
+        line = text.place(bracket.offset).line
+        sign = bracket.sign
         raise text.fault(f"the {mark} stands where a {_CLOSING[sign]} should close the {sign} of line {line}", offset)
+    return bracket

@@ -36,6 +36,8 @@ class Statements:
             ct.KIND.BREAK_STMT: lambda item: [sx.Break(self.scope.place(item))],
             ct.KIND.CONTINUE_STMT: lambda item: [sx.Continue(self.scope.place(item))],
             ct.KIND.RETURN_STMT: self.return_,
+            ct.KIND.LABEL_STMT: self.label,
+            ct.KIND.GOTO_STMT: self.goto,
         }
 
     def read(self, item: Item) -> list[sx.Statement]:
@@ -66,10 +68,6 @@ class Statements:
     def refusal(self, item: Item) -> str:
         if item.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
             return "a case stands inside another statement of its switch; put it directly between the switch's braces"
-        if item.kind == ct.KIND.LABEL_STMT:
-            return "the kernel uses a label, which perfmodel does not support; use loops and branches"
-        if item.kind == ct.KIND.GOTO_STMT:
-            return "the kernel uses goto, which perfmodel does not support; use loops and branches"
         text = self.scope.slice(item).split("\n")[0]
         return f"perfmodel cannot read the statement {text[:60]!r}; use loops, branches and assignments"
 
@@ -161,6 +159,15 @@ class Statements:
     def return_(self, item: Item) -> list[sx.Statement]:
         value = self.expressions.read(item.children[0]) if item.children else None
         return [sx.Return(value, self.scope.place(item))]
+
+    # --- jumps
+
+    def label(self, item: Item) -> list[sx.Statement]:
+        label = sx.Label(self.scope.tree.spelling(item.cursor), self.scope.place(item))
+        return [label, *(statement for child in item.children for statement in self.read(child))]
+
+    def goto(self, item: Item) -> list[sx.Statement]:
+        return [sx.Goto(self.scope.tree.spelling(item.children[0].cursor), self.scope.place(item))]
 
     # --- loops
 

@@ -36,6 +36,7 @@ _SCALARS = {
     "HALF": ts.HALF,
     "FLOAT": ts.FLOAT,
     "DOUBLE": ts.DOUBLE,
+    "OCLEVENT": ts.ULONG,
 }
 
 
@@ -90,6 +91,8 @@ class Types:
         if kind == "ENUM":
             declaration = library.clang_getTypeDeclaration(canonical)
             return self.of(library.clang_getEnumDeclIntegerType(declaration), offset)
+        if kind == "ATOMIC":
+            return self.of(library.clang_Type_getValueType(canonical), offset)
         if kind in ("EXTVECTOR", "VECTOR"):
             element = self.of(library.clang_getElementType(canonical), offset)
             width = library.clang_getNumElements(canonical)

@@ -13,7 +13,7 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.chains import Operations
-from perfmodel.counting.counts import BranchCount, Executions, OperationCount
+from perfmodel.counting.counts import SUBGROUP_SIZE, BranchCount, CollectiveCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.counting.symbolic import (
     EVERYWHERE,
@@ -80,7 +80,8 @@ class Walk(ABC):
         self.kernel, self.grid, self.statistics = kernel, grid, statistics
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
-        self.evaluate = Evaluator(grid.work_item, self.bounds, self.is_never)
+        items = grid.with_subgroups(kernel.subgroup_size or subgroup_size or SUBGROUP_SIZE)
+        self.evaluate = Evaluator(items, self.bounds, self.is_never)
         self.operations = KernelOperations(kernel, as_compiled)
         self.accesses = StaticAccesses(self.domains, arrays, self.sampler())
         self.exits: dict[str, Exit] = {}
@@ -94,6 +95,7 @@ class Walk(ABC):
         self.index_operations: list[OperationCount] | None = [] if as_compiled else None
         self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
         self.found_branches: list[BranchCount] = []
+        self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
 
     def sampler(self) -> Sampler | None:
@@ -158,7 +160,7 @@ class Walk(ABC):
                     if statement.components is not None:
                         value = self.with_components(statement, value)
                     self.environment[statement.register] = value
-                case low.Atomic() if statement.result is not None:
+                case low.Atomic() | low.Collective() if statement.result is not None:
                     self.environment[statement.result] = None
         return active
 

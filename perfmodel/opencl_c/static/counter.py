@@ -11,7 +11,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
-from perfmodel.counting.counts import ChainCount, Executions, KernelCounts
+from perfmodel.counting.counts import ChainCount, CollectiveCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
     ZERO,
@@ -27,7 +27,7 @@ from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.loops import Loops
 from perfmodel.opencl_c.static.symbolic_values import Components, PointsTo, Value
-from perfmodel.opencl_c.types import Pointer, Vector
+from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 
 def count_opencl(
@@ -119,6 +119,7 @@ class StaticCounter(Loops):
             subgroup_size=self.domains.subgroup_size,
             exact=self.domains.exact,
             index_operations=None if self.index_operations is None else tuple(self.index_operations),
+            collectives=tuple(self.collectives),
         )
 
     def parameter(self, register: low.Register) -> Value:
@@ -140,13 +141,17 @@ class StaticCounter(Loops):
     def count(self, statement: Any, region: Region) -> None:
         self.accesses_of(statement, region)
         self.chain(statement, region)
-        if isinstance(statement, low.Barrier):
+        if isinstance(statement, low.Collective):
+            dtype, scope = element_of(statement.result.type).dtype, "workgroup" if statement.is_of_group else "subgroup"
+            executions = self.domains.executions(region)
+            self.collectives.append(CollectiveCount(statement.kind, scope, dtype, executions))
+        if isinstance(statement, low.Barrier) and statement.is_of_group:
             self.barrier(region)
 
     def accesses_of(self, statement: Any, region: Region) -> None:
         for node in low.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
-            for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
+            for direction in low.directions(node):
                 self.accesses.add(access, direction, node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains
-from perfmodel.counting.symbolic import ZERO, Bounds, Pieces, Polynomial, coordinate, name, number, plain, quotient
+from perfmodel.counting.symbolic import (
+    ZERO,
+    Bounds,
+    Pieces,
+    Polynomial,
+    coordinate,
+    name,
+    number,
+    plain,
+    quotient,
+    remainder,
+)
 from perfmodel.opencl_c.static.iteration_sets import points_where
 
 _Active = TypeVar("_Active")
@@ -89,6 +101,22 @@ class Grid:
         self.work_item["get_local_linear_id", 0] = plain(linear)
         if len(local_size) == 1:
             self.work_item["get_global_linear_id", 0] = self.work_item["get_global_id", 0]
+
+    def with_subgroups(self, size: int) -> Mapping[tuple[str, int], Pieces]:
+        """Returns the values of work-item functions for sub-groups of so many work-items, those that are known."""
+        single = self.work_item["get_local_linear_id", 0].single
+        assert single is not None
+        items = math.prod(self.local_size)
+        values = {
+            "get_sub_group_id": quotient(single, number(size), self._bounds),
+            "get_sub_group_local_id": remainder(single, number(size), self._bounds),
+            "get_max_sub_group_size": number(size),
+            "get_num_sub_groups": number(-(-items // size)),
+            "get_enqueued_num_sub_groups": number(-(-items // size)),
+        }
+        if items % size == 0:
+            values["get_sub_group_size"] = number(size)
+        return self.work_item | {(function, 0): plain(value) for function, value in values.items()}
 
     @property
     def bounds(self) -> Bounds:
