@@ -24,9 +24,10 @@ from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.chains import carried_operations
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.known_numbers import known
 from perfmodel.opencl_c.static.loops import Loops
 from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
-from perfmodel.opencl_c.types import Pointer, Scalar
+from perfmodel.opencl_c.types import Pointer, Scalar, is_float
 
 
 def count_opencl(
@@ -38,6 +39,7 @@ def count_opencl(
     at: Mapping[str, Polynomial] | None = None,
     observed: Mapping[int, Fraction] | None = None,
     as_compiled: bool = False,
+    scalars: Mapping[str, Any] | None = None,
 ) -> KernelCounts:
     """Returns the counts of a kernel in OpenCL C.
 
@@ -50,13 +52,22 @@ def count_opencl(
         at: scalar arguments that are numbers, and no sizes of the grid.
         observed: statistics of branches by their numbers, for those that `statistics` leaves out.
         as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
+        scalars: arguments of floating-point type that have a value.
 
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
     """
     _check_length(kernel)
     counter = StaticCounter(
-        kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {}, as_compiled
+        kernel,
+        grid,
+        arrays,
+        dict(statistics or {}),
+        subgroup_size,
+        at or {},
+        observed or {},
+        as_compiled,
+        scalars or {},
     )
     try:
         return counter.counts()
@@ -125,6 +136,8 @@ class StaticCounter(Loops):
             return PointsTo(register.name, plain(ZERO))
         if register.name in self.at:
             return plain(self.at[register.name])
+        if register.name in self.scalars and is_float(register.type):
+            return known(self.scalars[register.name], register.type)
         if isinstance(register.type, Scalar) and register.name in self.domains.sizes:
             return plain(name(register.name))
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from perfmodel.counting.symbolic import (
     EVERYWHERE,
+    NOWHERE,
     ONE,
     ZERO,
     Bounds,
@@ -20,13 +21,15 @@ from perfmodel.counting.symbolic import (
     compared,
     either,
     number,
+    opposite,
     plain,
     quotient,
     remainder,
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.arithmetic import number_as
-from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type
+from perfmodel.opencl_c.static.known_numbers import Known, computed, known
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type, is_float
 from perfmodel.opencl_c.visitor import Dispatch
 
 
@@ -45,7 +48,7 @@ class PointsTo:
     offset: Pieces
 
 
-Value: TypeAlias = Pieces | Truth | PointsTo | None
+Value: TypeAlias = Pieces | Truth | PointsTo | Known | None
 """A value is None where it depends on data, or cannot be written as piecewise polynomial with isl's conditions."""
 
 MOST = 1 << 62
@@ -80,9 +83,29 @@ class Evaluator:
 
     _value = Dispatch[[], Value](low.Expression)
 
-    @_value.on(low.Join, low.Pick, low.Load)
-    def _unknown(self, expression: low.Join | low.Pick | low.Load) -> Value:
+    @_value.on(low.Load)
+    def _unknown(self, expression: low.Load) -> Value:
         return None
+
+    @_value.on(low.Join, low.Pick)
+    def _components(self, expression: low.Join | low.Pick) -> Value:
+        return self._number(expression, [self(part) for part in low.parts(expression)])
+
+    def _number(self, expression: low.Expression, operands: Sequence[Value]) -> Value:
+        """Returns what is made of numbers, floating-point ones among them, that are known; None where one is not."""
+        numbers = []
+        for part, operand in zip(low.parts(expression), operands, strict=True):
+            if isinstance(operand, Pieces) and operand.single is not None and operand.single.constant is not None:
+                operand = known(operand.single.constant, part.type)
+            if not isinstance(operand, Known):
+                return None
+            numbers.append(operand)
+        found = computed(expression, numbers)
+        if isinstance(found, bool):
+            return Truth(EVERYWHERE if found else NOWHERE)
+        if isinstance(found, Known) and isinstance(found.type, Scalar) and not found.type.is_float:
+            return plain(number(int(found.value)))
+        return found
 
     @_value.on(low.Read)
     def _read(self, expression: low.Read) -> Value:
@@ -103,12 +126,17 @@ class Evaluator:
 
     @_value.on(low.Convert)
     def _convert(self, expression: low.Convert) -> Value:
-        return self._converted(self(expression.operand), expression.operand.type, expression.type)
+        operand = self(expression.operand)
+        if isinstance(operand, Known) or (isinstance(operand, Pieces) and is_float(expression.type)):
+            return self._number(expression, [operand])
+        return self._converted(operand, expression.operand.type, expression.type)
 
     @_value.on(low.Constant)
     def _constant(self, constant: low.Constant) -> Value:
         if constant.type == BOOL:
-            return Truth("true" if constant.value else "false")
+            return Truth(EVERYWHERE if constant.value else NOWHERE)
+        if is_float(constant.type):
+            return known(constant.value, constant.type)
         is_whole = isinstance(constant.type, Scalar) and not constant.type.is_float
         if is_whole and abs(constant.value) < MOST:
             return plain(number(int(constant.value)))
@@ -129,9 +157,9 @@ class Evaluator:
     def _unary(self, expression: low.Unary) -> Value:
         operand = self(expression.operand)
         if isinstance(operand, Truth):
-            return Truth(f"not ({operand.text})")
+            return Truth(opposite(operand.text))
         if not isinstance(operand, Pieces):
-            return None
+            return self._number(expression, [operand])
         if expression.operator == "~":
             type_ = expression.type
             is_unsigned = isinstance(type_, Scalar) and not type_.is_signed
@@ -152,13 +180,13 @@ class Evaluator:
             return None
         if expression.type == BOOL and operator in "&|":  # one side is not known
             known = left if isinstance(left, Truth) else right
-            if isinstance(known, Truth) and known.text == ("false" if operator == "&" else "true"):
+            if isinstance(known, Truth) and known.text == (NOWHERE if operator == "&" else EVERYWHERE):
                 return known
             return None
         if isinstance(left, PointsTo) and isinstance(right, PointsTo) and left.variable == right.variable:
             left, right = left.offset, right.offset
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
-            return None
+            return self._number(expression, [left, right])
         if expression.type == BOOL:
             text = compared(operator, left, right)
             return None if text is None else Truth(text)
@@ -293,15 +321,15 @@ class Evaluator:
     def _selected(self, condition: Value, then: Value, otherwise: Value) -> Value:
         if then == otherwise:
             return then
-        if not isinstance(condition, Truth) or then is None or otherwise is None:
+        if not isinstance(condition, Truth):
             return None
         text = condition.text
-        if text in (EVERYWHERE, "false"):
+        if text in (EVERYWHERE, NOWHERE):
             return then if text == EVERYWHERE else otherwise
         if isinstance(then, Pieces) and isinstance(otherwise, Pieces):
             return chosen(text, then, otherwise)
         if isinstance(then, Truth) and isinstance(otherwise, Truth):
-            return Truth(either(both(text, then.text), both(f"not ({text})", otherwise.text)))
+            return Truth(either(both(text, then.text), both(opposite(text), otherwise.text)))
         if isinstance(then, PointsTo) and isinstance(otherwise, PointsTo) and then.variable == otherwise.variable:
             offset = chosen(text, then.offset, otherwise.offset)
             return None if offset is None else PointsTo(then.variable, offset)
@@ -319,7 +347,7 @@ class Evaluator:
     def _call(self, expression: low.Call) -> Value:
         values: list[Any] = [self(argument) for argument in expression.arguments]
         if not values or not all(isinstance(value, Pieces) for value in values):
-            return None
+            return self._number(expression, values) if any(isinstance(value, Known) for value in values) else None
         match expression.function, values:
             case ("min" | "max") as function, [left, right]:
                 return self._extreme(function, left, right)
@@ -339,7 +367,7 @@ class Evaluator:
         text = compared("<=" if function == "min" else ">=", left, right)
         if text is None:
             return None
-        return left if text == EVERYWHERE else right if text == "false" else chosen(text, left, right)
+        return left if text == EVERYWHERE else right if text == NOWHERE else chosen(text, left, right)
 
 
 def _short(value: Value) -> Value:
@@ -352,5 +380,5 @@ def _short(value: Value) -> Value:
         case PointsTo():
             length = sum(len(condition) for condition, _ in value.offset.pieces)
         case _:
-            return None
+            return value
     return value if length <= MOST_TEXT else None
