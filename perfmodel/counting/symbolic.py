@@ -358,7 +358,7 @@ class Pieces:
         return frozenset().union(*(value.names() for _, value in self.pieces))
 
 
-EVERYWHERE = "true"
+EVERYWHERE, NOWHERE = "true", "false"
 
 
 def plain(value: Polynomial) -> Pieces:
@@ -366,13 +366,25 @@ def plain(value: Polynomial) -> Pieces:
 
 
 def both(left: str, right: str) -> str:
+    if NOWHERE in (left, right):
+        return NOWHERE
     if left == EVERYWHERE:
         return right
     return left if right == EVERYWHERE else f"({left}) and ({right})"
 
 
 def either(left: str, right: str) -> str:
-    return EVERYWHERE if EVERYWHERE in (left, right) else f"({left}) or ({right})"
+    if EVERYWHERE in (left, right):
+        return EVERYWHERE
+    if left == NOWHERE:
+        return right
+    return left if right == NOWHERE else f"({left}) or ({right})"
+
+
+def opposite(condition: str) -> str:
+    if condition in (EVERYWHERE, NOWHERE):
+        return NOWHERE if condition == EVERYWHERE else EVERYWHERE
+    return f"not ({condition})"
 
 
 def merged(pieces: Iterable[tuple[str, Polynomial]]) -> Pieces:
@@ -404,7 +416,7 @@ def chosen(condition: str, then: Pieces, otherwise: Pieces) -> Pieces | None:
     if then == otherwise:
         return then
     found = [(both(condition, c), v) for c, v in then.pieces]
-    found += [(both(f"not ({condition})", c), v) for c, v in otherwise.pieces]
+    found += [(both(opposite(condition), c), v) for c, v in otherwise.pieces]
     return merged(found) if len(found) <= MOST_PIECES else None
 
 
@@ -416,13 +428,13 @@ def compared(operator: str, left: Pieces, right: Pieces) -> str | None:
         for other, b in right.pieces:
             difference = a - b
             if (known := difference.constant) is not None:
-                text = "true" if _holds(operator, known) else "false"
+                text = EVERYWHERE if _holds(operator, known) else NOWHERE
             else:
                 affine = difference.isl()
                 if affine is None:
                     return None
                 text = f"{affine} {sign} 0"
-            found.append(both(both(condition, other), text) if text != EVERYWHERE else both(condition, other))
+            found.append(both(both(condition, other), text))
     result = found[0]
     for text in found[1:]:
         result = either(result, text)

@@ -152,18 +152,31 @@ class BoundKernel:
             CountingError: for what data decide, without statistics of them.
         """
         if min(self.sizes.values(), default=0) < 0:  # counts for all sizes are for those that are not negative
-            return self.program.counts_for(subgroup_size, self.sizes)
+            return self.counts_at(self.sizes, subgroup_size)
         is_bound = len(self.sizes) == len(self.program.sizes)
         try:
-            counts = self.program.counts_for(subgroup_size)
+            counts = self.counts_at({}, subgroup_size)
         except CountingError:
             if not is_bound:
                 raise
-            return self.program.counts_for(subgroup_size, self.sizes)
+            return self.counts_at(self.sizes, subgroup_size)
         if is_bound and counts.unknown_places:
-            here = self.program.counts_for(subgroup_size, self.sizes)
+            here = self.counts_at(self.sizes, subgroup_size)
             return here if here.unknown_places < counts.unknown_places else counts
         return counts
+
+    def counts_at(self, sizes: Mapping[str, int], subgroup_size: int | None = None) -> KernelCounts:
+        """Returns the counts at these sizes, or for all sizes where none are given, with the values of other arguments
+        that decide on them.
+        """
+        return self.program.counts_for(subgroup_size, {**sizes, **self.deciding})
+
+    @property
+    def deciding(self) -> dict[str, float]:
+        """The arguments that are no sizes but decide what is done, of those that have a value."""
+        if len(self.program.sizes) == len(self.program.arguments) or self._arguments.keys() <= set(self.program.sizes):
+            return {}
+        return {name: self._arguments[name] for name in self.program.deciding if name in self._arguments}
 
     @property
     def label(self) -> str:

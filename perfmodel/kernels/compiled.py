@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import KernelCounts
@@ -36,7 +37,7 @@ class Compiled(DerivedProgram[Program]):
     def source(self) -> OpenCLProgram:
         return self.program.as_opencl().as_compiled()
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         try:
             return self.source.counts_for(subgroup_size, at)
         except CountingError:

@@ -27,6 +27,10 @@ class DerivedProgram(Generic[P]):
         """The content of the underlying program: what the device is given is the same."""
         return self.program.content
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        return self.program.deciding
+
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
         self.program.check(sizes)
 

@@ -68,7 +68,12 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
     def __reduce__(self) -> tuple[object, ...]:
         return (EmulatedProgram, (self.program, self.scalars, self.arrays, self.groups, self.seed))
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """None: the values of all arguments are this program's own."""
+        return ()
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         if at is None and self.sizes:
             raise CountingError(
                 f"kernel {self.name!r} is emulated, so that it is counted only at sizes that are numbers"

@@ -60,10 +60,15 @@ class LoopyProgram:
             a.name for a in scalars if a.dtype is None or a.dtype.numpy_dtype.kind in "iu"
         )
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """None: predicates of other arguments than sizes are data's."""
+        return ()
+
     def __reduce__(self) -> tuple[object, ...]:
         return (LoopyProgram, (self.translation_unit, self.statistics))
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         if subgroup_size not in self._counts:
             from perfmodel.counting.cache import cached_counts, loopy_key
             from perfmodel.counting.loopy.counts import count_loopy

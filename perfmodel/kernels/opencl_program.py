@@ -127,7 +127,13 @@ class OpenCLProgram:
     def content(self) -> str:
         return hashlib.sha256(repr(self._given).encode()).hexdigest()
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    @cached_property
+    def deciding(self) -> tuple[str, ...]:
+        from perfmodel.opencl_c.static.deciding import deciding  # slow to import
+
+        return deciding(self.lowered) if len(self.sizes) < len(self.arguments) else ()
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         at = at or None  # without sizes, there is nothing to be more general about
         key = (subgroup_size, None if at is None else tuple(at.items()))
         if key not in self._counts:
@@ -145,13 +151,14 @@ class OpenCLProgram:
             raise found
         return found
 
-    def _counted(self, subgroup_size: int | None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    def _counted(self, subgroup_size: int | None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
         from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.grid import Grid
 
-        numbers = {name: number(value) for name, value in (at or {}).items()}
+        numbers = {name: number(value) for name, value in (at or {}).items() if name in self.sizes}
+        scalars = {name: value for name, value in (at or {}).items() if name not in self.sizes}
         global_size, local_size = (
             [axis.polynomial().replaced(numbers) for axis in axes] for axes in (self._global_size, self._local_size)
         )
@@ -168,13 +175,15 @@ class OpenCLProgram:
             for a in self._declared
             if isinstance(a, Array)
         }
-        conditions = [] if at else [text for condition in self._conditions if (text := condition.isl()) is not None]
+        conditions = (
+            [] if numbers else [text for condition in self._conditions if (text := condition.isl()) is not None]
+        )
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
         lowered = optimized(self.lowered) if self.is_compiled else self.lowered
         return count_opencl(
-            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.is_compiled
+            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.is_compiled, scalars
         )
 
     @property

@@ -31,10 +31,15 @@ class Program(Protocol):
     def sizes(self) -> tuple[str, ...]:
         """The arguments on which the counts depend."""
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """The other arguments on which the counts may depend, as conditions are computed from them."""
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         """Returns what the program does; with executions by sub-groups of so many work-items, if a number is given.
 
-        With `at`, only for these sizes, which may be possible where it is not for all.
+        With `at`, only for these values of `deciding` arguments, and for these sizes if there are any, which may be
+        possible where it is not for all.
         """
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
@@ -24,15 +25,16 @@ class WithTransfers(DerivedProgram[Program]):
     def content(self) -> str:
         return hashlib.sha256(f"with transfers: {self.program.content}".encode()).hexdigest()
 
-    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, int] | None = None) -> KernelCounts:
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         return replace(self.program.counts_for(subgroup_size, at), transfers=True)
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """Returns the launch with its copies; raises CountingError where what the kernel loads and stores can't be
         known."""
-        sizes = {name: int(arguments[name]) for name in self.sizes}
+        known: dict[str, float] = {name: int(arguments[name]) for name in self.sizes}
+        known |= {name: arguments[name] for name in self.deciding}
         launch = self.program.launch(arguments)
-        touched = self.program.counts_for(None, sizes).footprints
+        touched = self.program.counts_for(None, known).footprints
 
         def moved(direction: str) -> tuple[str, ...]:
             own = {footprint.variable for footprint in touched if footprint.direction == direction}

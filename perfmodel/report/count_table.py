@@ -159,11 +159,11 @@ def count_tables(
     """
     if subgroup_size < 1:
         raise KernelError(f"a sub-group cannot have {subgroup_size} work-items; give a positive number")
-    programs: dict[Program, list[Kernel]] = {}
+    programs: dict[tuple[Program, str], list[Kernel]] = {}
     for kernel in kernels:
-        programs.setdefault(kernel.program, []).append(kernel)
+        programs.setdefault((kernel.program, str(kernel.deciding)), []).append(kernel)
     tables = []
-    for program, siblings in programs.items():
+    for (program, _), siblings in programs.items():
         points = [{**kernel.sizes, **point} for point in at or ({},) for kernel in siblings]
         if not at:  # a kernel without sizes of its own is shown symbolically
             points = [point for point in points if point and len(point) == len(program.sizes)]
@@ -171,12 +171,14 @@ def count_tables(
             siblings[0].bind(point)
         distinct = [dict(items) for items in dict.fromkeys(tuple(point.items()) for point in points)]
         try:
-            tables.append(_Tabulator(program.sizes, distinct).table(siblings[0], program.counts_for(subgroup_size)))
+            tables.append(
+                _Tabulator(program.sizes, distinct).table(siblings[0], siblings[0].counts_at({}, subgroup_size))
+            )
         except CountingError:
             if not distinct:
                 raise
             for point in distinct:  # there may be counts for numbers
-                counts = program.counts_for(subgroup_size, point)
+                counts = siblings[0].counts_at(point, subgroup_size)
                 tables.append(_Tabulator(program.sizes, [point]).table(siblings[0], counts))
     return tables
 

@@ -205,8 +205,11 @@ def evaluate_all(
     counted: dict[str, Any] = {}
     is_single = not any(np.ndim(size) for size in bound.values())
     if is_single or not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
-        source = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else kernel.program
-        counts = {size: source.counts_for(counts_of[size]) for size in asked}
+        here = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else None
+        counts = {
+            size: kernel.counts_at({}, counts_of[size]) if here is None else here.counts_for(counts_of[size])
+            for size in asked
+        }
         counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
@@ -215,7 +218,7 @@ def evaluate_all(
 def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:
     """Returns True if sizes are better looked at one by one: counts, or strides, are known only for numbers."""
     try:
-        general = kernel.program.counts_for(subgroup_size)
+        general = kernel.counts_at({}, subgroup_size)
     except CountingError:
         return True
     if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general

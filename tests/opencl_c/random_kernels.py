@@ -118,7 +118,7 @@ class _Writer:
         return f"moved({text}, {self.choose.one_of(scope.names)})" if self.choose.number(0, 5) == 0 else text
 
     def condition(self, scope: _Scope) -> str:
-        match self.choose.number(0, 8):
+        match self.choose.number(0, 9):
             case 0:
                 return (
                     f"{self.choose.one_of(scope.positive)} % {self.choose.number(2, 3)} == {self.choose.number(0, 1)}"
@@ -129,6 +129,8 @@ class _Writer:
                 return f"{self.comparison(scope)} || {self.comparison(scope)}"
             case 3:
                 return f"!({self.comparison(scope)})"
+            case 4:
+                return f"q {self.choose.one_of(('<', '>='))} 0.5f || {self.comparison(scope)}"
         return self.comparison(scope)
 
     def comparison(self, scope: _Scope) -> str:
@@ -227,7 +229,7 @@ class _Writer:
 
 
 def random_kernel(choose: Chooser) -> RandomKernel:
-    """Returns a kernel ``k(a, o, n, m)`` of one or two axes."""
+    """Returns a kernel ``k(a, o, n, m, q)`` of one or two axes; conditions compare the float ``q`` with a half."""
     rank = choose.number(1, 2)
     local = tuple(choose.one_of((1, 3, 4, 8) if axis == 0 else (1, 2, 3)) for axis in range(rank))
     shape: list[int | str] = []
@@ -250,7 +252,7 @@ def random_kernel(choose: Chooser) -> RandomKernel:
     source = (
         f"{HELPERS}"
         f"#define MIDDLE {MIDDLE}\n"
-        "__kernel void k(__global const float *a, __global float *o, int n, int m) {\n"
+        "__kernel void k(__global const float *a, __global float *o, int n, int m, float q) {\n"
         f"    int {declared}, k = 0;\n"
         f"    __local float s[{LENGTH}];\n"
         "    float x = 1.0f;\n" + "\n".join(writer.lines) + "\n    o[0] = x;\n}\n"

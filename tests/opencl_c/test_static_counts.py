@@ -348,12 +348,14 @@ def test_static_counts_of_random_kernels_are_what_all_their_work_items_do(
     assert isinstance(knl.program, OpenCLProgram)
     lowered = knl.program.lowered
     for n, m in sizes:
-        bound, shape = knl.at(n=n, m=m), drawn.shape(n)
+        q = float(m % 2)
+        bound, shape = knl.at(n=n, m=m, q=q), drawn.shape(n)
         arguments: dict[str, Any] = {
             "a": np.ones(LENGTH, np.float32),
             "o": np.full(LENGTH, UNTOUCHED, np.float32),
             "n": n,
             "m": m,
+            "q": np.float32(q),
         }
         run = everything(lowered, shape, drawn.local_size, arguments)
         assert not [finding for finding in run.findings if finding.kind == "out of bounds"]

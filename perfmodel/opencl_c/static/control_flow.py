@@ -19,10 +19,12 @@ from perfmodel.counting.symbolic import (
     EVERYWHERE,
     Polynomial,
     both,
+    opposite,
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
+from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Sampler
@@ -75,8 +77,9 @@ class Walk(ABC):
         at: Mapping[str, Polynomial],
         observed: Mapping[int, Fraction],
         as_compiled: bool,
+        scalars: Mapping[str, Any],
     ) -> None:
-        self.at, self.observed = at, observed
+        self.at, self.observed, self.scalars = at, observed, scalars
         self.kernel, self.grid, self.statistics = kernel, grid, statistics
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
@@ -246,7 +249,7 @@ class Walk(ABC):
         then_after = self.run(branch.then, then_active)
         then_environment = self.environment
         self.evaluate.environment = dict(before)
-        self.path[-1] = None if way is None else Truth(f"not ({way.text})")
+        self.path[-1] = None if way is None else Truth(opposite(way.text))
         other_after = self.run(branch.otherwise, other_active)
         self.path.pop()
         self.now = active
@@ -311,10 +314,21 @@ class Walk(ABC):
             return Fraction(1, 2)
         key = f"if_{branch.place.line}"
         what = "&&, || or ?:" if branch.is_choice else "if or case"
+        self.ask_for_arguments(what, branch)
         raise CountingError(
             f"the {what} at {branch.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give its "
             f"probability as statistics={{{key!r}: …}}, or emulate the kernel"
         )
+
+    def ask_for_arguments(self, what: str, branch: low.If | low.Loop) -> None:
+        """Raises CountingError for a condition that is decided by arguments alone, of which some have no value."""
+        names, has_data = arguments_behind(self.kernel, [branch.condition])
+        missing = [name for name in names if name not in self.scalars]
+        if missing and not has_data:
+            raise CountingError(
+                f"the {what} at {branch.place} of kernel {self.kernel.name!r} depends on the argument "
+                f"{' and '.join(missing)}, which has no value; give it as {missing[0]}=… (--arg {missing[0]}=…)"
+            )
 
     # --- sets
 

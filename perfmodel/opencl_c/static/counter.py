@@ -25,9 +25,10 @@ from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.chains import carried_operations
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.known_numbers import known
 from perfmodel.opencl_c.static.loops import Loops
 from perfmodel.opencl_c.static.symbolic_values import Components, PointsTo, Value
-from perfmodel.opencl_c.types import Pointer, Vector, element_of
+from perfmodel.opencl_c.types import Pointer, Vector, element_of, is_float
 
 
 def count_opencl(
@@ -39,6 +40,7 @@ def count_opencl(
     at: Mapping[str, Polynomial] | None = None,
     observed: Mapping[int, Fraction] | None = None,
     as_compiled: bool = False,
+    scalars: Mapping[str, Any] | None = None,
 ) -> KernelCounts:
     """Returns the counts of a kernel in OpenCL C.
 
@@ -51,13 +53,22 @@ def count_opencl(
         at: scalar arguments that are numbers, and no sizes of the grid.
         observed: statistics of branches by their numbers, for those that `statistics` leaves out.
         as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
+        scalars: arguments of floating-point type that have a value.
 
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
     """
     _check_length(kernel)
     counter = StaticCounter(
-        kernel, grid, arrays, dict(statistics or {}), subgroup_size, at or {}, observed or {}, as_compiled
+        kernel,
+        grid,
+        arrays,
+        dict(statistics or {}),
+        subgroup_size,
+        at or {},
+        observed or {},
+        as_compiled,
+        scalars or {},
     )
     try:
         return counter.counts()
@@ -127,7 +138,13 @@ class StaticCounter(Loops):
             return PointsTo(register.name, plain(ZERO))
         if isinstance(register.type, Vector):
             names = [f"{register.name}_{component}" for component in range(register.type.width)]
+            if is_float(register.type):
+                numbers = [self.scalars.get(each) for each in names]
+                return None if None in numbers else known(numbers, register.type)
             return Components(tuple(map(self.size, names)))
+        if is_float(register.type):
+            given = self.scalars.get(register.name)
+            return None if given is None else known(given, register.type)
         return self.size(register.name)
 
     def size(self, argument: str) -> Pieces | None:

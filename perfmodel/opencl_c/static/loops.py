@@ -276,6 +276,7 @@ class Loops(Walk):
             iterations = self.observed[loop.number]
         elif key is None:
             if not self.is_dry:
+                self.ask_for_arguments("loop", loop)
                 raise CountingError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
                     f"its expected iterations as statistics={{{loop.variable!r}: …}}, or emulate the kernel"

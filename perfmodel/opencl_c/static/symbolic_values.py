@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from perfmodel.counting.symbolic import (
     EVERYWHERE,
+    NOWHERE,
     ONE,
     ZERO,
     Bounds,
@@ -20,13 +21,15 @@ from perfmodel.counting.symbolic import (
     compared,
     either,
     number,
+    opposite,
     plain,
     quotient,
     remainder,
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.arithmetic import COMPARISONS, number_as
-from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type, Vector, element_of, width_of
+from perfmodel.opencl_c.static.known_numbers import Known, computed, known
+from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 
@@ -52,7 +55,7 @@ class Components:
     values: tuple[Pieces | None, ...]
 
 
-Value: TypeAlias = Pieces | Truth | PointsTo | Components | None
+Value: TypeAlias = Pieces | Truth | PointsTo | Components | Known | None
 """A value is None where it depends on data, or cannot be written as piecewise polynomial with isl's conditions."""
 
 MOST = 1 << 62
@@ -93,14 +96,37 @@ class Evaluator:
 
     @_value.on(low.Join)
     def _joined(self, expression: low.Join) -> Value:
-        parts = [of_components(self(part), width_of(part.type)) for part in expression.parts]
+        values = [self(part) for part in expression.parts]
+        if is_float(expression.type):
+            return self._number(expression, values)
+        parts = [
+            of_components(value, width_of(part.type)) for value, part in zip(values, expression.parts, strict=True)
+        ]
         return Components(tuple(component for part in parts for component in part))
 
     @_value.on(low.Pick)
     def _picked(self, expression: low.Pick) -> Value:
-        components = of_components(self(expression.vector), width_of(expression.vector.type))
-        picked = tuple(components[component] for component in expression.components)
+        vector = self(expression.vector)
+        if not isinstance(vector, Components):
+            return self._number(expression, [vector])
+        picked = tuple(vector.values[component] for component in expression.components)
         return picked[0] if len(picked) == 1 else Components(picked)
+
+    def _number(self, expression: low.Expression, operands: Sequence[Value]) -> Value:
+        """Returns what is made of numbers, floating-point ones among them, that are known; None where one is not."""
+        numbers = []
+        for part, operand in zip(low.parts(expression), operands, strict=True):
+            if isinstance(operand, Pieces) and operand.single is not None and operand.single.constant is not None:
+                operand = known(operand.single.constant, part.type)
+            if not isinstance(operand, Known):
+                return None
+            numbers.append(operand)
+        found = computed(expression, numbers)
+        if isinstance(found, bool):
+            return Truth(EVERYWHERE if found else NOWHERE)
+        if isinstance(found, Known) and isinstance(found.type, Scalar) and not found.type.is_float:
+            return plain(number(int(found.value)))
+        return found
 
     @_value.on(low.Read)
     def _read(self, expression: low.Read) -> Value:
@@ -121,16 +147,21 @@ class Evaluator:
 
     @_value.on(low.Convert)
     def _convert(self, expression: low.Convert) -> Value:
-        return self._converted(self(expression.operand), expression.operand.type, expression.type)
+        operand = self(expression.operand)
+        if isinstance(operand, Known) or (isinstance(operand, Pieces) and is_float(expression.type)):
+            return self._number(expression, [operand])
+        return self._converted(operand, expression.operand.type, expression.type)
 
     @_value.on(low.Constant)
     def _constant(self, constant: low.Constant) -> Value:
         if constant.type == BOOL:
-            return Truth("true" if constant.value else "false")
-        is_whole = isinstance(constant.type, Scalar) and not constant.type.is_float
-        if is_whole and abs(constant.value) < MOST:
-            return plain(number(int(constant.value)))
-        return None
+            return Truth(EVERYWHERE if constant.value else NOWHERE)
+        if is_float(constant.type):
+            return known(constant.value, constant.type)
+        if isinstance(constant.type, Pointer) or abs(constant.value) >= MOST:
+            return None
+        value = plain(number(int(constant.value)))
+        return Components((value,) * constant.type.width) if isinstance(constant.type, Vector) else value
 
     @_value.on(low.WorkItem)
     def _work_item(self, expression: low.WorkItem) -> Value:
@@ -148,14 +179,14 @@ class Evaluator:
         operand = self(expression.operand)
         if isinstance(operand, Components):
             element = element_of(expression.type)
-            return _of_each(lambda value: self._unary_of(expression.operator, value, element), operand)
-        return self._unary_of(expression.operator, operand, expression.type)
-
-    def _unary_of(self, operator: str, operand: Value, type_: Type) -> Value:
+            return _of_each(lambda value: self._whole_unary(expression.operator, value, element), operand)
         if isinstance(operand, Truth):
-            return Truth(f"not ({operand.text})")
+            return Truth(opposite(operand.text))
         if not isinstance(operand, Pieces):
-            return None
+            return self._number(expression, [operand])
+        return self._whole_unary(expression.operator, operand, expression.type)
+
+    def _whole_unary(self, operator: str, operand: Pieces, type_: Type) -> Value:
         if operator == "~":
             is_unsigned = isinstance(type_, Scalar) and not type_.is_signed
             ones = number((1 << 8 * type_.size) - 1) if is_unsigned else -ONE
@@ -171,7 +202,7 @@ class Evaluator:
             element = element_of(expression.type)
             if operator in COMPARISONS:  # -1 where it holds
                 return None
-            return _of_each(lambda a, b: self._number(operator, a, b, element), left, right)
+            return _of_each(lambda a, b: self._whole(operator, a, b, element), left, right)
         if isinstance(left, Truth) and isinstance(right, Truth):
             if operator == "&":
                 return Truth(both(left.text, right.text))
@@ -180,19 +211,19 @@ class Evaluator:
             return None
         if expression.type == BOOL and operator in "&|":  # one side is not known
             known = left if isinstance(left, Truth) else right
-            if isinstance(known, Truth) and known.text == ("false" if operator == "&" else "true"):
+            if isinstance(known, Truth) and known.text == (NOWHERE if operator == "&" else EVERYWHERE):
                 return known
             return None
         if isinstance(left, PointsTo) and isinstance(right, PointsTo) and left.variable == right.variable:
             left, right = left.offset, right.offset
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
-            return None
+            return self._number(expression, [left, right])
         if expression.type == BOOL:
             text = compared(operator, left, right)
             return None if text is None else Truth(text)
-        return self._number(operator, left, right, expression.type)
+        return self._whole(operator, left, right, expression.type)
 
-    def _number(self, operator: str, left: Pieces, right: Pieces, type_: Type) -> Value:
+    def _whole(self, operator: str, left: Pieces, right: Pieces, type_: Type) -> Value:
         if not isinstance(type_, Scalar) or type_.is_float:
             return None
         found = self._arithmetic(operator, left, right, type_)
@@ -329,17 +360,17 @@ class Evaluator:
     def _selected(self, condition: Value, then: Value, otherwise: Value) -> Value:
         if then == otherwise:
             return then
-        if not isinstance(condition, Truth) or then is None or otherwise is None:
+        if not isinstance(condition, Truth):
             return None
         text = condition.text
-        if text in (EVERYWHERE, "false"):
+        if text in (EVERYWHERE, NOWHERE):
             return then if text == EVERYWHERE else otherwise
         if isinstance(then, Pieces) and isinstance(otherwise, Pieces):
             return chosen(text, then, otherwise)
         if isinstance(then, Components) and isinstance(otherwise, Components):
             return _of_each(lambda a, b: self._selected(condition, a, b), then, otherwise)
         if isinstance(then, Truth) and isinstance(otherwise, Truth):
-            return Truth(either(both(text, then.text), both(f"not ({text})", otherwise.text)))
+            return Truth(either(both(text, then.text), both(opposite(text), otherwise.text)))
         if isinstance(then, PointsTo) and isinstance(otherwise, PointsTo) and then.variable == otherwise.variable:
             offset = chosen(text, then.offset, otherwise.offset)
             return None if offset is None else PointsTo(then.variable, offset)
@@ -356,7 +387,7 @@ class Evaluator:
     @_value.on(low.Call)
     def _call(self, expression: low.Call) -> Value:
         values: list[Any] = [self(argument) for argument in expression.arguments]
-        if isinstance(expression.type, Vector):
+        if isinstance(expression.type, Vector) and not is_float(expression.type):
             element, width = expression.type.element, expression.type.width
             operands = [of_components(v, width_of(a.type)) for v, a in zip(values, expression.arguments, strict=True)]
             if not operands or any(len(components) not in (1, width) for components in operands):
@@ -364,7 +395,7 @@ class Evaluator:
             vectors = [Components(each if len(each) == width else each * width) for each in operands]
             return _of_each(lambda *each: self._called(expression.function, list(each), element), *vectors)
         if not values or not all(isinstance(value, Pieces) for value in values):
-            return None
+            return self._number(expression, values) if any(isinstance(value, Known) for value in values) else None
         return self._called(expression.function, values, expression.type)
 
     def _called(self, function: str, values: list[Any], type_: Type) -> Value:
@@ -387,7 +418,7 @@ class Evaluator:
         text = compared("<=" if function == "min" else ">=", left, right)
         if text is None:
             return None
-        return left if text == EVERYWHERE else right if text == "false" else chosen(text, left, right)
+        return left if text == EVERYWHERE else right if text == NOWHERE else chosen(text, left, right)
 
 
 def of_components(value: Value, width: int) -> tuple[Pieces | None, ...]:
@@ -418,5 +449,5 @@ def _short(value: Value) -> Value:
         case Components():
             length = sum(len(condition) for each in value.values if each is not None for condition, _ in each.pieces)
         case _:
-            return None
+            return value
     return value if length <= MOST_TEXT else None
