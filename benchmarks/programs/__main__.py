@@ -1,4 +1,4 @@
-"""Checks programs on an OpenCL device, or writes them as a folder for `perfmodel survey`."""
+"""Checks programs on an OpenCL device, writes them as a folder for `perfmodel survey`, or judges what it found."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.programs import named
 from benchmarks.programs.checking import run
 from benchmarks.programs.exporting import export
+from benchmarks.programs.judging import HALVES, as_text, judged
 from benchmarks.programs.program import SIZES
 from perfmodel.basics.tables import seconds
 from perfmodel.device import find_device
@@ -26,7 +27,14 @@ def main() -> int:
     exported.add_argument("folder", type=Path)
     exported.add_argument("names", nargs="*", metavar="NAME", help="cases or groups (default: all)")
     exported.add_argument("--size", choices=SIZES, action="append", help="of the launches (default: both)")
+    judge = commands.add_parser("judge", help="compare predictions with measured times, one half of the programs")
+    judge.add_argument("files", nargs="+", type=Path, metavar="SURVEY.jsonl", help="of perfmodel survey --out")
+    judge.add_argument("--half", choices=HALVES, default=HALVES[0], help="final is for the end (default: validation)")
+    judge.add_argument("--worst", type=int, default=20, metavar="N", help="programs to list (default: 20)")
     parsed = parser.parse_args()
+    if parsed.command == "judge":
+        print(as_text(*judged(parsed.files, parsed.half), parsed.worst))
+        return 0
     try:
         selected = named(parsed.names)
     except KeyError as error:

@@ -50,7 +50,7 @@ def emulate(
     Args:
         arrays: contents of array arguments; of those left out, random numbers as in a measurement: from 0.5 to 1.5,
             or whole ones from 1 to 7.
-        groups: ``first``; ``sample``: first, middle, last, and others by `seed`; ``all``; or the ids of groups.
+        groups: ``first``; ``sample``: one by `seed` out of each of 16 parts of the grid; ``all``; or the ids of groups.
         machine: what is recorded depends on a device's sub-groups, transactions and banks.
         checks: whether to look for races, uninitialised local memory and divergent barriers.
         extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.

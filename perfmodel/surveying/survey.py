@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import SurveyError
+from perfmodel.basics.errors import SurveyError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.surveying.cases import Case
@@ -88,6 +88,7 @@ def survey(
     device: str = "",
     calibration: str = "",
     measured: bool = False,
+    without: Sequence[str] = (),
     protocol: str = "quick",
     limits: ProcessLimits | None = None,
     jobs: int = 1,
@@ -99,6 +100,7 @@ def survey(
         device: the key of one that builds the kernels and runs them; without it they are not built and compared.
         calibration: what predicts them: a file, or the name of a shipped one; without it they are not predicted.
         measured: whether they are also timed on the device, by the named `protocol`.
+        without: stages to leave out, such as ``equal``, for which all work-groups are emulated.
         limits: of every stage of a case (60 s, if nothing is said), and of its process's memory.
         jobs: so many cases at a time.
         on_case: called with each outcome as soon as it is there, so that a survey that is interrupted loses nothing.
@@ -110,13 +112,19 @@ def survey(
         raise SurveyError("a survey that measures needs a device; give one")
     if measured and jobs > 1:
         raise SurveyError(f"{jobs} jobs would disturb each other's times; measure with one")
+    for stage in without:
+        if stage not in STAGES:
+            raise SurveyError(f"a survey has no stage {stage!r}{nearest(stage, STAGES)}; leave out one of its own")
     stages = [
         stage
         for stage in STAGES
         if (stage not in ON_A_DEVICE or device)
         and (stage != "predicted" or calibration)
         and (stage != "measured" or measured)
+        and stage not in without
     ]
+    if not stages:
+        raise SurveyError("a survey without any stage does nothing; leave out fewer")
     request = {"device": device, "calibration": calibration, "protocol": protocol}
 
     def outcome(case: Case) -> CaseOutcome:

@@ -253,6 +253,16 @@ def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(
     assert abs(values.mean()) < 0.1
 
 
+def test_stages_are_left_out_by_name(folder: Path) -> None:
+    cases = describe(folder, GOOD[0])
+    (outcome,) = survey(cases, without=["emulated"]).outcomes
+    assert [stage.name for stage in outcome.stages] == ["read", "counted"]
+    with pytest.raises(SurveyError, match="no stage 'emulate'; did you mean 'emulated'"):
+        survey(cases, without=["emulate"])
+    with pytest.raises(SurveyError, match="does nothing"):
+        survey(cases, without=["read", "counted", "emulated"])
+
+
 def test_the_command_prints_tables_and_keeps_each_case(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

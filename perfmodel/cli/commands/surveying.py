@@ -37,6 +37,9 @@ def add(command: Command) -> None:
     device_option(added, "builds the kernels and runs them: key, part of the name, 'gpu' or 'cpu' (default: none)")
     predict_option(added)
     added.add_argument("--measure", action="store_true", help="time the kernels on the device as well")
+    added.add_argument(
+        "--without", default="", metavar="STAGE,…", help="stages to leave out, such as equal, which emulates all groups"
+    )
     protocol_option(added, "quick")
     limit_options(added, 60.0, "one stage of a case")
     added.add_argument("--jobs", type=int, default=1, metavar="N", help="cases at a time (default: 1)")
@@ -82,6 +85,7 @@ def _survey(parsed: argparse.Namespace) -> int:
         device=device,
         calibration=parsed.predict or "",
         measured=parsed.measure,
+        without=[stage.strip() for stage in parsed.without.split(",") if stage.strip()],
         protocol=protocol,
         limits=limits,
         jobs=parsed.jobs,

@@ -29,7 +29,8 @@ from perfmodel.opencl_c.types import Pointer, Scalar, Vector, element_of
 STEPS = 2_000_000
 LANES = 16_384
 """A batch has so many work-items, unless one group has more."""
-_SAMPLED = 8
+_SAMPLED = 16
+"""A sample has a group at random out of each of so many parts of the grid, so that all of it has its share."""
 
 
 @dataclass
@@ -112,7 +113,7 @@ def emulate(
     Args:
         arguments: by parameter: arrays (changed only if `write_back`), `Zeros`, `Random`; `LocalBytes`; numbers, arrays
             of a vector's numbers, a struct's bytes. The same array given twice is the same memory.
-        groups: ``first``, ``all``, ``sample`` (first, middle, last and some others by `seed`), or the ids of groups.
+        groups: ``first``, ``all``, ``sample`` (one by `seed` out of each of 16 parts of the grid), or their ids.
         checks: whether races, barriers and so on are looked after; addresses are always.
         extrapolate: whether long loops may be counted from some of their iterations. Not done for ``all`` groups or
             with `write_back`, as results would be wrong.
@@ -209,8 +210,8 @@ def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: 
         if groups == "all":
             return np.arange(total)
         if groups == "sample":
-            others = np.random.default_rng(seed).integers(0, total, _SAMPLED)
-            return np.unique([0, total // 2, total - 1, *others.tolist()]).astype(np.int64)
+            ends = np.arange(min(total, _SAMPLED) + 1) * total // min(total, _SAMPLED)
+            return np.random.default_rng(seed).integers(ends[:-1], ends[1:])
         raise KernelError(
             f"groups={groups!r} is none of 'first', 'all' and 'sample'{nearest(groups, ('first', 'all', 'sample'))}"
         )

@@ -8,6 +8,7 @@ from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
+from perfmodel.opencl_c.reading.integer_expressions import characters
 from perfmodel.opencl_c.reading.reading_context import Scope
 
 if TYPE_CHECKING:
@@ -29,17 +30,23 @@ class Initializers:
     def __init__(self, scope: Scope, expressions: Expressions) -> None:
         self.scope, self.expressions = scope, expressions
 
-    def read(self, type_: ts.Array | ts.Record, braces: Item) -> sx.InitializerList:
+    def read(self, type_: ts.Array | ts.Record, item: Item) -> sx.InitializerList:
+        """Reads what is between braces, or a string that an array of characters starts with."""
         leaves: dict[int, sx.Expression] = {}
-        self.braced(type_, braces, 0, leaves)
+        if isinstance(type_, ts.Array) and item.kind == ct.KIND.STRING_LITERAL:
+            self.string(type_, item, 0, leaves)
+        else:
+            self.braced(type_, item, 0, leaves)
         return sx.InitializerList(
-            type_, self.scope.place(braces), tuple(sorted(leaves.items(), key=lambda leaf: leaf[0]))
+            type_, self.scope.place(item), tuple(sorted(leaves.items(), key=lambda leaf: leaf[0]))
         )
 
     def braced(self, type_: ts.Type, braces: Item, offset: int, leaves: dict[int, sx.Expression]) -> None:
         with self.scope.deeper(braces.start):
             feed = _Feed(braces.children)
-            if isinstance(type_, ts.Array | ts.Record):
+            if isinstance(type_, ts.Array) and [each.kind for each in feed.items] == [ct.KIND.STRING_LITERAL]:
+                self.string(type_, feed.items[0], offset, leaves)
+            elif isinstance(type_, ts.Array | ts.Record):
                 self.aggregate(type_, feed, offset, leaves, has_braces=True)
             elif feed.head is not None:
                 self.element(type_, feed, offset, leaves)
@@ -76,14 +83,29 @@ class Initializers:
             feed.at += 1
             self.braced(type_, head, offset, leaves)
         elif isinstance(type_, ts.Array) or (isinstance(type_, ts.Record) and self.scope.type(head) != type_):
-            if head.kind == ct.KIND.STRING_LITERAL:
-                raise self.scope.fault(self.expressions.refusal(head), head)
+            if isinstance(type_, ts.Array) and head.kind == ct.KIND.STRING_LITERAL:
+                feed.at += 1
+                self.string(type_, head, offset, leaves)
+                return
             self.aggregate(type_, feed, offset, leaves, has_braces=False)
         elif isinstance(type_, ts.Vector):
             leaves[offset] = self.vector(type_, feed)
         else:
             feed.at += 1
             leaves[offset] = self.expressions.converted(self.expressions.read(head), type_)
+
+    def string(self, type_: ts.Array, item: Item, offset: int, leaves: dict[int, sx.Expression]) -> None:
+        """Gives an array of characters those of a string, as far as they have room."""
+        element = type_.element
+        try:
+            letters = characters(self.scope.slice(item))
+        except ValueError as error:
+            raise self.scope.fault(self.expressions.refusal(item), item) from error
+        if not isinstance(element, ts.Scalar) or element.size != 1:
+            raise self.scope.fault(self.expressions.refusal(item), item)
+        for position, letter in enumerate(letters[: type_.length]):
+            constant = sx.Constant(ts.CHAR, self.scope.place(item), letter)
+            leaves[offset + position] = self.expressions.converted(constant, element)
 
     def vector(self, type_: ts.Vector, feed: _Feed) -> sx.Expression:
         """Reads a vector's value, or its components where their braces are left out."""

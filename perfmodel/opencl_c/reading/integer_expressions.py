@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from perfmodel.basics.errors import SourceError
@@ -34,6 +35,21 @@ def character(text: str) -> int:
     if not 0 <= value < 256:
         raise ValueError(text)
     return value - 256 if value > 127 else value
+
+
+_LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
+_LETTER = r"\\x[0-9a-fA-F]+|\\[0-7]{1,3}|\\.|[^\\]"
+
+
+def characters(text: str) -> list[int]:
+    """Returns the values of a string literal's characters, or of several side by side, without the zero at the end.
+
+    Raises:
+        ValueError: for what is no such literal.
+    """
+    if not re.fullmatch(rf"(?:{_LITERAL}\s*)+", text):
+        raise ValueError(text)
+    return [character(f"'{each}'") for literal in re.findall(_LITERAL, text) for each in re.findall(_LETTER, literal)]
 
 
 def integer(text: str) -> int:

@@ -118,7 +118,8 @@ class Statements:
         return variable
 
     def initial(self, type_: ts.Type, item: Item) -> sx.Expression | sx.InitializerList:
-        if isinstance(type_, ts.Array | ts.Record) and item.kind == ct.KIND.INIT_LIST_EXPR:
+        is_list = item.kind in (ct.KIND.INIT_LIST_EXPR, ct.KIND.STRING_LITERAL)
+        if isinstance(type_, ts.Array | ts.Record) and is_list:
             return self.expressions.initializers.read(type_, item)
         return self.expressions.converted(self.expressions.read(item), type_)
 
