@@ -13,6 +13,7 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import BranchCount, Executions
+from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
 # Of isl, for what work-groups touch: about a tenth of a second.
@@ -29,13 +30,13 @@ class Region:
     Attributes:
         points: isl set of its loop variables, without those whose bounds depend on data.
         inames: names of these loop variables.
-        factor: how often it runs at each point on average, from the user's statistics.
+        factor: how often it runs at each point on average, where data decide.
         moving: loop variables whose start depends on data, so that nothing is known of where work-items are.
     """
 
     points: Any
     inames: frozenset[str]
-    factor: Fraction = Fraction(1)
+    factor: Frequency = ALWAYS
     moving: frozenset[str] = frozenset()
 
 
@@ -73,7 +74,7 @@ class Domains:
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
         self._too_hard: set[str] = set()
-        self._executions: dict[tuple[str, Fraction, frozenset[str]], Executions] = {}
+        self._executions: dict[tuple[str, Frequency, frozenset[str]], Executions] = {}
 
     # --- executions
 
@@ -89,12 +90,12 @@ class Domains:
 
     def _counted(self, region: Region) -> Executions:
         by_item, by_group = self._items(region), self._groups(region)
-        by_subgroup = self._subgroups(region)
+        by_subgroup, often = self._subgroups(region), region.factor
         return Executions(
-            from_isl(_scaled(by_item, region)),
-            None if by_subgroup is None else from_isl(_scaled(by_subgroup, region)),
-            from_isl(_scaled(by_group, region)),
-            tuple(from_isl(_scaled(count, region)) for count in self._of_the_longest(region)),
+            from_isl(_scaled(by_item, often.item)),
+            None if by_subgroup is None else from_isl(_scaled(by_subgroup, often.subgroup)),
+            from_isl(_scaled(by_group, often.group)),
+            tuple(from_isl(_scaled(count, often.item)) for count in self._of_the_longest(region)),
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
@@ -143,12 +144,12 @@ class Domains:
             return BranchCount(kind, text, None, None, "by work-item", None)
         return self._branch(kind, text, met, taken)
 
-    def branch_of_data(self, kind: str, text: str, met: Region, probability: Fraction | None) -> BranchCount:
+    def branch_of_data(self, kind: str, text: str, met: Region, taken: Frequency | None) -> BranchCount:
         """Returns the count of a branch of which only statistics say how often it is taken."""
         if _floors(met.points) > MOST_FLOORS:
             return BranchCount(kind, text, None, None, "by data", None)
-        taken = None if probability is None else self.executions(replace(met, factor=met.factor * probability))
-        return BranchCount(kind, text, self.executions(met), taken, "by data", None)
+        executed = None if taken is None else self.executions(replace(met, factor=met.factor * taken))
+        return BranchCount(kind, text, self.executions(met), executed, "by data", None)
 
     def _branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         otherwise = replace(met, points=(met.points - taken.points).coalesce())
@@ -159,7 +160,7 @@ class Domains:
             shared = self.zero() if both.is_empty() else self._shared([taken, otherwise], self.subgroup_size)
             divergent = self.gist(shared * self.product(self.unused("group", met.inames)))
         parts = not (both.is_empty() or (divergent is not None and divergent.is_zero()))
-        if met.factor != 1:  # statistics say how often, and nothing of who
+        if met.factor != ALWAYS:  # statistics say how often, and nothing of who
             divergent = None
         return BranchCount(
             kind,
@@ -261,7 +262,9 @@ class Domains:
 
         The region is of loops and groups: all work-items of a group meet the barrier, or none.
         """
-        by_group = _scaled(self.cardinality(region.points) * self.product(self.unused("group", region.inames)), region)
+        by_group = _scaled(
+            self.cardinality(region.points) * self.product(self.unused("group", region.inames)), region.factor.group
+        )
         total, width = self._group_size(), self.subgroup_size
         subgroups = None if total is None or width is None else by_group * math.ceil(total / width)
         return by_group * self.product(self.local_sizes), subgroups, by_group
@@ -442,10 +445,8 @@ def _constant(extent: Any) -> int | None:
     return int(str(pieces[0][1].get_constant_val()))
 
 
-def _scaled(count: Any, region: Region) -> Any:
-    if region.factor == 1:
-        return count
-    return count.scale_val(isl.Val(f"{region.factor.numerator}/{region.factor.denominator}"))
+def _scaled(count: Any, factor: Fraction) -> Any:
+    return count if factor == 1 else count.scale_val(isl.Val(f"{factor.numerator}/{factor.denominator}"))
 
 
 def statistic(value: float, name: str) -> Fraction:

@@ -49,7 +49,8 @@ class BoundKernel:
         else:
             self.program = LoopyProgram(program, statistics)
         self.tags = dict(tags or {})
-        numbers = flattened(arguments)
+        own = {name: value for name, value in arguments.items() if name in self.program.arguments}
+        numbers = {**flattened({name: value for name, value in arguments.items() if name not in own}), **own}
         self._arguments = {name: _plain(name, numbers[name]) for name in sorted(numbers)}
         for name in self._arguments:
             if name not in self.program.arguments:
@@ -169,7 +170,7 @@ class BoundKernel:
         """Returns the counts at these sizes, or for all sizes where none are given, with the values of other arguments
         that decide on them.
         """
-        return self.program.counts_for(subgroup_size, {**sizes, **self.deciding})
+        return self.program.counts_for(subgroup_size, {**sizes, **self.deciding} or None)
 
     @property
     def deciding(self) -> dict[str, float]:

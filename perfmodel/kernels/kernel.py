@@ -90,9 +90,11 @@ class Kernel(BoundKernel):
         from perfmodel.opencl_c.static.branch_statistics import observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
-        items = len(emulation.groups) * math.prod(emulation.local_size)
-        executions = emulation.blocks[:, :, 0].sum(axis=0).tolist()
-        program = self.program.as_opencl().as_observed(observed(emulation.kernel, executions, items))
+        executions = [(items, subgroups, groups) for items, subgroups, groups in emulation.blocks.sum(axis=0).tolist()]
+        groups_run, items = len(emulation.groups), math.prod(emulation.local_size)
+        subgroups = groups_run * math.ceil(items / emulation.machine.subgroup_size)
+        seen = observed(emulation.kernel, executions, (groups_run * items, subgroups, groups_run))
+        program = self.program.as_opencl().as_observed(seen)
         return Kernel(program, self.tags, None, **self._arguments)
 
     def as_emulated(

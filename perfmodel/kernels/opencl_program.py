@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,6 +22,7 @@ from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.opencl_c.static.branch_statistics import Observed
 
 
 class OpenCLProgram:
@@ -61,7 +61,7 @@ class OpenCLProgram:
         build_options: Sequence[str] = (),
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
-        observed: Mapping[int, Fraction] | None = None,
+        observed: Mapping[int, Observed] | None = None,
         is_compiled: bool = False,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
@@ -213,7 +213,7 @@ class OpenCLProgram:
     def as_opencl(self) -> OpenCLProgram:
         return self
 
-    def as_observed(self, observed: Mapping[int, Fraction]) -> OpenCLProgram:
+    def as_observed(self, observed: Mapping[int, Observed]) -> OpenCLProgram:
         """Returns the same program with other statistics of its branches."""
         twin = copy(self)
         twin.observed, twin._counts = dict(observed), {}

@@ -168,6 +168,57 @@ def test_observed_kernels_are_counted() -> None:
     assert loads.eval(seen.at(rows=80)) == pytest.approx(2 * loads.eval(seen))
 
 
+IRREGULAR = """
+__kernel void irregular(__global const int *a, __global float *rare, __global float *often, __global float *walked,
+                        __global float *left, __global float *kept)
+{
+    const int i = get_global_id(0);
+    if (a[i] == 0)
+        rare[i] = 1;
+    else {
+        often[i] = 2;
+        if (a[i] > 90)
+            return;
+    }
+    for (int k = 0; k < a[i]; k++) {
+        walked[i] = k;
+        if (k == a[0])
+            break;
+    }
+    left[i] = 3;
+    if (a[i] == 1)
+        kept[i] = 4;
+}
+"""
+
+
+def test_what_is_observed_tells_sub_groups_and_groups_from_work_items() -> None:
+    """A sub-group does what one of its work-items does, and runs as long as its longest; so does a group."""
+    names = ("rare", "often", "walked", "left", "kept")
+    knl = pm.Kernel.from_opencl(IRREGULAR, "irregular", 4096, 128, {"a": 4096, **dict.fromkeys(names, 4096)})
+    random = np.random.default_rng(3)
+    numbers = np.where(random.random(4096) < 0.01, 0, random.integers(1, 100, 4096)).astype(np.int32)
+    numbers[1024:2048] = 50
+    arrays = {"a": numbers}
+    blocks = pm.emulate(knl, arrays, groups="all").emulation
+    by_access = {
+        access.variable: (int(row["executions"].sum()), int(row["subgroups"].sum()))
+        for access, row in zip(blocks.kernel.accesses, blocks.accesses.transpose(), strict=True)
+        if access.direction == "store"
+    }
+    counts = knl.as_observed(arrays, groups="all").counts_for(32)
+    stores = {each.variable: each.executions for each in counts.accesses if each.direction == "store"}
+    for name in names:
+        items, subgroups = by_access[name]
+        found = stores[name]
+        assert found.subgroup is not None
+        assert float(found.workitem({})) == pytest.approx(items, rel=1e-9), name
+        assert float(found.subgroup({})) == pytest.approx(subgroups, rel=1e-9), name
+    assert by_access["rare"][0] * 3 < by_access["rare"][1] * 4  # mostly alone in their sub-groups
+    assert by_access["walked"][1] * 32 > 1.5 * by_access["walked"][0]
+    assert float(stores["kept"].workgroup({})) == 24
+
+
 def test_observed_kernels_are_other_kernels_to_the_cache_only() -> None:
     knl, arrays = spmv()
     seen = knl.as_observed(arrays)

@@ -24,6 +24,7 @@ from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Region
 from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.frequency import ALWAYS
 from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import access_tags, index_of, subscripts, variable_of
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
@@ -193,7 +194,7 @@ class Accesses:
 
     def _elements(self, index: tuple[Any, ...], region: Region) -> Any:
         """Returns the isl set of elements that an index reaches in a region; None where it can't be derived."""
-        if region.factor != 1 and not get_dependencies(index) <= region.inames | self.domains.sizes:
+        if region.factor != ALWAYS and not get_dependencies(index) <= region.inames | self.domains.sizes:
             return None
         try:
             return get_access_map(region.points, index).range()

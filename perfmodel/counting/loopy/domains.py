@@ -14,6 +14,7 @@ from loopy.symbolic import condition_to_set
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains, Region, statistic
+from perfmodel.counting.frequency import Frequency
 
 
 class LoopyDomains(Domains):
@@ -59,7 +60,7 @@ class LoopyDomains(Domains):
                 factor *= self._probability(predicate, instruction)
             else:
                 points = points & condition
-        return Region(points.intersect_params(self.assumptions), known, factor, moving)
+        return Region(points.intersect_params(self.assumptions), known, Frequency.same(factor), moving)
 
     def depends_on_data(self, predicate: Any, inames: frozenset[str], instruction: str) -> bool:
         """Returns True if a predicate is decided only when the kernel runs."""

@@ -15,6 +15,7 @@ from perfmodel.basics.errors import CountingError
 from perfmodel.counting.chains import Operations
 from perfmodel.counting.counts import SUBGROUP_SIZE, BranchCount, CollectiveCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
+from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.symbolic import (
     EVERYWHERE,
     Polynomial,
@@ -24,6 +25,7 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
+from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
@@ -46,7 +48,7 @@ class Active:
 
     points: Any
     dimensions: tuple[str, ...]
-    factor: Fraction = Fraction(1)
+    factor: Frequency = ALWAYS
 
     @property
     def region(self) -> Region:
@@ -75,7 +77,7 @@ class Walk(ABC):
         statistics: Mapping[str, float],
         subgroup_size: int | None,
         at: Mapping[str, Polynomial],
-        observed: Mapping[int, Fraction],
+        observed: Mapping[int, Observed],
         as_compiled: bool,
         scalars: Mapping[str, Any],
     ) -> None:
@@ -236,13 +238,14 @@ class Walk(ABC):
             then_active, other_active = active.within(holds), active.within(holds.complement())
             self.affine_branch(kind, branch, active, then_active)
         elif not self.matters(branch):
-            self.branch_of_data(kind, branch, active, self.known_probability(branch))
+            known = self.known_sides(branch)
+            self.branch_of_data(kind, branch, active, None if known is None else known.taken)
             return self.unimportant(branch, active)
         else:
-            probability = self.probability(branch)
-            self.branch_of_data(kind, branch, active, probability)
-            then_active = replace(active, factor=active.factor * probability)
-            other_active = replace(active, factor=active.factor * (1 - probability))
+            sides = self.sides(branch)
+            self.branch_of_data(kind, branch, active, sides.taken)
+            then_active = replace(active, factor=active.factor * sides.taken)
+            other_active = replace(active, factor=active.factor * sides.otherwise)
         before = dict(self.environment)
         way = condition if isinstance(condition, Truth) and holds is not None else None
         self.path.append(way)
@@ -289,29 +292,29 @@ class Walk(ABC):
             return
         self.found_branches.append(self.domains.branch(kind, str(branch.place), met.region, taken.region))
 
-    def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: Active, probability: Fraction | None) -> None:
+    def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Frequency | None) -> None:
         """Counts a branch of which only statistics say how often its condition holds."""
         if self.is_dry:
             return
-        self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, probability))
+        self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, taken))
 
-    def known_probability(self, branch: low.If) -> Fraction | None:
-        """Returns what statistics say of a condition."""
+    def known_sides(self, branch: low.If) -> Observed | None:
+        """Returns what statistics say of a condition, or what was seen of it."""
         key = f"if_{branch.place.line}"
         if key in self.statistics:
             self.used_statistics.add(key)
             probability = statistic(self.statistics[key], key)
             if probability > 1:
                 raise CountingError(f"the probability of {key!r} is {float(probability):g}; give one from 0 to 1")
-            return probability
+            return Observed.by_probability(probability)
         return self.observed.get(branch.number)
 
-    def probability(self, branch: low.If) -> Fraction:
-        known = self.known_probability(branch)
+    def sides(self, branch: low.If) -> Observed:
+        known = self.known_sides(branch)
         if known is not None:
             return known
         if self.is_dry:
-            return Fraction(1, 2)
+            return Observed.by_probability(Fraction(1, 2))
         key = f"if_{branch.place.line}"
         what = "&&, || or ?:" if branch.is_choice else "if or case"
         self.ask_for_arguments(what, branch)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import islpy as isl
@@ -22,6 +21,7 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
+from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.chains import carried_operations
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
@@ -38,7 +38,7 @@ def count_opencl(
     statistics: Mapping[str, float] | None = None,
     subgroup_size: int | None = None,
     at: Mapping[str, Polynomial] | None = None,
-    observed: Mapping[int, Fraction] | None = None,
+    observed: Mapping[int, Observed] | None = None,
     as_compiled: bool = False,
     scalars: Mapping[str, Any] | None = None,
 ) -> KernelCounts:
@@ -51,7 +51,7 @@ def count_opencl(
             probability of a branch, as ``if_LINE``.
         subgroup_size: work-items of a sub-group; None counts no sub-groups.
         at: scalar arguments that are numbers, and no sizes of the grid.
-        observed: statistics of branches by their numbers, for those that `statistics` leaves out.
+        observed: what was seen of branches, by their numbers, for those that `statistics` leaves out.
         as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
         scalars: arguments of floating-point type that have a value.
 

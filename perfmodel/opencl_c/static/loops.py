@@ -11,6 +11,7 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import projected_on, statistic
+from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.symbolic import (
     ONE,
     ZERO,
@@ -273,7 +274,7 @@ class Loops(Walk):
     def by_statistics(self, loop: low.Loop, active: Active, assigned: Iterable[low.Register]) -> Active:
         key = self.statistic_of(loop)
         if key is None and loop.number in self.observed:
-            iterations = self.observed[loop.number]
+            iterations = self.observed[loop.number].taken
         elif key is None:
             if not self.is_dry:
                 self.ask_for_arguments("loop", loop)
@@ -281,15 +282,15 @@ class Loops(Walk):
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
                     f"its expected iterations as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
-            iterations = Fraction(1)
+            iterations = ALWAYS
         else:
             self.used_statistics.add(key)
-            iterations = statistic(self.statistics[key], key)
-        tests = iterations if loop.is_do else iterations + 1
+            iterations = Frequency.same(statistic(self.statistics[key], key))
+        tests = iterations if loop.is_do else iterations + ALWAYS
         self.loops.append(loop)
         met = replace(active, factor=active.factor * tests)
         self.run(loop.test, met)
-        self.branch_of_data("loop", loop, met, max(tests - 1, Fraction(0)) / tests if tests else None)
+        self.branch_of_data("loop", loop, met, _repeated(tests))
         after = self.run(loop.body, replace(active, factor=active.factor * iterations))
         if after is not None:
             self.run(loop.step, after)
@@ -298,6 +299,11 @@ class Loops(Walk):
         for register in assigned:
             self.environment[register] = None
         return active
+
+
+def _repeated(tests: Frequency) -> Frequency:
+    """Returns how often a loop's condition holds, for each time that it is tested."""
+    return Frequency(*(max(number - 1, Fraction(0)) / number if number else Fraction(0) for number in tests.each))
 
 
 def _leaves(body: Iterable[low.Statement]) -> bool:
