@@ -99,6 +99,8 @@ class Emulator:
     def finish(self) -> Totals:
         """Returns all counts, and keeps for other batches what these may need."""
         totals = self.recorder.totals()
+        for handler in self.recorder.handlers:
+            handler.mark_all()
         keep(self.kernel, self._shape, self._kept, self.recorder.handlers, self.recorder)
         return totals
 
