@@ -30,14 +30,12 @@ TIMED = frozenset(
     for name in (
         "cli/test_cli",
         "cli/test_selection",
-        "device/test_device",
         "measuring/test_campaign",
         "measuring/test_protocol",
         "measuring/test_reference",
         "modelling/test_calibration",
         "recipes/test_recipe",
         "test_docs",
-        "test_package",
     )
 )
 """Modules whose tests measure."""

@@ -87,14 +87,16 @@ class Kernel(BoundKernel):
             arrays, groups, seed: see `perfmodel.emulate`.
         """
         from perfmodel.kernels.emulation import emulate  # slow to import
-        from perfmodel.opencl_c.static.branch_statistics import observed
+        from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
-        executions = [(items, subgroups, groups) for items, subgroups, groups in emulation.blocks.sum(axis=0).tolist()]
-        groups_run, items = len(emulation.groups), math.prod(emulation.local_size)
-        subgroups = groups_run * math.ceil(items / emulation.machine.subgroup_size)
-        seen = observed(emulation.kernel, executions, (groups_run * items, subgroups, groups_run))
-        program = self.program.as_opencl().as_observed(seen)
+        ran, items = len(emulation.groups), math.prod(emulation.local_size)
+        run = BranchRun(
+            entered=(ran * items, ran * math.ceil(items / emulation.machine.subgroup_size), ran),
+            blocks=emulation.blocks.sum(axis=0).tolist(),
+            sides=emulation.sides.sum(axis=0).tolist(),
+        )
+        program = self.program.as_opencl().as_observed(observed(emulation.kernel, run))
         return Kernel(program, self.tags, None, **self._arguments)
 
     def as_emulated(

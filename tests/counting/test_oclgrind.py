@@ -48,7 +48,7 @@ SELECTIONS = (
     "matmul_sq tiled_prefetch:* groups_fit:False lsize_0:8 lsize_1:8 n:5,13",
     "matmul_sq tiled_prefetch:* work_removed:True lsize_0:8 lsize_1:8,16 n:16",
     "global_copy dtype:float32,float64 loads:* stride:1,3,16 lsize_0:64 n:128",
-    "throughput op:* lsize_0:64 n:64 m:64",
+    "throughput op:* accumulators:8 lsize_0:64 n:64 m:64",
     "throughput dtype:float64 accumulators:* lsize_0:64 n:64 m:64",
     "launch lsize_0:64 groups:2",
 )

@@ -104,9 +104,19 @@ def test_blocks_of_memory_that_many_turns_share(block: int) -> None:
 
 
 def test_triangles() -> None:
-    full, short = both(loop("for (int m = 0; m < j; m++) sum += a[m];"), 64, 64, n=150, a=Random(300), out=Zeros(64))
+    body = loop("for (int m = 0; m < j; m++) sum += a[m];", "int j = 0; j < n; j += 100")
+    full, short = both(body, 64, 64, n=2000, a=Random(2000), out=Zeros(64))
     assert [each.name for each in short.extrapolated] == ["m"]
     assert full.steps > 2 * short.steps
+
+
+def test_short_loops_are_not_looked_at_again_and_again() -> None:
+    """Looking at an iteration costs more than running some."""
+    body = loop("for (int m = 0; m < 100 + (j & 1); m++) sum += a[m];", "int j = 0; j < n; j++")
+    full, short = both(body, 64, 64, n=20, a=Random(300), out=Zeros(64))
+    (inner,) = [each for each in short.extrapolated if each.name == "m"]
+    assert inner.turns < 110
+    np.testing.assert_array_equal(full.accesses, short.accesses)
 
 
 def test_pointers_that_move() -> None:

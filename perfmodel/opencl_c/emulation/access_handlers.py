@@ -26,6 +26,8 @@ _REMEMBERED_PLACES = 1 << 14
 """One pattern remembers so many addresses at which it was met."""
 
 _MARKED_AT_ONCE = 1 << 18
+_UNMARKED = 1 << 12
+"""So many places of a pattern are marked together."""
 
 _Key: TypeAlias = tuple[Mask, bytes, int, str]
 
@@ -58,6 +60,7 @@ class Handler:
         regions = context.regions
         self.region, self._low, self._high = regions.of_access(access)
         self._is_global = access.space in ("global", "constant")
+        self._footprint: Footprint | None = None
         self._go_to(self.region)
         # Without a known variable, a pointer into any buffer may turn up.
         self._is_anywhere = self._is_global and access.variable is None
@@ -80,11 +83,12 @@ class Handler:
         self._last_first = 0
 
     def _go_to(self, region: Region) -> None:
+        self.mark_all()
         self.region = region
         self._origin = region.origin
         self._data: NDArray[Any] = region.view(self.dtype)
         self.lane_offsets = region.lane_offsets
-        self._footprint: Footprint | None = region.stores if self.is_store else region.loads
+        self._footprint = region.stores if self.is_store else region.loads
         layout = self.context.layout
         self.group_stride = (
             self._footprint.stride if self._footprint and self.lane_offsets is None and layout.groups > 1 else 0
@@ -154,6 +158,7 @@ class Handler:
                 offsets = relative.view(f"i{relative.dtype.itemsize}").astype(np.int64) * scale
             if len(self.patterns) * (len(key) + 64) * 4 > _REMEMBERED_BYTES:
                 self.context.fold(self)
+                self.mark_all()
                 self.patterns.clear()
             pattern = self.patterns[found_by] = Pattern(self, mask, offsets)
         return pattern
@@ -218,15 +223,36 @@ class Handler:
             self.region.ensure((pattern.active + start) * self.element)
         if self._is_checked:
             self._check_initialised(pattern, start)
-        if self._footprint is not None:
+        if self._footprint is None:
+            return
+        if self.is_store:
             self._footprint.mark(pattern.marks + start, self.element)
+            return
+        # Nobody asks before the end what was loaded.
+        pattern.unmarked.append(start)
+        if len(pattern.unmarked) >= _UNMARKED:
+            self._mark(pattern)
+
+    def _mark(self, pattern: Pattern) -> None:
+        """Marks the footprint of all places at which a pattern was met since last time."""
+        if pattern.unmarked and self._footprint is not None:
+            self._mark_from(pattern, np.array(pattern.unmarked))
+        pattern.unmarked.clear()
+
+    def mark_all(self) -> None:
+        """Marks the footprints of all patterns."""
+        for pattern in self.patterns.values():
+            self._mark(pattern)
 
     def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
         """Marks only the footprint, of accesses that are counted without being carried out."""
         if self._footprint is None:
             return
         inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)
-        starts = (addresses[inside] + pattern.low - self._origin) >> self._shift
+        self._mark_from(pattern, (addresses[inside] + pattern.low - self._origin) >> self._shift)
+
+    def _mark_from(self, pattern: Pattern, starts: Integers) -> None:
+        assert self._footprint is not None
         marks = pattern.marks.ravel()
         step = max(1, _MARKED_AT_ONCE // len(marks))
         for first in range(0, len(starts), step):

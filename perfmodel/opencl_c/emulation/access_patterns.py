@@ -36,6 +36,7 @@ class Pattern:
         active: the same of active lanes only. marks: the same in footprints.
         counts: how often it was met, by the low bits of its address that matter for the counts.
         known: addresses at which it was met before.
+        unmarked: where it was met since its footprint was marked.
     """
 
     __slots__ = (
@@ -52,12 +53,14 @@ class Pattern:
         "marks",
         "mask",
         "offsets",
+        "unmarked",
     )
 
     def __init__(self, handler: Handler, mask: Mask, offsets: Integers) -> None:
         self.handler, self.mask, self.offsets = handler, mask, offsets
         self.counts: dict[int, int] = {}
         self.known: set[int] = set()
+        self.unmarked: list[int] = []
         self.low, self.high = int(offsets.min()), int(offsets.max()) + handler.bytes
         self.is_regular = not (offsets & (handler.alignment - 1)).any()
         self.is_uniform = not offsets.any()

@@ -100,6 +100,8 @@ class Emulator:
     def finish(self) -> Totals:
         """Returns all counts, and keeps for other batches what these may need."""
         totals = self.recorder.totals()
+        for handler in self.recorder.handlers:
+            handler.mark_all()
         keep(self.kernel, self._shape, self._kept, self.recorder.handlers, self.recorder)
         return totals
 
@@ -142,16 +144,12 @@ class Emulator:
     # --- what the code calls
 
     def _branch(self) -> Callable[[Mask, Values, int], tuple[Mask | None, Mask | None]]:
-        met, parted, split = self.recorder.met, self.recorder.parted, self.masks.split
+        went, split = self.recorder.went, self.masks.split
 
         def branch(mask: Mask, condition: Values, number: int) -> tuple[Mask | None, Mask | None]:
-            met[number][mask] += 1
-            if not condition.ndim:
-                return (mask, None) if condition else (None, mask)
-            then, otherwise = split(mask, condition)
-            if then is not None and otherwise is not None:
-                parted[number][mask, then] += 1
-            return then, otherwise
+            sides = split(mask, condition) if condition.ndim else (mask, None) if condition else (None, mask)
+            went[number][sides] += 1
+            return sides
 
         return branch
 

@@ -41,6 +41,7 @@ class Emulation:
         groups: their ids along the three axes.
         blocks: of each block, executions by work-items, by sub-groups (with an active work-item), by the group.
         branches: of each `If` and `Loop`, how often sub-groups met it, and how often they went both ways.
+        sides: of each, who met it, for whom its condition held, and for whom not: work-items, sub-groups and groups.
         barriers: of each barrier, how often the group met it.
         accesses: of each access, by name: executions by work-items, ``subgroups``; ``bytes`` moved by work-items;
             ``transactions`` (distinct aligned blocks for each sub-group execution) of global and constant memory;
@@ -59,6 +60,7 @@ class Emulation:
     groups: Integers
     blocks: Integers
     branches: Integers
+    sides: Integers
     barriers: Integers
     accesses: NDArray[Any]
     footprints: NDArray[Any]
@@ -159,7 +161,7 @@ def emulate(
             extrapolations.append(emulator.extrapolation)
         totals = emulator.finish()
         parts.append((layout.group_ids, *totals.arrays, footprints(emulator.regions, variables, machine)))
-    group_ids, blocks, branches, barriers, accesses, touched = (
+    group_ids, blocks, branches, sides, barriers, accesses, touched = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
     return Emulation(
@@ -169,6 +171,7 @@ def emulate(
         groups=group_ids,
         blocks=blocks,
         branches=branches,
+        sides=sides,
         barriers=barriers,
         accesses=np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0],
         footprints=touched,

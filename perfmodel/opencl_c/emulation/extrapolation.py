@@ -26,6 +26,8 @@ _PATIENCE = 144
 """A loop that doesn't repeat itself is left alone after so many iterations."""
 _MOST_ADDRESSES = 1 << 20
 """No more addresses of one access are marked in footprints at a time."""
+_WORTH = 32
+"""Looking at an iteration costs as much as running so many short ones."""
 _FAILURES = 3
 """A loop that failed so often is never looked at again."""
 
@@ -61,6 +63,7 @@ class Extrapolation:
         self.context, self.recorder = context, recorder
         self.context.traced = []
         self.failures: dict[int, int] = {}
+        self.looks: dict[int, int] = {}
         self.done: dict[int, Extrapolated] = {}
 
     def watch(self, plan: Plan) -> Watch | None:
@@ -72,6 +75,7 @@ class Extrapolation:
 
     def succeeded(self, plan: Plan, run: int, turns: int, is_whole: bool) -> None:
         loop = plan.loop
+        self.looks[loop.number] = run
         found = Extrapolated(loop.place, loop.name, run, turns, has_whole_footprint=is_whole)
         self.done[loop.number] = found.plus(self.done.get(loop.number))
 
@@ -86,6 +90,7 @@ class Watch:
         self.values: list[tuple[Values, ...]] = []
         self.totals: Totals | None = None
         self.changes: list[Totals] = []
+        self.texts: list[bytes] = []
         self.traces: list[list[Traced]] = []
         self.traced = 0
 
@@ -102,7 +107,7 @@ class Watch:
         if self.turns == 1:
             return self, None
         left = self._left(bound)
-        if left is None or (self.turns == 2 and left < _SHORTEST):
+        if left is None or (self.turns == 2 and left < self._least()):
             return None, None
         self._look()
         if len(self.changes) < _ALIKE:
@@ -117,6 +122,10 @@ class Watch:
         if skipped < period:
             return None, None
         return None, self._jump(period, skipped)
+
+    def _least(self) -> int:
+        """Returns from how many iterations on it is worth looking: more than the last time took looks."""
+        return max(_SHORTEST, _WORTH * self.extrapolation.looks.get(self.plan.loop.number, 0))
 
     def _left(self, bound: Values) -> int | None:
         """Returns how many iterations are still to come."""
@@ -138,6 +147,7 @@ class Watch:
             self.extrapolation.context.forget()
         else:
             self.changes.append(totals.minus(self.totals))
+            self.texts.append(self.changes[-1].text)
             self.traces.append(traced[self.traced :])
         self.totals, self.traced = totals, len(traced)
 
@@ -147,9 +157,8 @@ class Watch:
             length = max(2 * period, period + _ALIKE)
             if length > len(self.changes):
                 return None
-            recent = self.changes[-length:]
-            repeats = all(one.equals(other) for one, other in zip(recent, recent[period:], strict=False))
-            if repeats and self._is_steady(period) and self._steps(period) is not None:
+            recent = self.texts[-length:]
+            if recent[:-period] == recent[period:] and self._is_steady(period) and self._steps(period) is not None:
                 return period
         return None
 

@@ -72,9 +72,10 @@ class Mask:
     Attributes:
         bits: by lane. lanes: the positions of the active ones. is_full: all are.
         splits: of conditions met under this mask, by their bytes, the two masks that they lead to.
+        sides: by the mask that goes the other way at a branch, what both are together, see `recording`.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "splits", "unions")
+    __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "sides", "splits", "unions")
 
     def __init__(self, bits: Bits, layout: Layout) -> None:
         self.bits, self.layout = bits, layout
@@ -82,6 +83,7 @@ class Mask:
         self.is_full = len(self.lanes) == layout.lanes
         self.splits: dict[bytes, tuple[Mask | None, Mask | None]] = {}
         self.unions: dict[Mask, Mask] = {}
+        self.sides: dict[Mask, tuple[Integers, Integers]] = {}
 
     @cached_property
     def items_of_groups(self) -> Integers:

@@ -37,12 +37,13 @@ class Totals:
 
     blocks: Integers
     branches: Integers
+    sides: Integers
     barriers: Integers
     accesses: Integers
 
     @property
     def arrays(self) -> tuple[Integers, ...]:
-        return self.blocks, self.branches, self.barriers, self.accesses
+        return self.blocks, self.branches, self.sides, self.barriers, self.accesses
 
     def copy(self) -> Totals:
         return Totals(*(array.copy() for array in self.arrays))
@@ -54,8 +55,10 @@ class Totals:
         for mine, others in zip(self.arrays, other.arrays, strict=True):
             mine += others * times
 
-    def equals(self, other: Totals) -> bool:
-        return all(np.array_equal(mine, others) for mine, others in zip(self.arrays, other.arrays, strict=True))
+    @property
+    def text(self) -> bytes:
+        """The numbers as bytes, by which totals of one batch are compared."""
+        return b"".join(array.tobytes() for array in self.arrays)
 
 
 class Recorder:
@@ -63,22 +66,21 @@ class Recorder:
 
     Attributes:
         blocks: of each block, how often it was executed under which mask. barriers: the same of barriers.
-        known: transactions, bank cycles and bank conflicts by group, of patterns at some place.
-        met: of each branch, how often under which mask. parted: under which mask, with which lanes that go one way
-            while others go the other.
+        known: what patterns at some place count once, by group and `ACCESS_NAMES`.
+        went: of each branch, how often which lanes went one way while which went the other; None for none.
     """
 
     def __init__(self, kernel: low.LoweredKernel, layout: Layout, machine: Machine) -> None:
         self.layout, self.machine = layout, machine
         self.blocks: list[Counts] = [defaultdict(int) for _ in range(kernel.blocks)]
         self.barriers: list[Counts] = [defaultdict(int) for _ in range(kernel.barriers)]
-        self.met: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
-        self.parted: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
+        self.went: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
         self.handlers: list[Handler] = []
         groups = layout.groups
         self._totals = Totals(
             np.zeros((groups, kernel.blocks, 3), np.int64),
             np.zeros((groups, kernel.branches, 2), np.int64),
+            np.zeros((groups, kernel.branches, 3, 3), np.int64),
             np.zeros((groups, kernel.barriers), np.int64),
             np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
         )
@@ -87,45 +89,33 @@ class Recorder:
     def totals(self) -> Totals:
         """Returns all that was counted until now."""
         totals = self._totals
-        for number, counts in enumerate(self.blocks):
-            for mask, count in counts.items():
-                totals.blocks[:, number] += mask.totals * count
-            counts.clear()
-        for number, counts in enumerate(self.barriers):
-            for mask, count in counts.items():
-                totals.barriers[:, number] += mask.totals[:, 2] * count
-            counts.clear()
-        for number, counts in enumerate(self.met):
-            for mask, count in counts.items():
-                totals.branches[:, number, 0] += mask.totals[:, 1] * count
-            counts.clear()
-        for number, counts in enumerate(self.parted):
-            for (mask, then), count in counts.items():
-                totals.branches[:, number, 1] += _parted(mask, then) * count
-            counts.clear()
+        _add(totals.blocks, [(number, mask.totals, count) for number, mask, count in _taken(self.blocks)])
+        _add(totals.barriers, [(number, mask.totals[:, 2], count) for number, mask, count in _taken(self.barriers)])
+        went = [(number, *_sides(*masks), count) for number, masks, count in _taken(self.went)]
+        _add(totals.branches, [(number, branches, count) for number, branches, _, count in went])
+        _add(totals.sides, [(number, sides, count) for number, _, sides, count in went])
         self.fold_accesses(self.handlers)
         return totals
 
     def fold_accesses(self, handlers: Iterable[Handler]) -> None:
+        found: list[tuple[int, NDArray[np.int64], int]] = []
         for handler in handlers:
             met = [
                 (pattern, phase, count)
                 for pattern in handler.patterns.values()
                 for phase, count in pattern.counts.items()
             ]
-            for pattern in handler.patterns.values():
-                pattern.counts.clear()
             if not met:
                 continue
+            for pattern in handler.patterns.values():
+                pattern.counts.clear()
             costs = self._costs(handler, [(pattern, phase) for pattern, phase, _ in met])
-            total = self._totals.accesses[:, handler.access.number]
-            for (pattern, _, count), cost in zip(met, costs, strict=True):
-                total[:, :2] += pattern.mask.totals[:, :2] * count
-                total[:, 2] += pattern.mask.items_of_groups * (handler.bytes * count)
-                total[:, 3:] += cost * count
+            number = handler.access.number
+            found += [(number, cost, count) for (_, _, count), cost in zip(met, costs, strict=True)]
+        _add(self._totals.accesses, found)
 
     def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:
-        """Returns transactions, bank cycles and bank conflicts by group, of patterns at some place."""
+        """Returns what each pattern at some place counts once, by group and `ACCESS_NAMES`."""
         new = [each for each in met if each not in self.known]
         step = max(1, _AT_ONCE // max(self.layout.slots, 1))
         if len(self.known) > _REMEMBERED // max(self.layout.lanes, 1):
@@ -133,20 +123,53 @@ class Recorder:
             new = list(met)
         for start in range(0, len(new), step):
             part = new[start : start + step]
-            cost = np.zeros((len(part), self.layout.groups, 3), np.int64)
+            cost = np.zeros((len(part), self.layout.groups, len(ACCESS_NAMES)), np.int64)
+            for row, (pattern, _) in zip(cost, part, strict=True):
+                row[:, :2] = pattern.mask.totals[:, :2]
+                row[:, 2] = pattern.mask.items_of_groups * handler.bytes
             if handler.access.space == "local":
-                cost[..., 1], cost[..., 2] = bank_cycles(part, handler.bytes, self.machine, self.layout)
+                cost[..., 4], cost[..., 5] = bank_cycles(part, handler.bytes, self.machine, self.layout)
             elif handler.access.space != "private":
-                cost[..., 0] = transactions(part, handler.bytes, self.machine, self.layout)
+                cost[..., 3] = transactions(part, handler.bytes, self.machine, self.layout)
             self.known.update(zip(part, cost, strict=True))
         return [self.known[each] for each in met]
 
 
-def _parted(mask: Mask, then: Mask) -> Integers:
-    """Returns, by group, how many sub-groups have active lanes among `then` and others that are not."""
-    some = then.items_of_subgroups
-    result: Integers = ((some > 0) & (some < mask.items_of_subgroups)).sum(axis=1)
-    return result
+def _taken(counted: Sequence[Counts]) -> list[tuple[int, Any, int]]:
+    """Returns all counts with their places and what they are of, and leaves none."""
+    found = [(number, key, count) for number, counts in enumerate(counted) for key, count in counts.items()]
+    for counts in counted:
+        counts.clear()
+    return found
+
+
+def _add(totals: Integers, found: Sequence[tuple[int, Integers, int]]) -> None:
+    """Adds to totals, by group and number, what was found of each number, so many times."""
+    step = max(1, _AT_ONCE // max(totals[:, 0].size, 1)) if totals.shape[1] else 1
+    for start in range(0, len(found), step):
+        numbers, each, counts = zip(*found[start : start + step], strict=True)
+        times = np.array(counts).reshape(-1, *[1] * each[0].ndim)
+        np.add.at(totals.swapaxes(0, 1), list(numbers), np.stack(each) * times)
+
+
+def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integers]:
+    """Returns, by group, a branch's ``branches`` and ``sides`` of one time that lanes met it, see `Emulation`."""
+    if then is None or otherwise is None:
+        alone = then or otherwise
+        assert alone is not None
+        none = np.zeros_like(alone.totals)
+        sides = (alone.totals, none) if otherwise is None else (none, alone.totals)
+        branches = np.stack([alone.totals[:, 1], none[:, 1]], axis=1)
+        return branches, np.stack([alone.totals, *sides], axis=1)
+    found = then.sides.get(otherwise)
+    if found is None:
+        parted = ((then.items_of_subgroups > 0) & (otherwise.items_of_subgroups > 0)).sum(axis=1)
+        met = then.totals + otherwise.totals
+        met[:, 1] -= parted
+        met[:, 2] = np.maximum(then.totals[:, 2], otherwise.totals[:, 2])
+        branches = np.stack([met[:, 1], parted], axis=1)
+        found = then.sides[otherwise] = branches, np.stack([met, then.totals, otherwise.totals], axis=1)
+    return found
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:

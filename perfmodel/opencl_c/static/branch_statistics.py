@@ -1,4 +1,4 @@
-"""Block counts of a run tell what data decide in a kernel: how often branches are taken, and loops iterate."""
+"""Emulated groups tell what data decide in a kernel: how often branches are taken, and loops iterate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from perfmodel.counting.frequency import NEVER, Frequency
+from perfmodel.counting.frequency import Frequency
 from perfmodel.opencl_c import lowered as low
 
 Executions: TypeAlias = tuple[int, int, int]
@@ -16,15 +16,17 @@ Executions: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Observed:
-    """Holds what was seen of a branch.
+    """Holds what was seen of a branch, each for every time that it was met.
 
     Attributes:
-        taken: how often its condition held, or how many iterations a loop had, for each time that it was met.
-        otherwise: how often the condition did not hold; sub-groups may do both.
+        taken: how often its condition held, or how many iterations a loop had.
+        otherwise: how often the condition did not hold; sub-groups may go both ways.
+        behind: how often control came out behind it; None where that is not known.
     """
 
     taken: Frequency
-    otherwise: Frequency = NEVER
+    otherwise: Frequency
+    behind: Frequency | None = None
 
     @classmethod
     def by_probability(cls, probability: Fraction) -> Observed:
@@ -32,66 +34,63 @@ class Observed:
         return cls(Frequency.same(probability), Frequency.same(1 - probability))
 
 
-def observed(kernel: low.LoweredKernel, executions: Sequence[Executions], entered: Executions) -> dict[int, Observed]:
-    """Returns what was seen of each branch, by its number.
+@dataclass(frozen=True)
+class BranchRun:
+    """Holds how groups ran: who they were; executions of each block; who met each branch, and who went which way."""
 
-    Args:
-        executions: of each block.
-        entered: work-items, sub-groups and groups that were run.
-    """
+    entered: Executions
+    blocks: Sequence[Executions]
+    sides: Sequence[tuple[Executions, Executions, Executions]]
+
+
+def observed(kernel: low.LoweredKernel, run: BranchRun) -> dict[int, Observed]:
+    """Returns what was seen of each branch, by its number."""
     found: dict[int, Observed] = {}
-    _walk(kernel.body, executions, entered, found)
+    _observe(kernel.body, run.entered, run, found)
     return found
 
 
-def _walk(
-    body: Sequence[low.Statement], executions: Sequence[Executions], now: Executions, found: dict[int, Observed]
-) -> None:
+def _observe(body: Sequence[low.Statement], now: Executions, run: BranchRun, found: dict[int, Observed]) -> None:
     """Goes through statements that `now` come to."""
     for position, statement in enumerate(body):
+        now = _arrived(statement, run) or now
+        behind = _arrived(body[position + 1], run) if position + 1 < len(body) else None
         match statement:
-            case low.Straight():
-                now = executions[statement.number]
             case low.If():
-                taken, otherwise = _sides(statement, body[position + 1 :], executions, now)
-                found[statement.number] = Observed(_share(taken, now), _share(otherwise, now))
-                _walk(statement.then, executions, taken, found)
-                _walk(statement.otherwise, executions, otherwise, found)
+                _, taken, otherwise = run.sides[statement.number]
+                found[statement.number] = _seen(now, taken, otherwise, behind)
+                _observe(statement.then, taken, run, found)
+                _observe(statement.otherwise, otherwise, run, found)
             case low.Loop():
-                first = next(low.straights((*statement.body, *statement.step)), None)
-                iterations = executions[first.number] if first is not None else (0, 0, 0)
-                found[statement.number] = Observed(_share(iterations, now))
+                _, iterations, ended = run.sides[statement.number]
+                if statement.is_do:
+                    iterations = _sum(iterations, now)  # the first one is not tested
+                found[statement.number] = _seen(now, iterations, ended, behind)
                 for part in (statement.test, statement.body, statement.step):
-                    _walk(part, executions, iterations, found)
+                    _observe(part, iterations, run, found)
             case low.Scope():
-                _walk(statement.body, executions, now, found)
+                _observe(statement.body, now, run, found)
+
+
+def _arrived(statement: low.Statement, run: BranchRun) -> Executions | None:
+    """Returns who came to a statement; None where that was not recorded."""
+    match statement:
+        case low.Straight():
+            return run.blocks[statement.number]
+        case low.If():
+            return run.sides[statement.number][0]
+        case low.Scope() if statement.body:
+            return _arrived(statement.body[0], run)
+    return None
+
+
+def _seen(met: Executions, taken: Executions, otherwise: Executions, behind: Executions | None) -> Observed:
+    return Observed(_share(taken, met), _share(otherwise, met), None if behind is None else _share(behind, met))
 
 
 def _share(part: Executions, whole: Executions) -> Frequency:
     return Frequency(*(Fraction(a, b) if b else Fraction(0) for a, b in zip(part, whole, strict=True)))
 
 
-def _sides(
-    branch: low.If, after: Sequence[low.Statement], executions: Sequence[Executions], now: Executions
-) -> tuple[Executions, Executions]:
-    """Returns who went one way and who the other; a side that only leaves is known by who comes out behind it."""
-    blocks = [next(low.straights(side), None) for side in (branch.then, branch.otherwise)]
-    then, otherwise = (None if block is None else executions[block.number] for block in blocks)
-    block = next(low.straights(tuple(after)), None)
-    behind = (0, 0, 0) if block is None else executions[block.number]
-    if then is None and otherwise is None:
-        stayed = (min(behind[0], now[0]), *behind[1:])
-        return (_rest(now, stayed), stayed) if branch.then else (stayed, _rest(now, stayed))
-    if otherwise is None:
-        assert then is not None
-        leaves = bool(branch.then) and isinstance(branch.then[-1], low.Leave)
-        return then, (now[0] - then[0], *(behind if leaves else now)[1:])
-    if then is None:
-        leaves = bool(branch.otherwise) and isinstance(branch.otherwise[-1], low.Leave)
-        return (now[0] - otherwise[0], *(behind if leaves else now)[1:]), otherwise
-    return then, otherwise
-
-
-def _rest(now: Executions, stayed: Executions) -> Executions:
-    """Returns those that leave; of their sub-groups and groups nothing is known, and nothing asked."""
-    return (now[0] - stayed[0], *now[1:])
+def _sum(left: Executions, right: Executions) -> Executions:
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]

@@ -232,7 +232,7 @@ class Walk(ABC):
     @visit.on(low.If)
     def branch(self, branch: low.If, active: Active) -> Active | None:
         condition = self.environment.get(branch.condition)
-        holds = self.decided(condition, active)
+        holds, sides = self.decided(condition, active), None
         kind = "choice" if branch.is_choice else "if"
         if holds is not None:
             then_active, other_active = active.within(holds), active.within(holds.complement())
@@ -265,12 +265,21 @@ class Walk(ABC):
             then, otherwise = then_environment.get(register), self.environment.get(register)
             self.environment[register] = self.evaluate.select(condition, then, otherwise)
         if holds is None:
-            return active
+            return self.after_data(sides, active, (then_active, then_after), (other_active, other_after))
         if then_after is then_active and other_after is other_active:
             return active
         if then_after.dimensions != other_after.dimensions or then_after.factor != other_after.factor:
             return active
         return replace(active, points=(then_after.points | other_after.points).coalesce())
+
+    def after_data(self, sides: Observed | None, before: Active, *ways: tuple[Active, Active]) -> Active:
+        """Returns where control is behind a branch that data decide: all who came but did not leave for elsewhere."""
+        if sides is None or all(start.factor == end.factor for start, end in ways):
+            return before
+        if sides.behind is not None:
+            return replace(before, factor=before.factor * sides.behind)
+        (_, then), (_, otherwise) = ways
+        return replace(before, factor=then.factor + otherwise.factor)
 
     def matters(self, branch: low.If) -> bool:
         """Returns whether a branch does anything that is counted, or decides where control goes."""
