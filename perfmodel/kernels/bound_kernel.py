@@ -49,8 +49,7 @@ class BoundKernel:
         else:
             self.program = LoopyProgram(program, statistics)
         self.tags = dict(tags or {})
-        own = {name: value for name, value in arguments.items() if name in self.program.arguments}
-        numbers = {**flattened({name: value for name, value in arguments.items() if name not in own}), **own}
+        numbers = flattened(arguments, self.program.arguments)
         self._arguments = {name: _plain(name, numbers[name]) for name in sorted(numbers)}
         for name in self._arguments:
             if name not in self.program.arguments:
@@ -106,7 +105,9 @@ class BoundKernel:
 
     def at(self, /, **arguments: Any) -> Self:
         """Returns the same kernel with these sizes or arguments instead; structs and vectors as for `Kernel`."""
-        return type(self)(self.program, self.tags, None, **{**self._arguments, **flattened(arguments)})
+        return type(self)(
+            self.program, self.tags, None, **{**self._arguments, **flattened(arguments, self.program.arguments)}
+        )
 
     def bind(self, sizes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Returns all sizes as arrays that broadcast against each other, the kernel's own where `sizes` has none.

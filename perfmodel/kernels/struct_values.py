@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 
-def flattened(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def flattened(arguments: Mapping[str, Any], numbers: Sequence[str] = ()) -> dict[str, Any]:
     """Returns the numbers of arguments by name; ``shape={"dims": [64, 48]}`` is ``shape_dims_0`` and ``shape_dims_1``.
 
     Args:
         arguments: by name: mappings, numpy records, sequences and arrays, nested as the struct is; all else stays as
             it is.
+        numbers: names of arguments that are single numbers, whatever is given.
     """
     found: dict[str, Any] = {}
     for name, value in arguments.items():
-        parts = _parts(value)
+        parts = None if name in numbers else _parts(value)
         if parts is None:
             found[name] = value
         else:

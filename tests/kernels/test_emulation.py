@@ -216,7 +216,7 @@ def test_what_is_observed_tells_sub_groups_and_groups_from_work_items() -> None:
         assert float(found.subgroup({})) == pytest.approx(subgroups, rel=1e-9), name
     assert by_access["rare"][0] * 3 < by_access["rare"][1] * 4  # mostly alone in their sub-groups
     assert by_access["walked"][1] * 32 > 1.3 * by_access["walked"][0]
-    assert float(stores["kept"].workgroup({})) == 24
+    assert float(stores["kept"].workgroup({})) == (numbers.reshape(32, 128) == 1).any(axis=1).sum()
 
 
 def test_observed_kernels_are_other_kernels_to_the_cache_only() -> None:
