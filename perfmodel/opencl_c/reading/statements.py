@@ -111,9 +111,9 @@ class Statements:
                 variable.initial = self.initial(
                     type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
                 )
-        elif space == "constant":
+        elif space == "constant" and type_ != ts.SAMPLER:
             raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
-        if space == "constant" and variable.initial is not None:
+        if (space == "constant" or type_ == ts.SAMPLER) and variable.initial is not None:
             variable.initial = fold(variable.initial)
         return variable
 

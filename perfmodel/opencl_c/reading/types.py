@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from perfmodel.basics.errors import SourceError
@@ -18,6 +19,8 @@ DEPTH = 40
 
 RECORD_FIELDS = 2000
 """No struct may have more fields with those inside it; one of two structs of two structs … has millions."""
+
+_IMAGE = re.compile(r"OCLIMAGE(1D|2D|3D)(ARRAY|BUFFER|)(?:RO|WO|RW)")
 
 _SCALARS = {
     "BOOL": ts.BOOL,
@@ -110,6 +113,12 @@ class Types:
             return self._record(canonical, offset)
         elif kind == "VOID":
             return ts.VOID
+        elif kind == "OCLSAMPLER":
+            return ts.SAMPLER
+        elif found := _IMAGE.fullmatch(kind):
+            is_array = found[2] == "ARRAY"
+            suffix = f"_{found[2].lower()}" if found[2] else ""
+            return ts.Image(f"image{found[1].lower()}{suffix}_t", int(found[1][0]) + is_array, is_array)
         raise self.text.fault(self._refusal(kind, self.tree.type_spelling(raw)), offset)
 
     def _refusal(self, kind: str, spelling: str) -> str:

@@ -80,8 +80,8 @@ class Evaluator:
 
     _value = Dispatch[[], Value](low.Expression)
 
-    @_value.on(low.Join, low.Pick, low.Load)
-    def _unknown(self, expression: low.Join | low.Pick | low.Load) -> Value:
+    @_value.on(low.Join, low.Pick, low.Load, low.ReadImage, low.ImageSize)
+    def _unknown(self, expression: low.Join | low.Pick | low.Load | low.ImageSize) -> Value:
         return None
 
     @_value.on(low.Read)
