@@ -36,7 +36,7 @@ class Lowering:
     """Lowers one kernel of a source: its statements, and the functions that it calls."""
 
     def __init__(self, unit: syn.Unit) -> None:
-        self.out = Emission()
+        self.out = Emission(unit.length)
         self.expressions = Expressions(self.out, self.inlined)
         self.addressed = addressed_variables(unit)
         self.tables: dict[syn.Variable, Storage] = {

@@ -12,6 +12,20 @@ void both(float *first, float *second, float x)
     *first = fract(x, second);
 }
 
+typedef struct { float sums[2]; int count; } state;
+
+void add(float *sums, float x)
+{
+    sums[0] += x;
+    *++sums *= x + 1;
+}
+
+void step(state *s, const float *a)
+{
+    add(s->sums, get_local_id(0) > 3 ? a[0] : *(a + 1));
+    s->count++;
+}
+
 __kernel void generic_pointers(__global const float *a, __global float *out, __global const half *h,
                                __local float *tile)
 {
@@ -26,7 +40,10 @@ __kernel void generic_pointers(__global const float *a, __global float *out, __g
     float first, second;
     both(&first, &second, 7 * tile[4 * l + 3]);
     both(tile + 4 * l, out + 4 * i + 1, 5 * tile[4 * l]);
-    out[4 * i] = total(own) + total(a + 4 * i) + total(tile + 4 * l);
+    state s = {{0, 1}, 0};
+    for (int k = 0; k < 3; k++)
+        step(&s, a + 4 * i + k);
+    out[4 * i] = s.sums[0] + s.sums[1] + s.count + total(own) + total(a + 4 * i) + total(tile + 4 * l);
     out[4 * i + 2] = mantissa + exponent + part + whole + sine + cosine + first + second;
     out[4 * i + 3] = vload_half(i, h);
 }
