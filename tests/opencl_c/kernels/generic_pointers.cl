@@ -1,6 +1,17 @@
 // Covers: pointers of no address space, and built-in functions with pointers, in OpenCL C 2.0 and 3.0.
 // launch: {"kernel": "generic_pointers", "global": [64], "local": [16], "options": ["-cl-std=CL2.0"], "args": [{"name": "a", "array": "float32", "size": 256}, {"name": "out", "array": "float32", "size": 256, "output": true}, {"name": "h", "array": "float16", "size": 64}, {"name": "tile", "local_bytes": 256}]}
 // launch: {"kernel": "generic_pointers", "global": [64], "local": [16], "options": ["-cl-std=CL3.0"], "args": [{"name": "a", "array": "float32", "size": 256}, {"name": "out", "array": "float32", "size": 256, "output": true}, {"name": "h", "array": "float16", "size": 64}, {"name": "tile", "local_bytes": 256}]}
+global const float weights[4] = {0.5f, 0.25f, 2.0f, 3.0f};
+
+float weighted(const float *v)
+{
+    static const int order[4] = {2, 0, 3, 1};
+    float sum = 0;
+    for (int k = 0; k < 4; k++)
+        sum += weights[order[k]] * v[k];
+    return sum;
+}
+
 float total(const float *v)
 {
     float4 x = vload4(0, v);
@@ -45,5 +56,5 @@ __kernel void generic_pointers(__global const float *a, __global float *out, __g
         step(&s, a + 4 * i + k);
     out[4 * i] = s.sums[0] + s.sums[1] + s.count + total(own) + total(a + 4 * i) + total(tile + 4 * l);
     out[4 * i + 2] = mantissa + exponent + part + whole + sine + cosine + first + second;
-    out[4 * i + 3] = vload_half(i, h);
+    out[4 * i + 3] = vload_half(i, h) + weighted(own) + total(weights);
 }
