@@ -36,9 +36,10 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation import Argument, LocalBytes, Random, Zeros, emulate
+from perfmodel.opencl_c.emulation import Argument, Image, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
+from perfmodel.opencl_c.types import Image as ImageType
 from perfmodel.opencl_c.types import Pointer, Record, Scalar, Vector, element_of
 from tests.opencl_c.kernel_files import launches
 from tests.opencl_c.random_kernels import RandomChooser, random_kernel
@@ -64,6 +65,8 @@ WORDS = (
     *("{", "}", "(", ")", "[", "]", ";", ",", "*", "&", "->", ".", "?", ":", "=", "+=", "<<", "%", "/", "!", "~", "&&"),
     *("__global", "__local", "__constant", "const", "volatile", "static", "sizeof", "typedef", "struct", "union"),
     *("barrier(1)", "get_global_id(0)", "get_local_id(1)", "get_group_id(3)", "vload4(0, ", "atomic_add(", "fract("),
+    *("x:", "sub_group_reduce_add(", "work_group_broadcast(", "sub_group_ballot(", "get_sub_group_id()", "printf("),
+    *("async_work_group_copy(", "read_imagef(", "write_imagef(", "__read_only image2d_t im", "sampler_t s", "event_t"),
     *("#define X", "#if 1\n", "#endif\n", "#include <x>", '"', "'", "//", "/*", "*/", "\\\n", "__attribute__((x))"),
 )
 ODD = "\x00\r\x1b\x7féπ𝒳\u2028'\"\\`$@#"
@@ -77,6 +80,18 @@ class Source:
     folders: tuple[Path, ...] = ()
 
 
+IMAGES = """
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__kernel void k(__read_only image2d_t from, __write_only image2d_t to, sampler_t given, __global float4 *a)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    float4 v = read_imagef(from, nearest, (int2)(x - 1, y)) + read_imagef(from, given, (float2)(x + 0.5f, 0.3f * y));
+    if (x < get_image_width(from))
+        write_imagef(to, (int2)(x, y), v);
+    a[x] = v + read_imagef(from, (int2)(x & 3, y & 3));
+}
+"""
+
 _ORIGINALS = [
     (
         "\n".join(line for line in launch.source.splitlines() if not line.startswith("// launch:")) + "\n",
@@ -84,7 +99,7 @@ _ORIGINALS = [
         launch.folders,
     )
     for launch in launches()
-]
+] + [(IMAGES, (), ())]
 
 
 # --- sources
@@ -267,6 +282,8 @@ def argument(parameter: low.Parameter, rng: random.Random) -> Argument:
             return rng.choice((0, 1, 2, 5, 16)) if not type_.is_float else rng.choice((0.0, 1.5, -2.0))
         case Vector():
             return np.arange(type_.width).astype(element_of(type_).numpy)
+        case ImageType():
+            return Image(np.ones((5,) * type_.axes, rng.choice((np.float32, np.uint8))))
         case Record():
             return bytes(min(type_.size, 4096))  # larger ones are refused
     return 0

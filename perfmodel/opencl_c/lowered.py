@@ -177,6 +177,29 @@ class Load(Node):
     access: Access
 
 
+class ReadImage(Load):
+    """A pixel is read from an image: the result has its four numbers.
+
+    The pointer stands for where the pixel is as if all images had rows of `IMAGE_ROW` pixels.
+
+    Attributes:
+        sampler: a number, or a parameter; None without.
+        coordinates: of the pixel, whole numbers or floats.
+    """
+
+    sampler: Expression | None
+    coordinates: Expression
+
+
+class ImageSize(Node):
+    """A property of an image is asked for by ``get_image_width`` or its like."""
+
+    image: Register
+    function: str
+
+
+IMAGE_ROW = 1 << 16
+
 Expression: TypeAlias = (
     Constant
     | Read
@@ -192,6 +215,8 @@ Expression: TypeAlias = (
     | Address
     | Offset
     | Load
+    | ReadImage
+    | ImageSize
 )
 
 
@@ -248,6 +273,12 @@ class Store(Tree):
     access: Access
 
 
+class WriteImage(Store):
+    """A pixel of an image gets a value; see `ReadImage`."""
+
+    coordinates: Expression
+
+
 class Atomic(Tree):
     """An atomic does ``add sub xchg inc dec cmpxchg min max and or xor load store``.
 
@@ -291,7 +322,7 @@ class Collective(Tree):
     place: Place
 
 
-Simple: TypeAlias = Assign | Store | Atomic | Barrier | Collective
+Simple: TypeAlias = Assign | Store | WriteImage | Atomic | Barrier | Collective
 
 
 class Straight(Tree):

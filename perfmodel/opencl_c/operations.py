@@ -110,7 +110,7 @@ class KernelOperations:
             expression
             for statement in self.statements
             if isinstance(statement, low.Store | low.Atomic)
-            for expression in low.expressions_of(statement)[1:]
+            for expression in ((statement.value,) if isinstance(statement, low.Store) else statement.operands)
         ]
         waiting += [
             operand

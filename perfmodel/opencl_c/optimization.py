@@ -246,6 +246,8 @@ class _Optimizer:
                 return repr(expression.value)  # 0.0 is not -0.0
             case low.WorkItem() | low.Call():
                 return expression.function
+            case low.ImageSize():
+                return expression.function, id(expression.image)
             case low.Unary() | low.Binary():
                 return expression.operator
             case low.Convert():

@@ -347,9 +347,11 @@ class Unit:
 
     Attributes:
         kernels: the names of all, whether they were read or not.
+        length: of the text, in characters.
     """
 
     functions: dict[str, Function]
     kernels: tuple[str, ...]
     tables: tuple[Variable, ...] = ()
     records: dict[str, Record] = field(default_factory=dict)
+    length: int = 0

@@ -124,7 +124,37 @@ class Void:
         return "void"
 
 
-Type: TypeAlias = Scalar | Vector | Pointer | Array | Record | Void
+@dataclass(frozen=True)
+class Image:
+    """An image has pixels of four numbers along one to three axes.
+
+    Attributes:
+        name: as in the source, e.g. ``image2d_array_t``. axes: those of a pixel's coordinates, an array's number too.
+    """
+
+    name: str
+    axes: int
+    is_array: bool
+
+    size = alignment = POINTER_BYTES
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A sampler says how images are read; it is a number made of the constants ``CLK_…``."""
+
+    size = alignment = POINTER_BYTES
+
+    def __str__(self) -> str:
+        return "sampler_t"
+
+
+Type: TypeAlias = Scalar | Vector | Pointer | Array | Record | Void | Image | Sampler
+
+SAMPLER = Sampler()
 
 VOID = Void()
 BOOL = Scalar("bool", "bool")

@@ -15,6 +15,16 @@ MIDDLE = 2048
 DEPTH, LOOPS = 2, 2
 """The most loops around each other, and in a kernel: with more, isl is busy for minutes with some of them."""
 
+TOGETHER = (
+    "barrier(CLK_LOCAL_MEM_FENCE);",
+    "barrier(CLK_LOCAL_MEM_FENCE);",
+    "x += work_group_scan_inclusive_add(x);",
+    "x = sub_group_shuffle_xor(x, 1) * 2.0f;",
+    "sub_group_barrier(CLK_LOCAL_MEM_FENCE);",
+    "{ event_t e = async_work_group_copy(s, a + MIDDLE, 8, 0); wait_group_events(1, &e); }",
+)
+"""Work-items of a group do these together."""
+
 HELPERS = """\
 int moved(int at, int by) { if (by > 2) return at + by; return at - by; }
 float taken(__global const float *a, int at, int n) {
@@ -159,7 +169,9 @@ class _Writer:
                 )
             case 5:
                 if scope.is_uniform:
-                    self.line(scope, "barrier(CLK_LOCAL_MEM_FENCE);")
+                    self.line(scope, self.choose.one_of(TOGETHER))
+                elif self.choose.number(0, 3) == 0:
+                    self.line(scope, "x += sub_group_non_uniform_reduce_add(x);")
                 elif scope.loop:
                     self.line(scope, f"if ({self.condition(scope)}) {self.choose.one_of(('continue', 'break'))};")
                 else:
@@ -245,7 +257,8 @@ def random_kernel(choose: Chooser) -> RandomKernel:
     scope = _Scope((*names, "n", "m"), (*names, "n", "m"), uniform)
     writer.statements(scope)
     if choose.number(0, 2) == 0:
-        writer.line(scope, f"if ({writer.condition(scope)}) return;")
+        leave = choose.one_of(("return", "goto end"))
+        writer.line(scope, f"if ({writer.condition(scope)}) {leave};")
         # Barriers after that would not be met by all.
         writer.statements(replace(scope, is_uniform=False))
     declared = ", ".join(f"{name} = {text}" for name, text in ids)
@@ -255,6 +268,6 @@ def random_kernel(choose: Chooser) -> RandomKernel:
         "__kernel void k(__global const float *a, __global float *o, int n, int m, float q) {\n"
         f"    int {declared}, k = 0;\n"
         f"    __local float s[{LENGTH}];\n"
-        "    float x = 1.0f;\n" + "\n".join(writer.lines) + "\n    o[0] = x;\n}\n"
+        "    float x = 1.0f;\n" + "\n".join(writer.lines) + "\nend:\n    o[0] = x;\n}\n"
     )
     return RandomKernel(source, tuple(shape), local)

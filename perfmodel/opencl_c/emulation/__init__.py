@@ -10,6 +10,7 @@ from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.emulation import Emulation, emulate
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated
 from perfmodel.opencl_c.emulation.findings import Finding
+from perfmodel.opencl_c.emulation.images import Image
 from perfmodel.opencl_c.emulation.machine import Machine
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Emulation",
     "Extrapolated",
     "Finding",
+    "Image",
     "LocalBytes",
     "Machine",
     "Random",

@@ -14,9 +14,23 @@ from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.address_space import CONSTANTS
 from perfmodel.opencl_c.emulation.footprints import Bytes
+from perfmodel.opencl_c.emulation.images import Image, ImageBuffer
 from perfmodel.opencl_c.emulation.lanes import Values
 from perfmodel.opencl_c.emulation.memory import Buffer, Copied, Region, Scattered, ScatteredStructs, Source
-from perfmodel.opencl_c.types import Pointer, Record, Scalar, Type, Vector, Void, element_of, numbers_within, width_of
+from perfmodel.opencl_c.types import (
+    SAMPLER,
+    UINT,
+    Pointer,
+    Record,
+    Scalar,
+    Type,
+    Vector,
+    Void,
+    element_of,
+    numbers_within,
+    width_of,
+)
+from perfmodel.opencl_c.types import Image as ImageType
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class Random:
     dtype: np.dtype[Any] | None = None
 
 
-Argument: TypeAlias = "NDArray[Any] | np.generic | int | float | bool | bytes | LocalBytes | Zeros | Random"
+Argument: TypeAlias = "NDArray[Any] | np.generic | int | float | bool | bytes | LocalBytes | Zeros | Random | Image"
 
 
 @dataclass
@@ -96,7 +110,15 @@ def bind(kernel: low.LoweredKernel, arguments: Mapping[str, Argument], write_bac
             raise KernelError(f"parameter '{parameter.name}' of kernel '{kernel.name}' has no argument; give one")
         argument = arguments[parameter.name]
         what = f"argument '{parameter.name}' of kernel '{kernel.name}'"
-        if not isinstance(parameter.type, Pointer):
+        if isinstance(parameter.type, ImageType):
+            if not isinstance(argument, Image):
+                raise KernelError(f"{what} is an image; give Image(array)")
+            number = CONSTANTS + 1 + position
+            bound.buffers[parameter.name] = ImageBuffer(parameter.name, number, argument, parameter.type)
+            bound.values[position] = np.int64(bound.buffers[parameter.name].origin)
+        elif parameter.type == SAMPLER:
+            _bind_value(bound, position, UINT, argument, what)
+        elif not isinstance(parameter.type, Pointer):
             _bind_value(bound, position, parameter.type, argument, what)
         elif parameter.type.space == "local":
             if not isinstance(argument, LocalBytes) or argument.size < 0:

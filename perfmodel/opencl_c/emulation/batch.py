@@ -19,6 +19,7 @@ from perfmodel.opencl_c.emulation.collectives import Teams, collective
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
+from perfmodel.opencl_c.emulation.images import ImageBuffer, ImageHandler
 from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
@@ -115,6 +116,7 @@ class Emulator:
             "barrier": self._barrier,
             "ordered": self._ordered,
             "collective": self._collective,
+            "image_size": self._image_size,
             "divide": self._divide,
             "work_item": self.work_items.value,
             "turned": self._turned,
@@ -124,9 +126,12 @@ class Emulator:
             "soon": SOON,
         }
         for number, (access, scale) in enumerate(self.code.accesses):
-            handler = (AtomicHandler if access.direction == "atomic" else Handler)(self.context, access, scale)
+            is_image = isinstance(self.bound.buffers.get(access.variable or ""), ImageBuffer)
+            kind = AtomicHandler if access.direction == "atomic" else ImageHandler if is_image else Handler
+            handler = kind(self.context, access, scale)
             self.recorder.handlers.append(handler)
-            names[f"{access.direction}{number}"] = getattr(handler, access.direction)
+            name = {"load": "read", "store": "write"}[access.direction] if is_image else access.direction
+            names[f"{access.direction}{number}"] = getattr(handler, name)
         names.update((f"block_{number}", counts) for number, counts in enumerate(self.recorder.blocks))
         for number, register in enumerate(self.kernel.registers):
             names[f"start_{number}"] = self._start(register)
@@ -174,6 +179,11 @@ class Emulator:
     ) -> Values:
         size = self.layout.items if is_of_group else self.work_items.subgroup_size
         return collective(Teams(self.layout, mask, size), operation, by, np.dtype(dtype), *operands)
+
+    def _image_size(self, name: str, function: str) -> Values:
+        image = self.bound.buffers[name]
+        assert isinstance(image, ImageBuffer)
+        return image.property(function)
 
     def _ordered(self, mask: Mask) -> None:
         """Ends what may race in the groups of the active lanes, though only their sub-groups met."""

@@ -250,6 +250,11 @@ class _Generator:
         value = self.expressions.text(statement.value)
         self.emit(self.expressions.access("store", statement.access, statement.pointer, mask, value))
 
+    @simple.on(low.WriteImage)
+    def write_image(self, statement: low.WriteImage, mask: str) -> None:
+        value, coordinates = self.expressions.text(statement.value), self.expressions.text(statement.coordinates)
+        self.emit(self.expressions.image("store", statement.access, mask, value, coordinates))
+
     @simple.on(low.Assign)
     def assign(self, statement: low.Assign, mask: str) -> None:
         value = self.expressions.text(statement.value)

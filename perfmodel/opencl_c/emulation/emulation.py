@@ -19,6 +19,7 @@ from perfmodel.opencl_c.emulation.batch import Emulator
 from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
 from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
+from perfmodel.opencl_c.emulation.images import ImageBuffer
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces
@@ -87,6 +88,8 @@ class Emulation:
             raise EmulationError(f"the contents of '{name}' are not known, as loops were extrapolated; do so without")
         buffer = buffers[name]
         buffer.fill()
+        if isinstance(buffer, ImageBuffer):
+            return buffer.contents()
         parameter = next(each for each in self.kernel.parameters if each.name == name)
         assert isinstance(parameter.type, Pointer)
         target = parameter.type.target
@@ -238,5 +241,4 @@ def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str]
 
 def _space(kernel: low.LoweredKernel, name: str) -> str:
     parameter = next(each for each in kernel.parameters if each.name == name)
-    assert isinstance(parameter.type, Pointer)
-    return parameter.type.space
+    return parameter.type.space if isinstance(parameter.type, Pointer) else "global"

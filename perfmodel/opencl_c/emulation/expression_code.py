@@ -183,6 +183,19 @@ class Expressions:
     def _load(self, expression: low.Load) -> str:
         return self.access("load", expression.access, expression.pointer, self.mask)
 
+    @_text.on(low.ReadImage)
+    def _read_image(self, expression: low.ReadImage) -> str:
+        sampler = "int64(0)" if expression.sampler is None else self.text(expression.sampler)
+        return self.image("load", expression.access, self.mask, self.text(expression.coordinates), sampler)
+
+    def image(self, kind: str, access: low.Access, *arguments: str) -> str:
+        self.accesses.append((access, 0))
+        return f"{kind}{len(self.accesses) - 1}({', '.join(arguments)})"
+
+    @_text.on(low.ImageSize)
+    def _image_size(self, expression: low.ImageSize) -> str:
+        return f"image_size({expression.image.name!r}, {expression.function!r})"
+
     @_text.on(low.Constant)
     def constant(self, constant: low.Constant) -> str:
         type_ = plain(constant.type)

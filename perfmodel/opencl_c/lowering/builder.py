@@ -10,10 +10,12 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.memory_layout import aligned
-from perfmodel.opencl_c.types import BOOL, Type
+from perfmodel.opencl_c.lowering.points_to import space_of
+from perfmodel.opencl_c.types import BOOL, Pointer, Type
 
 MOST_BLOCKS = 20_000
-"""No kernel may have more basic blocks after inlining; one that has doubles itself by calls."""
+"""No kernel may have more basic blocks after inlining, and one for every ten characters of its source: one that has
+doubles itself by calls."""
 
 Storage: TypeAlias = low.Register | low.MemoryObject
 
@@ -37,12 +39,14 @@ class Emission:
     Attributes:
         body, simple: the list that is being filled, and the simple statements that will become its next block.
         place: of the statement that is being lowered.
+        most_blocks: more are refused.
         frame: of the function that is.
     """
 
     frame: Frame
 
-    def __init__(self) -> None:
+    def __init__(self, length: int) -> None:
+        self.most_blocks = MOST_BLOCKS + length // 10
         self.registers: list[low.Register] = []
         self.objects: list[low.MemoryObject] = []
         self.accesses: list[low.Access] = []
@@ -89,9 +93,12 @@ class Emission:
         self.emit(low.Assign(register, value))
 
     def held(self, value: low.Expression, name: str) -> low.Read:
-        register = self.register(name, value.type)
+        type_ = value.type
+        if isinstance(type_, Pointer) and type_.space == "generic":
+            type_ = Pointer(type_.target, space_of(value))
+        register = self.register(name, type_)
         self.assign(register, value)
-        return low.Read(value.type, register)
+        return low.Read(type_, register)
 
     def branch(self) -> int:
         self.branches += 1
@@ -99,10 +106,10 @@ class Emission:
 
     def flush(self) -> None:
         if self.simple:
-            if self.blocks >= MOST_BLOCKS:
+            if self.blocks >= self.most_blocks:
                 raise SourceError(
-                    f"kernel {self.frame.function.name!r} has more than {MOST_BLOCKS} blocks of statements once its "
-                    "calls are inlined; call fewer functions from functions",
+                    f"kernel {self.frame.function.name!r} has more than {self.most_blocks} blocks of statements once "
+                    "its calls are inlined; call fewer functions from functions",
                     *self.place,
                 )
             self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place))

@@ -23,6 +23,7 @@ from perfmodel.opencl_c.lowering.builtin_names import (
 )
 from perfmodel.opencl_c.lowering.expression_traits import has_effects
 from perfmodel.opencl_c.lowering.folding import as_bool, converted
+from perfmodel.opencl_c.lowering.images import Images
 from perfmodel.opencl_c.lowering.lvalues import InMemory, Lvalue
 from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.lowering.source_text import text_of
@@ -37,6 +38,7 @@ class BuiltinCalls:
 
     def __init__(self, out: Emission, expressions: Expressions) -> None:
         self.out, self.expressions, self.places = out, expressions, expressions.places
+        self.images = Images(out, expressions)
 
     def value(self, expression: syn.BuiltinCall, wanted: bool) -> low.Expression:
         """Returns the value of a call; anything if it is not wanted."""
@@ -67,6 +69,8 @@ class BuiltinCalls:
             return self.decided_atomic(expression)
         if name.startswith(("atomic_", "atom_")):
             return self.atomic(expression, wanted)
+        if "_image" in name:
+            return self.images.value(expression)
         if (collective := Collective.of(name)) is not None:
             return self.collective(expression, collective)
         if (block := block_access(name)) is not None:

@@ -33,7 +33,7 @@ def _is_of_values(call: syn.BuiltinCall) -> bool:
     """Returns whether a built-in function neither reads memory nor does more than return a value."""
     if call.name in WORK_ITEM or call.name.startswith(("as_", "convert_")):
         return True
-    if Collective.of(call.name):
+    if Collective.of(call.name) or "_image" in call.name:
         return False
     has_pointer = any(isinstance(argument.type, Pointer) for argument in call.arguments)
     return isinstance(call.type, Scalar | Vector) and not has_pointer
@@ -43,7 +43,7 @@ def has_effects(expression: syn.Expression) -> bool:
     """Returns whether evaluating an expression changes anything."""
     return any(
         isinstance(part, syn.Assign | syn.CompoundAssign | syn.Increment | syn.Call)
-        or (isinstance(part, syn.BuiltinCall) and part.name.startswith(("atom", "v")))
+        or (isinstance(part, syn.BuiltinCall) and part.name.startswith(("atom", "v", "write_image")))
         for part in walk(expression)
     )
 

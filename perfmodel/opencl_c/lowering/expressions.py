@@ -254,8 +254,8 @@ class Expressions:
         result = self.out.register("_chosen", expression.type)
         self.choice(
             expression.condition,
-            lambda: self.out.assign(result, self.value(expression.then)),
-            lambda: self.out.assign(result, self.value(expression.otherwise)),
+            lambda: self.places.store_value(InRegister(result), self.value(expression.then), text_of(expression)),
+            lambda: self.places.store_value(InRegister(result), self.value(expression.otherwise), text_of(expression)),
         )
         return low.Read(result.type, result)
 

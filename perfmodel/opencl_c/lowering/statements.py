@@ -16,7 +16,7 @@ from perfmodel.opencl_c.lowering.lvalues import whole
 from perfmodel.opencl_c.lowering.memory_layout import addressed_variables
 from perfmodel.opencl_c.lowering.points_to import assign_variables
 from perfmodel.opencl_c.lowering.scalar_replacement import replace_structs
-from perfmodel.opencl_c.types import BOOL, Array, Pointer, Record, Scalar, Vector
+from perfmodel.opencl_c.types import BOOL, FLOAT, SAMPLER, UINT, Array, Image, Pointer, Record, Sampler, Scalar, Vector
 
 
 def lower(unit: syn.Unit, name: str) -> low.LoweredKernel:
@@ -37,10 +37,12 @@ class Lowering:
     """Lowers one kernel of a source: its statements, and the functions that it calls."""
 
     def __init__(self, unit: syn.Unit) -> None:
-        self.out = Emission()
+        self.out = Emission(unit.length)
         self.expressions = Expressions(self.out, self.inlined)
         self.addressed = addressed_variables(unit)
-        self.tables: dict[syn.Variable, Storage] = {table: self.table(table) for table in unit.tables}
+        self.tables: dict[syn.Variable, Storage] = {
+            table: self.table(table) for table in unit.tables if table.type != SAMPLER
+        }
 
     def kernel(self, function: syn.Function) -> low.LoweredKernel:
         self.out.frame = Frame(function, dict(self.tables), self.out.label("kernel"), None)
@@ -76,7 +78,12 @@ class Lowering:
         if isinstance(parameter.type, Record | Array):
             self.out.frame.variables[parameter] = self.out.memory_object(parameter, "private", position)
             return
-        register = self.out.register(parameter.name, parameter.type, position)
+        type_ = parameter.type
+        if isinstance(type_, Image):  # counted as an array of its pixels
+            type_ = Pointer(Vector(FLOAT, 4), "global")
+        elif isinstance(type_, Sampler):
+            type_ = UINT
+        register = self.out.register(parameter.name, type_, position)
         if parameter in self.addressed:
             storage = self.out.memory_object(parameter, "private")
             self.expressions.places.store_value(whole(storage), low.Read(register.type, register), parameter.name)
@@ -175,6 +182,8 @@ class Lowering:
         return self.out.register(variable.name, variable.type)
 
     def declare(self, variable: syn.Variable) -> None:
+        if variable.type == SAMPLER:
+            return
         if variable.space in ("local", "constant"):
             self.out.frame.variables[variable] = (
                 self.table(variable) if variable.space == "constant" else self.out.memory_object(variable, "local")
@@ -288,6 +297,13 @@ class Lowering:
                 self.expressions.put(whole(self.out.frame.result), statement.value, "return")
         self.out.leave(self.out.frame.end)
 
+    def passed(self, argument: syn.Expression) -> Storage:
+        """Returns where an image or sampler is that is passed on."""
+        if isinstance(argument.type, Image):
+            return self.expressions.builtins.images.register(argument)
+        sampler = self.expressions.builtins.images.sampler(argument)
+        return sampler.register if isinstance(sampler, low.Read) else self.out.held(sampler, "_sampler").register
+
     # --- calls
 
     def inlined(self, expression: syn.Call) -> Storage | None:
@@ -295,6 +311,9 @@ class Lowering:
         function, outer = expression.function, self.out.frame
         variables = dict(self.tables)
         for parameter, argument in zip(function.parameters, expression.arguments, strict=True):
+            if isinstance(parameter.type, Image | Sampler):
+                variables[parameter] = self.passed(argument)
+                continue
             storage = self.storage(parameter)
             self.expressions.put(whole(storage), argument, parameter.name)
             variables[parameter] = storage

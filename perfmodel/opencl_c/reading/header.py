@@ -27,7 +27,7 @@ _C_NAMES = {
 _NUMBERS = [scalar for scalar in SCALARS.values() if scalar.name != "bool"]
 
 _EXTENSIONS = """
-cl_khr_fp64 cl_khr_fp16 cl_khr_byte_addressable_store
+cl_khr_fp64 cl_khr_fp16 cl_khr_byte_addressable_store cl_khr_3d_image_writes
 cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics
 cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics
 cl_khr_int64_base_atomics cl_khr_int64_extended_atomics
@@ -42,6 +42,7 @@ _OPTIONAL = """
 __opencl_c_fp64 __opencl_c_int64 __opencl_c_generic_address_space __opencl_c_subgroups
 __opencl_c_work_group_collective_functions __opencl_c_atomic_order_acq_rel __opencl_c_atomic_order_seq_cst
 __opencl_c_atomic_scope_device __opencl_c_atomic_scope_all_devices
+__opencl_c_images __opencl_c_3d_image_writes __opencl_c_read_write_images
 """
 """OpenCL C 3.0 has these features where their macros are defined; 2.0 has them all."""
 
@@ -123,6 +124,35 @@ NULL ((void*)0)
 CLK_LOCAL_MEM_FENCE 1
 CLK_GLOBAL_MEM_FENCE 2
 CLK_IMAGE_MEM_FENCE 4
+CLK_NORMALIZED_COORDS_FALSE 0
+CLK_NORMALIZED_COORDS_TRUE 1
+CLK_ADDRESS_NONE 0
+CLK_ADDRESS_CLAMP_TO_EDGE 2
+CLK_ADDRESS_CLAMP 4
+CLK_ADDRESS_REPEAT 6
+CLK_ADDRESS_MIRRORED_REPEAT 8
+CLK_FILTER_NEAREST 0x10
+CLK_FILTER_LINEAR 0x20
+CLK_R 0x10B0
+CLK_A 0x10B1
+CLK_RG 0x10B2
+CLK_RA 0x10B3
+CLK_RGB 0x10B4
+CLK_RGBA 0x10B5
+CLK_BGRA 0x10B6
+CLK_SNORM_INT8 0x10D0
+CLK_SNORM_INT16 0x10D1
+CLK_UNORM_INT8 0x10D2
+CLK_UNORM_INT16 0x10D3
+CLK_SIGNED_INT8 0x10D7
+CLK_SIGNED_INT16 0x10D8
+CLK_SIGNED_INT32 0x10D9
+CLK_UNSIGNED_INT8 0x10DA
+CLK_UNSIGNED_INT16 0x10DB
+CLK_UNSIGNED_INT32 0x10DC
+CLK_HALF_FLOAT 0x10DD
+CLK_FLOAT 0x10DE
+__IMAGE_SUPPORT__ 1
 ATOMIC_VAR_INIT(X) (X)
 ATOMIC_FLAG_INIT 0
 """
@@ -175,6 +205,9 @@ BUILTINS = (
     isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isfinite isinf isnan isnormal
     isordered isunordered signbit any all bitselect select
     barrier work_group_barrier sub_group_barrier mem_fence read_mem_fence write_mem_fence atomic_work_item_fence
+    read_imagef read_imagei read_imageui read_imageh write_imagef write_imagei write_imageui write_imageh
+    get_image_width get_image_height get_image_depth get_image_dim get_image_array_size
+    get_image_channel_data_type get_image_channel_order
     async_work_group_copy async_work_group_strided_copy wait_group_events prefetch printf
     shuffle shuffle2 vload_half vstore_half vstore_half_rte vstore_half_rtz vstore_half_rtp vstore_half_rtn
     """

@@ -98,6 +98,8 @@ class Statements:
             scope.types.space_of(raw),
         )
         place = scope.text.place(_name_offset(scope.slice(item), name) + item.start)
+        if space == "global" and scope.types.is_const(raw):
+            space = "constant"  # nobody can tell the difference
         if space not in ("private", "local", "constant"):
             reason = f"the variable {name} lives in {space} memory beyond the kernel's run, as static ones do"
             raise scope.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)
@@ -111,9 +113,9 @@ class Statements:
                 variable.initial = self.initial(
                     type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
                 )
-        elif space == "constant":
+        elif space == "constant" and type_ != ts.SAMPLER:
             raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
-        if space == "constant" and variable.initial is not None:
+        if (space == "constant" or type_ == ts.SAMPLER) and variable.initial is not None:
             variable.initial = fold(variable.initial)
         return variable
 

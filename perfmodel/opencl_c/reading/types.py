@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from perfmodel.basics.errors import SourceError
@@ -18,6 +19,8 @@ DEPTH = 40
 
 RECORD_FIELDS = 2000
 """No struct may have more fields with those inside it; one of two structs of two structs … has millions."""
+
+_IMAGE = re.compile(r"OCLIMAGE(1D|2D|3D)(ARRAY|BUFFER|)(?:RO|WO|RW)")
 
 _SCALARS = {
     "BOOL": ts.BOOL,
@@ -82,6 +85,11 @@ class Types:
             self.spaces[key] = SPACES.get(self.tree.library.clang_getAddressSpace(raw), "unknown")
         return self.spaces[key]
 
+    def is_const(self, raw: RawType) -> bool:
+        """Returns whether nobody may change numbers or structs of a type, or an array of them."""
+        spelling = self.tree.type_spelling(self.tree.library.clang_getCanonicalType(raw))
+        return spelling.startswith("const ") and "*" not in spelling
+
     def _translated(self, raw: RawType, offset: int) -> ts.Type:
         library = self.tree.library
         canonical = library.clang_getCanonicalType(raw)
@@ -110,6 +118,12 @@ class Types:
             return self._record(canonical, offset)
         elif kind == "VOID":
             return ts.VOID
+        elif kind == "OCLSAMPLER":
+            return ts.SAMPLER
+        elif found := _IMAGE.fullmatch(kind):
+            is_array = found[2] == "ARRAY"
+            suffix = f"_{found[2].lower()}" if found[2] else ""
+            return ts.Image(f"image{found[1].lower()}{suffix}_t", int(found[1][0]) + is_array, is_array)
         raise self.text.fault(self._refusal(kind, self.tree.type_spelling(raw)), offset)
 
     def _refusal(self, kind: str, spelling: str) -> str:

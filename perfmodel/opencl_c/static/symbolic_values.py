@@ -90,8 +90,8 @@ class Evaluator:
 
     _value = Dispatch[[], Value](low.Expression)
 
-    @_value.on(low.Load)
-    def _unknown(self, expression: low.Load) -> Value:
+    @_value.on(low.Load, low.ReadImage, low.ImageSize)
+    def _unknown(self, expression: low.Load | low.ReadImage | low.ImageSize) -> Value:
         return None
 
     @_value.on(low.Join)
