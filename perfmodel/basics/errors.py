@@ -67,6 +67,10 @@ class CountingError(KernelError):
     """Raised for a kernel whose counts cannot be derived."""
 
 
+class DecidedByDataError(CountingError):
+    """Raised for a kernel whose counts depend on data, of which nothing is said."""
+
+
 class SourceError(KernelError):
     """Raised for OpenCL C source that cannot be read; says what is wrong, and where.
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins import BUILTINS, binary, conversion, function, reinterpretation, unary
+from perfmodel.opencl_c.builtins.dot_products import DOT_PRODUCTS
 from perfmodel.opencl_c.builtins.representation import dtype_of
 from perfmodel.opencl_c.types import (
     BOOL,
@@ -331,7 +332,32 @@ def all_cases() -> list[Case]:
 
 
 def test_every_function_is_tested() -> None:
-    assert {case.name for case in all_cases()} == set(BUILTINS) - {"nan"}
+    assert {case.name for case in all_cases()} == set(BUILTINS) - {"nan"} - set(DOT_PRODUCTS)
+
+
+@pytest.mark.parametrize("name", DOT_PRODUCTS)
+def test_dot_products(name: str) -> None:
+    """Packed or not, with a sum that is cut off at the ends of its type or without."""
+    random = np.random.default_rng(5)
+    kinds = name.split("_")[-2] if "packed" in name else "ss"
+    words = [random.integers(0, 1 << 32, 300, dtype=np.uint32) for _ in kinds]
+    result = UINT if name.endswith("uint") else INT
+    ends = np.iinfo(result.numpy)
+    sums = random.choice([ends.min, 0, 17, ends.max], 300).astype(result.numpy)
+    parts = [word.view("i1" if kind == "s" else "u1").reshape(-1, 4) for word, kind in zip(words, kinds, strict=True)]
+    if "packed" in name:
+        types: tuple[Type, ...] = (UINT, UINT)
+        values: list[Any] = list(words)
+    else:
+        types = (Vector(CHAR, 4),) * 2
+        values = [part.T for part in parts]
+    if "acc" in name:
+        types, values = (*types, result), [*values, sums]
+    found = function(name, result, types)(*values)
+    for lane, (left, right, start) in enumerate(zip(*parts, sums, strict=True)):
+        exact = sum(int(a) * int(b) for a, b in zip(left, right, strict=True))
+        exact = min(max(exact + int(start), ends.min), ends.max) if "acc" in name else exact
+        assert int(found[lane]) == exact, (name, lane)
 
 
 def test_values_that_all_work_items_share() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import islpy as isl
 
-from perfmodel.basics.errors import CountingError
+from perfmodel.basics.errors import CountingError, DecidedByDataError
 from perfmodel.counting.chains import Operations
 from perfmodel.counting.counts import SUBGROUP_SIZE, BranchCount, CollectiveCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
@@ -327,7 +327,7 @@ class Walk(ABC):
         key = f"if_{branch.place.line}"
         what = "&&, || or ?:" if branch.is_choice else "if or case"
         self.ask_for_arguments(what, branch)
-        raise CountingError(
+        raise DecidedByDataError(
             f"the {what} at {branch.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give its "
             f"probability as statistics={{{key!r}: …}}, or emulate the kernel"
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import islpy as isl
 
-from perfmodel.basics.errors import CountingError
+from perfmodel.basics.errors import CountingError, DecidedByDataError
 from perfmodel.counting.domains import projected_on, statistic
 from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.symbolic import (
@@ -143,7 +143,7 @@ class Loops(Walk):
             if any(part.factor != domain.factor for part in left):
                 if loop.number in self.observed:
                     return None
-                raise CountingError(
+                raise DecidedByDataError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
                     f"turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
@@ -278,7 +278,7 @@ class Loops(Walk):
         elif key is None:
             if not self.is_dry:
                 self.ask_for_arguments("loop", loop)
-                raise CountingError(
+                raise DecidedByDataError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} depends on data, or is not affine; give "
                     f"its expected iterations as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
