@@ -67,6 +67,10 @@ class CountingError(KernelError):
     """Raised for a kernel whose counts cannot be derived."""
 
 
+class OutOfBudgetError(CountingError):
+    """Raised for a kernel whose counts need more work than is spent on one, see `perfmodel.counting.budget`."""
+
+
 class SourceError(KernelError):
     """Raised for OpenCL C source that cannot be read; says what is wrong, and where.
 

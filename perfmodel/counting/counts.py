@@ -186,6 +186,7 @@ class KernelCounts:
         exact: False where the installed isl library can only bound some counts from above.
         index_operations: arithmetic of addresses, loops and conditions; None where it was not counted.
         transfers: whether a launch copies what it loads to the device, and what it stores from it.
+        sampled: whether executions follow from some work-groups that were emulated, as all are too hard to count.
     """
 
     operations: tuple[OperationCount, ...]
@@ -202,6 +203,7 @@ class KernelCounts:
     exact: bool
     index_operations: tuple[OperationCount, ...] | None = None
     transfers: bool = False
+    sampled: bool = False
 
     @cached_property
     def unknown_places(self) -> int:
@@ -219,5 +221,6 @@ class KernelCounts:
             f"{len(self.accesses)} accesses, {len(self.footprints)} footprints, {len(self.branches)} branches",
             f"sub-groups of {self.subgroup_size}" if self.subgroup_size else "",
             "" if self.exact else "bounds from above",
+            "from samples of work-groups" if self.sampled else "",
         )
         return brief(self, *said)

@@ -167,7 +167,7 @@ class BoundKernel:
         """Returns the counts at these sizes, or for all sizes where none are given, with the values of other arguments
         that decide on them.
         """
-        return self.program.counts_for(subgroup_size, {**sizes, **self.deciding})
+        return self.program.counts_for(subgroup_size, {**sizes, **self.deciding} or None)
 
     @property
     def deciding(self) -> dict[str, float]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from perfmodel.counting.counts import AccessCount
+from perfmodel.basics.errors import OutOfBudgetError
+from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
@@ -84,14 +87,39 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
+        program = self.program.as_opencl().as_observed(self._observed(arrays, groups, seed))
+        return Kernel(program, self.tags, None, **self._arguments)
+
+    def _observed(self, arrays: Mapping[str, Any] | None, groups: str, seed: int) -> dict[int, Fraction]:
         from perfmodel.kernels.emulation import emulate  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import observed
 
         emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
         items = len(emulation.groups) * math.prod(emulation.local_size)
         executions = emulation.blocks[:, :, 0].sum(axis=0).tolist()
-        program = self.program.as_opencl().as_observed(observed(emulation.kernel, executions, items))
-        return Kernel(program, self.tags, None, **self._arguments)
+        return observed(emulation.kernel, executions, items)
+
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
+
+        Where neither is done within the budget (`perfmodel.counting.budget`), some work-groups are emulated to see how
+        often what ids decide is done; such counts are marked as sampled.
+
+        Raises:
+            CountingError: for what data decide, without statistics of them.
+        """
+        try:
+            return super().counts_for(subgroup_size)
+        except OutOfBudgetError:
+            source = self.program.as_opencl()
+            if len(self.sizes) < len(self.program.sizes) or source.is_sampled:
+                raise
+        key = tuple(self._arguments.items())
+        if key not in source.samples:
+            source.samples[key] = source.as_observed({**self._observed(None, "sample", 0), **source.observed}, True)
+        sampled = Kernel(source.samples[key], self.tags, None, **self._arguments)
+        counts = sampled.counts_at(self.sizes, subgroup_size)
+        return replace(counts, transfers=isinstance(self.program, WithTransfers))
 
     def as_emulated(
         self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0
