@@ -71,6 +71,10 @@ class DecidedByDataError(CountingError):
     """Raised for a kernel whose counts depend on data, of which nothing is said."""
 
 
+class OutOfBudgetError(CountingError):
+    """Raised for a kernel whose counts need more work than is spent on one, see `perfmodel.counting.budget`."""
+
+
 class SourceError(KernelError):
     """Raised for OpenCL C source that cannot be read; says what is wrong, and where.
 

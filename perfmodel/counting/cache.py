@@ -20,6 +20,7 @@ import pymbolic.version
 from loopy.tools import LoopyKeyBuilder
 
 from perfmodel.basics import files
+from perfmodel.basics.errors import CountingError, OutOfBudgetError
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
@@ -33,12 +34,15 @@ def cached_counts(
     subgroup_size: int | None,
     compute: Callable[[], KernelCounts],
 ) -> KernelCounts:
-    """Returns the counts of a program, from the disk, or else computed and written there.
+    """Returns the counts of a program, from the disk, or else computed and written there; so are refusals.
 
     A damaged entry is replaced. It is no error if a folder can't be written, or a program can't be known again.
 
     Args:
         program: gives what the program is known by, as JSON can write it; TypeError where there is no such thing.
+
+    Raises:
+        CountingError: as `compute` does, or did.
     """
     if os.environ.get("PERFMODEL_NO_CACHE") == "1":
         return compute()
@@ -47,11 +51,16 @@ def cached_counts(
     except TypeError:  # an object in the program, such as a preamble generator, that Loopy cannot hash
         return compute()
     try:
-        return _read(path)
+        found = _read(path)
     except (OSError, ValueError, RecursionError):  # absent or damaged
-        counts = compute()
-        _write(path, counts)
-        return counts
+        try:
+            found = compute()
+        except CountingError as error:
+            found = error
+        _write(path, found)
+    if isinstance(found, CountingError):
+        raise found
+    return found
 
 
 def folder() -> Path:
@@ -104,15 +113,22 @@ def _prune(entries: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> KernelCounts:
+def _read(path: Path) -> KernelCounts | CountingError:
     digest, _, text = path.read_bytes().partition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
         raise ValueError(f"{path} is damaged")
-    return from_data(json.loads(text))
+    data = json.loads(text)
+    if isinstance(data, dict) and data.keys() == {"refused", "is_over"}:
+        return (OutOfBudgetError if data["is_over"] else CountingError)(str(data["refused"]))
+    return from_data(data)
 
 
-def _write(path: Path, counts: KernelCounts) -> None:
-    text = json.dumps(to_data(counts), separators=(",", ":")).encode()
+def _write(path: Path, found: KernelCounts | CountingError) -> None:
+    if isinstance(found, CountingError):
+        data: dict[str, Any] = {"refused": str(found), "is_over": isinstance(found, OutOfBudgetError)}
+    else:
+        data = to_data(found)
+    text = json.dumps(data, separators=(",", ":")).encode()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)

@@ -203,6 +203,7 @@ class KernelCounts:
         index_operations: arithmetic of addresses, loops and conditions; None where it was not counted.
         transfers: whether a launch copies what it loads to the device, and what it stores from it.
         collectives: functions by which work-items of a group or sub-group exchange values.
+        sampled: whether executions follow from some work-groups that were emulated, as all are too hard to count.
     """
 
     operations: tuple[OperationCount, ...]
@@ -220,6 +221,7 @@ class KernelCounts:
     index_operations: tuple[OperationCount, ...] | None = None
     transfers: bool = False
     collectives: tuple[CollectiveCount, ...] = ()
+    sampled: bool = False
 
     @cached_property
     def unknown_places(self) -> int:
@@ -237,5 +239,6 @@ class KernelCounts:
             f"{len(self.accesses)} accesses, {len(self.footprints)} footprints, {len(self.branches)} branches",
             f"sub-groups of {self.subgroup_size}" if self.subgroup_size else "",
             "" if self.exact else "bounds from above",
+            "from samples of work-groups" if self.sampled else "",
         )
         return brief(self, *said)

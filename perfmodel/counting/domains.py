@@ -12,15 +12,39 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.counting.budget import TooHardError, limited, unlimited
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
-# Of isl, for what work-groups touch: about a tenth of a second.
-MOST_OPERATIONS = 30_000
+# Of isl: to simplify a count, and to add up those of a set's parts.
 MOST_SIMPLIFYING = 50_000
+MOST_ADDING = 300_000
+MOST_SIZES = 4
+"""Sizes that a set's points do not depend on are left to isl where there are more."""
 MOST_FLOORS = 4
 """Quotients in all parts of the set where a branch is met; with more, counting it may take minutes."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """An effort limits what is done to count the points of one set.
+
+    Attributes:
+        parting: operations of isl to make parts of it that have nothing in common.
+        corners: of these parts, for counts as functions of sizes; Barvinok, which can't be stopped, goes to each.
+        fixed_corners: the same, for counts at sizes that are numbers.
+    """
+
+    parting: int
+    corners: int
+    fixed_corners: int
+
+
+EXECUTIONS = Effort(1_000_000, 5_000, 5_000)
+ELEMENTS = Effort(100_000, 3_000, 5_000)
+BY_GROUP = Effort(30_000, 3_000, 5_000)
+"""The efforts are for what counts need, for what accesses touch, and for what each work-group touches."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,8 @@ class Domains:
         exact: turns False once a count had to be bounded instead.
     """
 
+    effort = EXECUTIONS
+
     def __init__(
         self,
         sizes: Iterable[str],
@@ -73,7 +99,7 @@ class Domains:
         self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
-        self._too_hard: set[str] = set()
+        self._too_hard: set[tuple[str, Effort]] = set()
         self._executions: dict[tuple[str, Frequency, frozenset[str]], Executions] = {}
 
     # --- executions
@@ -276,38 +302,43 @@ class Domains:
 
     # --- counting points
 
-    def cardinality(self, points: Any) -> Any:
+    def cardinality(self, points: Any, effort: Effort | None = None) -> Any:
         """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
-        barvinok."""
-        key = str(points)
+        barvinok.
+
+        Raises:
+            TooHardError: it takes more than this effort, by default that for executions.
+        """
+        key, effort = str(points), effort or self.effort
         if key not in self._cardinalities:
-            self._cardinalities[key] = self.gist(points.card() if has_barvinok() else self._boxes(points))
+            if (key, effort) in self._too_hard:
+                raise TooHardError
+            try:
+                count = self._points(points, effort) if has_barvinok() else self._boxes(points)
+            except TooHardError:
+                self._too_hard.add((key, effort))
+                raise
+            self._cardinalities[key] = self.gist(count)
         return self._cardinalities[key]
 
     def distinct(self, elements: Any) -> Any:
-        """Returns the number of elements, as `cardinality`; None where irregular strides need more than
-        `MOST_OPERATIONS`.
-
-        Operations are counted, not time, so that the same kernel always has the same counts.
-        """
-        key = str(elements)
-        if key in self._too_hard:
-            return None
-        context = isl.DEFAULT_CONTEXT
-        context.reset_operations()
-        context.set_max_operations(MOST_OPERATIONS)
+        """Returns the number of elements, as `cardinality`; None where irregular strides are too hard to count."""
         try:
-            # Barvinok, unlike isl, corrupts memory where operations run out: it is only given what is disjoint already.
-            parts = elements.make_disjoint().compute_divs()
-        except isl.Error as error:
-            if "maximal number of operations" not in str(error):
-                raise
-            self._too_hard.add(key)
+            return self.cardinality(elements, BY_GROUP)
+        except TooHardError:
             return None
-        finally:
-            context.set_max_operations(0)
-            context.reset_operations()
-        return self.cardinality(parts)
+
+    def _points(self, points: Any, effort: Effort) -> Any:
+        # Barvinok, which can't be stopped, is only given what is disjoint already, part by part.
+        parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
+        is_function = points.dim(isl.dim_type.param) > 0
+        if sum(map(_corners, parts)) > (effort.corners if is_function else effort.fixed_corners):
+            raise TooHardError
+        with unlimited():
+            counts = [_cardinality(part) for part in parts]
+        if len(counts) == 1:
+            return counts[0]
+        return limited(lambda: sum(counts, self.zero()), MOST_ADDING)
 
     def _boxes(self, points: Any) -> Any:
         """Returns the number of points of the boxes around the set's disjoint parts: exact where a part is a box."""
@@ -341,18 +372,10 @@ class Domains:
 
     def gist(self, count: Any) -> Any:
         """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
-        context = isl.DEFAULT_CONTEXT
-        context.reset_operations()
-        context.set_max_operations(MOST_SIMPLIFYING)
         try:
-            return count.gist_params(self.assumptions)
-        except isl.Error as error:
-            if "maximal number of operations" not in str(error):
-                raise
+            return limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
+        except TooHardError:
             return count
-        finally:
-            context.set_max_operations(0)
-            context.reset_operations()
 
     def one(self) -> Any:
         point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
@@ -369,6 +392,46 @@ class Domains:
 def has_barvinok() -> bool:
     """Returns True if the installed islpy is the one that counts integer points."""
     return hasattr(isl.Set, "card")
+
+
+def _cardinality(part: Any) -> Any:
+    """Returns the number of points of a basic set.
+
+    Sizes that have nothing to do with the points, but are in conditions beside, would cost Barvinok seconds.
+    """
+    whole, points = isl.Set.from_basic_set(part), isl.dim_type.set
+    if part.dim(isl.dim_type.param) <= MOST_SIZES:
+        return whole.card()
+    beside = isl.BasicSet.universe(part.space)
+    for constraint in part.get_constraints():
+        if not any(constraint.involves_dims(kind, 0, part.dim(kind)) for kind in (points, isl.dim_type.div)):
+            beside = beside.add_constraint(constraint)
+    rest = part.drop_constraints_not_involving_dims(points, 0, part.dim(points))
+    used = isl.Set.from_basic_set(rest).drop_unused_params()
+    return used.card().intersect_params(isl.Set.from_basic_set(beside).params())
+
+
+def _corners(part: Any) -> int:
+    """Returns how many corners a basic set may have: so many constraints meet in one as it has dimensions."""
+    kinds = [kind for kind in (isl.dim_type.set, isl.dim_type.div) for _ in range(part.dim(kind))]
+    places = [place for kind in (isl.dim_type.set, isl.dim_type.div) for place in range(part.dim(kind))]
+    if len(kinds) <= 2:
+        return 1
+    together: list[tuple[set[int], int]] = []
+    for constraint in part.get_constraints():
+        used = {
+            axis
+            for axis, (kind, place) in enumerate(zip(kinds, places, strict=True))
+            if constraint.involves_dims(kind, place, 1)
+        }
+        number = 0 if constraint.is_equality() else 1
+        for other in [group for group in together if group[0] & used]:
+            together.remove(other)
+            used, number = used | other[0], number + other[1]
+        if used:
+            together.append((used, number))
+    # Variables that no constraint brings together are counted apart.
+    return max((math.comb(number, len(used)) for used, number in together), default=1)
 
 
 def _chunk(sizes: Sequence[int], width: int) -> tuple[int, int] | None:

@@ -9,9 +9,13 @@ from typing import Any
 
 import islpy as isl
 
+from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import Footprint
-from perfmodel.counting.domains import Domains, has_barvinok
+from perfmodel.counting.domains import ELEMENTS, Domains, has_barvinok
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+
+MOST_WORK = 500_000
+"""No footprint takes more of isl's operations."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +95,24 @@ class Footprints:
             name,
             array.dtype,
             direction,
-            self.number(_union(t.elements for t in chosen)),
-            self._filled([t.line for t in chosen], array.extents) if direction == "any" else None,
+            unless_too_hard(lambda: self.number(_union(t.elements for t in chosen)), MOST_WORK),
+            unless_too_hard(lambda: self._filled([t.line for t in chosen], array.extents), MOST_WORK)
+            if direction == "any"
+            else None,
             # A group and its elements are no box, which is all that can be counted without barvinok.
-            self._summed_over_groups([t.by_group for t in chosen]) if has_barvinok() else None,
+            unless_too_hard(lambda: self._summed_over_groups([t.by_group for t in chosen]), MOST_WORK)
+            if has_barvinok()
+            else None,
             array.size,
         )
 
     def number(self, elements: Any) -> QuasiPolynomial | None:
-        """Returns the number of an isl set's elements; None where there is no set."""
-        return None if elements is None else self.domains.finished(self.domains.cardinality(elements))
+        """Returns the number of an isl set's elements; None where there is no set.
+
+        Raises:
+            TooHardError: that takes too long.
+        """
+        return None if elements is None else self.domains.finished(self.domains.cardinality(elements, ELEMENTS))
 
     def _summed_over_groups(self, parts: list[ByGroup | None]) -> QuasiPolynomial | None:
         """Returns the number of distinct elements of each work-group, summed.

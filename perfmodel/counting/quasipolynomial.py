@@ -280,4 +280,5 @@ def affine(aff: Any) -> Affine:
 
 
 def _fraction(value: Any) -> Fraction:
-    return Fraction(str(value))
+    above, _, below = str(value).partition("/")
+    return Fraction(int(above), int(below or 1))

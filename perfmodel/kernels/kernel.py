@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfmodel.counting.counts import AccessCount
+from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
+from perfmodel.counting.counts import AccessCount, CountingWarning, KernelCounts
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import as_compiled
@@ -15,6 +18,7 @@ from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
+from perfmodel.opencl_c.static.branch_statistics import Observed
 
 
 class Kernel(BoundKernel):
@@ -86,6 +90,10 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
+        program = self.program.as_opencl().as_observed(self._observed(arrays, groups, seed))
+        return Kernel(program, self.tags, None, **self._arguments)
+
+    def _observed(self, arrays: Mapping[str, Any] | None, groups: str, seed: int) -> dict[int, Observed]:
         from perfmodel.kernels.emulation import emulate  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
@@ -96,8 +104,49 @@ class Kernel(BoundKernel):
             blocks=emulation.blocks.sum(axis=0).tolist(),
             sides=emulation.sides.sum(axis=0).tolist(),
         )
-        program = self.program.as_opencl().as_observed(observed(emulation.kernel, run))
-        return Kernel(program, self.tags, None, **self._arguments)
+        return observed(emulation.kernel, run)
+
+    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
+        """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
+
+        What data decide is seen in some work-groups that are emulated on random data, with a warning. What is not done
+        within the budget (`perfmodel.counting.budget`) is seen so, too, and such counts are marked as sampled.
+
+        Raises:
+            CountingError: for what cannot be counted, as a size is open, or emulation fails.
+
+        Warns:
+            CountingWarning: data decide what the kernel does.
+        """
+        try:
+            return super().counts_for(subgroup_size)
+        except (DecidedByDataError, OutOfBudgetError) as error:
+            return self._counts_as_seen(error, subgroup_size)
+
+    def _counts_as_seen(self, why: CountingError, subgroup_size: int | None) -> KernelCounts:
+        """Returns the counts with what emulated work-groups show of branches, in the place of an error's reason."""
+        source, is_sampled = self.program.as_opencl(), isinstance(why, OutOfBudgetError)
+        if len(self.sizes) < len(self.program.sizes) or source.is_sampled or (source.observed and not is_sampled):
+            raise why
+        key = (is_sampled, *self._arguments.items())
+        if key not in source.samples:
+            try:
+                seen = self._observed(None, "sample", 0)
+            except PerfmodelError:
+                raise why from None
+            source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled)
+            if not is_sampled:
+                warnings.warn(
+                    f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
+                    "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy",
+                    CountingWarning,
+                    stacklevel=4,
+                )
+        seen_kernel = Kernel(source.samples[key], self.tags, None, **self._arguments)
+        counts = (
+            seen_kernel.counts_at(self.sizes, subgroup_size) if is_sampled else seen_kernel.counts_for(subgroup_size)
+        )
+        return replace(counts, transfers=isinstance(self.program, WithTransfers))
 
     def as_emulated(
         self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0

@@ -46,6 +46,7 @@ class OpenCLProgram:
             ``loop_LINE``, and the probability of a branch, as ``if_LINE``.
         observed: the same as `perfmodel.Kernel.as_observed` saw it, for what `statistics` leaves out.
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
+        is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -63,6 +64,7 @@ class OpenCLProgram:
         statistics: Mapping[str, float] | None = None,
         observed: Mapping[int, Observed] | None = None,
         is_compiled: bool = False,
+        is_sampled: bool = False,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -104,12 +106,14 @@ class OpenCLProgram:
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
-        self.is_compiled = is_compiled
+        self.is_compiled, self.is_sampled = is_compiled, is_sampled
+        self.samples: dict[object, OpenCLProgram] = {}
         self._conditions = conditions_of(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (OpenCLProgram, (*self._given, self.assumptions, self.statistics, self.observed, self.is_compiled))
+        how = (self.statistics, self.observed, self.is_compiled, self.is_sampled)
+        return (OpenCLProgram, (*self._given, self.assumptions, *how))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -140,7 +144,7 @@ class OpenCLProgram:
             from perfmodel.counting.cache import cached_counts  # slow to import
 
             observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
-            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled]
+            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled, self.is_sampled]
             count = partial(self._counted, subgroup_size, at)
             try:
                 self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
@@ -183,7 +187,16 @@ class OpenCLProgram:
         self._check_signature()
         lowered = optimized(self.lowered) if self.is_compiled else self.lowered
         return count_opencl(
-            lowered, grid, arrays, self.statistics, subgroup_size, numbers, self.observed, self.is_compiled, scalars
+            lowered,
+            grid,
+            arrays,
+            self.statistics,
+            subgroup_size,
+            numbers,
+            self.observed,
+            self.is_compiled,
+            scalars,
+            self.is_sampled,
         )
 
     @property
@@ -213,16 +226,16 @@ class OpenCLProgram:
     def as_opencl(self) -> OpenCLProgram:
         return self
 
-    def as_observed(self, observed: Mapping[int, Observed]) -> OpenCLProgram:
-        """Returns the same program with other statistics of its branches."""
+    def as_observed(self, observed: Mapping[int, Observed], is_sampled: bool = False) -> OpenCLProgram:
+        """Returns the same program with other statistics of its branches; of what ids decide, too, if it is sampled."""
         twin = copy(self)
-        twin.observed, twin._counts = dict(observed), {}
+        twin.observed, twin.is_sampled, twin._counts, twin.samples = dict(observed), is_sampled, {}, {}
         return twin
 
     def as_compiled(self) -> OpenCLProgram:
         """Returns the same program, counted as an optimizing compiler leaves it."""
         twin = copy(self)
-        twin.is_compiled, twin._counts = True, {}
+        twin.is_compiled, twin._counts, twin.samples = True, {}, {}
         return twin
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:

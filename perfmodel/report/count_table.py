@@ -129,7 +129,11 @@ class FootprintRow:
 
 @dataclass(frozen=True)
 class CountTable:
-    """Everything counted of one program, at some points, each of which has all its sizes."""
+    """Everything counted of one program, at some points, each of which has all its sizes.
+
+    Attributes:
+        sampled: whether some work-groups that were emulated stand for all, as counting takes too long.
+    """
 
     kernel: str
     variant: str
@@ -137,6 +141,7 @@ class CountTable:
     points: tuple[Mapping[str, int], ...]
     subgroup_size: int
     exact: bool
+    sampled: bool
     operations: tuple[OperationRow, ...]
     chains: tuple[ChainRow, ...]
     accesses: tuple[AccessRow, ...]
@@ -178,7 +183,7 @@ def count_tables(
             if not distinct:
                 raise
             for point in distinct:  # there may be counts for numbers
-                counts = siblings[0].counts_at(point, subgroup_size)
+                counts = siblings[0].at(**point).counts_for(subgroup_size)
                 tables.append(_Tabulator(program.sizes, [point]).table(siblings[0], counts))
     return tables
 
@@ -204,6 +209,7 @@ class _Tabulator:
             self.points,
             counts.subgroup_size or SUBGROUP_SIZE,
             counts.exact,
+            counts.sampled,
             self.operations(counts),
             tuple(
                 ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns.workitem)])))
@@ -351,6 +357,8 @@ class _Text:
         lines = [f"{table.kernel} {table.variant}".rstrip(), f"{sizes}; sub-groups of {table.subgroup_size} work-items"]
         if not table.exact:
             lines.append("upper bounds: the installed isl library cannot count all of them exactly")
+        if table.sampled:
+            lines.append("from samples: some work-groups were emulated, as counting all of them takes too long")
         return "\n".join(lines)
 
     def operations(self) -> str:

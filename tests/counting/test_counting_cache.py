@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
+from perfmodel.basics.errors import CountingError, OutOfBudgetError
 from perfmodel.counting import cache
 from perfmodel.counting.cache import cached_counts, loopy_key
 from perfmodel.counting.counts import KernelCounts
@@ -50,6 +51,21 @@ def computes(translation_unit: Any, statistics: dict[str, float] | None = None, 
     counter = Counter(translation_unit)
     assert cached_counts(partial(loopy_key, translation_unit), statistics or {}, subgroup_size, counter) == counter()
     return counter.asked == 2
+
+
+@pytest.mark.parametrize("kind", [CountingError, OutOfBudgetError])
+def test_a_refusal_is_found_again(kind: type[CountingError]) -> None:
+    asked = []
+
+    def refuse() -> KernelCounts:
+        asked.append(1)
+        raise kind("data decide")
+
+    for _ in range(2):
+        with pytest.raises(CountingError, match=r"^data decide$") as found:
+            cached_counts(lambda: "a program", {}, 32, refuse)
+        assert type(found.value) is kind
+    assert len(asked) == 1
 
 
 def test_counts_are_found_again_by_an_equal_program(folder: Path) -> None:

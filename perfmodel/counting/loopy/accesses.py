@@ -21,9 +21,10 @@ from loopy.symbolic import CoefficientCollector, LinearSubscript, get_access_map
 from pymbolic import flatten, var
 
 from perfmodel.counting.access_classes import access_class
+from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import Region
-from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.domains import ELEMENTS, Region
+from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.frequency import ALWAYS
 from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import access_tags, index_of, subscripts, variable_of
@@ -173,8 +174,11 @@ class Accesses:
         if space == "local":
             if by_group is None:
                 return None
-            return self.domains.finished(
-                self.domains.cardinality(by_group.pairs) * self.domains.product(by_group.repeats)
+            return unless_too_hard(
+                lambda: self.domains.finished(
+                    self.domains.cardinality(by_group.pairs, ELEMENTS) * self.domains.product(by_group.repeats)
+                ),
+                MOST_WORK,
             )
         elements = self._elements(index_of(access), region)
         line = None if elements is None else self._line(array, access, elements, region)
@@ -182,7 +186,7 @@ class Accesses:
         self.touched.add(
             name, array.dtype.numpy_dtype.name, self._size(array), extents, Touched(direction, elements, line, by_group)
         )
-        return self.touched.number(elements)
+        return unless_too_hard(lambda: self.touched.number(elements), MOST_WORK)
 
     def _by_group(self, access: Any, region: Region) -> ByGroup | None:
         axes = {axis: iname for iname, axis in self.domains.along("group", region.inames).items()}

@@ -17,6 +17,7 @@ from loopy.schedule import Barrier, CallKernel, EnterLoop, LeaveLoop, RunInstruc
 from loopy.symbolic import get_dependencies
 
 from perfmodel.basics.errors import CountingError, nearest
+from perfmodel.counting.budget import within_budget
 from perfmodel.counting.counts import AccessCount, BranchCount, ChainCount, Executions, KernelCounts, OperationCount
 from perfmodel.counting.domains import Region
 from perfmodel.counting.loopy.accesses import Accesses
@@ -25,6 +26,9 @@ from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import OperationCounter, index_of
 from perfmodel.counting.loopy.types import Typing
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+
+MOST_WORK = 20_000_000
+"""Counting takes no more of isl's operations, about ten seconds, as there is nothing less to fall back on."""
 
 
 def count_loopy(
@@ -58,7 +62,9 @@ def count_loopy(
                 f"Loopy cannot analyse kernel {translation_unit.default_entrypoint.name!r}: {one_line(error)}"
             ) from error
         try:
-            return _LoopyCounter(program, kernel, dict(statistics or {}), subgroup_size).counts()
+            counter = _LoopyCounter(program, kernel, dict(statistics or {}), subgroup_size)
+            with within_budget(kernel.name, MOST_WORK):
+                return counter.counts()
         except (LoopyError, isl.Error) as error:
             raise CountingError(f"kernel {kernel.name!r} cannot be counted: {one_line(error)}") from error
 

@@ -13,7 +13,7 @@ from loopy.kernel.data import GroupInameTag, LocalInameTag
 from loopy.symbolic import condition_to_set
 
 from perfmodel.basics.errors import CountingError
-from perfmodel.counting.domains import Domains, Region, statistic
+from perfmodel.counting.domains import Domains, Effort, Region, statistic
 from perfmodel.counting.frequency import Frequency
 
 
@@ -25,6 +25,8 @@ class LoopyDomains(Domains):
         statistics: expected trip counts by loop variable, and probabilities by predicate or instruction.
         subgroup_size: as for `Domains`.
     """
+
+    effort = Effort(1_000_000, 120_000, 120_000)  # as there is nothing less to fall back on
 
     def __init__(self, kernel: Any, callables: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
         self.kernel = kernel

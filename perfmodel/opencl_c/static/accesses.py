@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import islpy as isl
 
 from perfmodel.counting.access_classes import access_class
+from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import Domains, Region, projected_on
-from perfmodel.counting.footprints import ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.domains import ELEMENTS, Domains, Region, projected_on
+from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
@@ -49,6 +51,7 @@ class StaticAccesses:
     def __init__(self, domains: Domains, arrays: Mapping[str, GlobalArray], sampler: Sampler | None) -> None:
         self.domains, self.arrays, self.sampler = domains, arrays, sampler
         self.found: list[AccessCount] = []
+        self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
@@ -67,11 +70,8 @@ class StaticAccesses:
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
-        footprint = self._footprint(access, known, region)
-        places = None
-        if access.space in ("global", "constant") and (None in strides.values() or footprint is None):
-            places = self._places(pointer, known)
-        self._count(access, space, direction, strides, region, loops, footprint, pattern, places)
+        self._count(access, space, direction, strides, region, loops, pattern)
+        self.unplaced.append((access, pointer, known, region))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
@@ -94,6 +94,7 @@ class StaticAccesses:
     def _private(self, register: low.Register, direction: str, region: Region, loops: Sequence[low.Loop]) -> None:
         executions = self.domains.executions(region)
         names = tuple(loop.name for loop in loops)
+        self.unplaced.append(None)
         self.found.append(
             AccessCount(
                 space="private",
@@ -126,9 +127,7 @@ class StaticAccesses:
         strides: Mapping[str, Stride],
         region: Region,
         loops: Sequence[low.Loop],
-        footprint: QuasiPolynomial | None,
         pattern: str,
-        places: Places | None,
     ) -> None:
         local, group = (
             {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
@@ -153,15 +152,40 @@ class StaticAccesses:
                 executions=self.domains.executions(region),
                 body=tuple(loop.name for loop in loops if loop not in unrolled),
                 rounds=self.domains.executions(once),
-                footprint=footprint,
+                footprint=None,
                 text=access.text,
                 instruction=str(access.place),
                 pattern=pattern,
-                places=places.groups if places is not None and None in local.values() else None,
-                reach=places.reach if places is not None else None,
-                fresh=places.fresh if places is not None else None,
+                places=None,
+                reach=None,
+                fresh=None,
             )
         )
+
+    def accesses(self) -> tuple[AccessCount, ...]:
+        """Returns all accesses, with what each touches."""
+        return tuple(
+            access if rest is None else self._placed(access, *rest)
+            for access, rest in zip(self.found, self.unplaced, strict=True)
+        )
+
+    def _placed(
+        self,
+        count: AccessCount,
+        access: low.Access,
+        pointer: low.Expression,
+        place: PointsTo | None,
+        region: Region,
+    ) -> AccessCount:
+        footprint = unless_too_hard(lambda: self._footprint(access, place, region), MOST_WORK)
+        strides = (*count.local_strides.values(), *count.group_strides.values(), *count.loop_strides.values())
+        if access.space not in ("global", "constant") or (footprint is not None and None not in strides):
+            return replace(count, footprint=footprint)
+        places = self._places(pointer, place)
+        if places is None:
+            return replace(count, footprint=footprint)
+        groups = places.groups if None in count.local_strides.values() else None
+        return replace(count, footprint=footprint, places=groups, reach=places.reach, fresh=places.fresh)
 
     def _places(self, pointer: low.Expression, place: PointsTo | None) -> Places | None:
         if self.sampler is not None:
@@ -223,7 +247,7 @@ class StaticAccesses:
             if by_group is None:
                 return None
             return self.domains.finished(
-                self.domains.cardinality(by_group.pairs) * self.domains.product(by_group.repeats)
+                self.domains.cardinality(by_group.pairs, ELEMENTS) * self.domains.product(by_group.repeats)
             )
         elements = self._elements(place, region, item, item, weights)
         return None if elements is None else self.touched.number(elements)
@@ -243,14 +267,23 @@ class StaticAccesses:
         gaps = self._gaps(shapes)
         for name, array, direction, place, region, unit in self.waiting:
             weights = shapes[name]
-            elements = None if place is None else self._elements(place, region, array.item, unit, weights)
-            line = None if place is None or elements is None else self._line(elements, weights, gaps.get(name, 0))
-            by_group = None if place is None else self._by_group(place, region, array.item, unit, weights)
+            touched = None
+            if place is not None:
+                gap = gaps.get(name, 0)
+                make = partial(self._touched, direction, place, region, array.item, unit, weights, gap)
+                touched = unless_too_hard(make, MOST_WORK)
             size = None if array.size is None else array.size.quasipolynomial()
             extents = [*(["1"] if len(weights) == 1 else []), *(_row(weights) for _ in weights)]
-            self.touched.add(name, array.dtype, size, extents, Touched(direction, elements, line, by_group))
+            self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, None, None))
         self.waiting.clear()
         return self.touched.footprints()
+
+    def _touched(
+        self, direction: str, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial], gap: int
+    ) -> Touched:
+        elements = self._elements(place, region, item, unit, weights)
+        line = None if elements is None else self._line(elements, weights, gap)
+        return Touched(direction, elements, line, self._by_group(place, region, item, unit, weights))
 
     def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
         """Returns the isl set of elements touched, each by its coordinates along the array's axes.

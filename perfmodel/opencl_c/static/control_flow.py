@@ -12,12 +12,14 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError, DecidedByDataError
+from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.chains import Operations
 from perfmodel.counting.counts import SUBGROUP_SIZE, BranchCount, CollectiveCount, Executions, OperationCount
 from perfmodel.counting.domains import Domains, Region, projected_on, statistic
 from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.symbolic import (
     EVERYWHERE,
+    NOWHERE,
     Polynomial,
     both,
     opposite,
@@ -40,6 +42,9 @@ from perfmodel.opencl_c.static.symbolic_values import (
 )
 from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
+
+MOST_ASKING = 100_000
+"""Asking whether a condition holds nowhere takes no more of isl's operations; else it may hold."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,9 @@ class Walk(ABC):
         observed: Mapping[int, Observed],
         as_compiled: bool,
         scalars: Mapping[str, Any],
+        is_sampled: bool,
     ) -> None:
-        self.at, self.observed, self.scalars = at, observed, scalars
+        self.at, self.observed, self.scalars, self.is_sampled = at, observed, scalars, is_sampled
         self.kernel, self.grid, self.statistics = kernel, grid, statistics
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
@@ -349,8 +355,10 @@ class Walk(ABC):
         return points_where(text, active.dimensions, self.domains)
 
     def decided(self, condition: Value, active: Active) -> Any:
-        """Returns where a condition holds; None if data decide, or a loop whose iterations are a statistic."""
+        """Returns where a condition holds; None if data decide, a loop whose iterations are a statistic, or samples."""
         if not isinstance(condition, Truth):
+            return None
+        if self.is_sampled and any(dimension in condition.text for dimension in self.grid.dimensions):
             return None
         try:
             return self.set_of(condition.text, active)
@@ -361,7 +369,11 @@ class Walk(ABC):
         """Returns whether a condition holds nowhere where control is."""
         if self.now is None:
             return False
+        if text in (EVERYWHERE, NOWHERE):
+            return text == NOWHERE
+        now = self.now
         try:
-            return bool((self.now.points & self.set_of(text, self.now)).is_empty())
+            is_empty = unless_too_hard(lambda: (now.points & self.set_of(text, now)).is_empty(), MOST_ASKING)
         except isl.Error:  # a name that is not known here
             return self.is_dry
+        return bool(is_empty)

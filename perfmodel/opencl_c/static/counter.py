@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.counting.budget import extended, within_budget
 from perfmodel.counting.counts import ChainCount, CollectiveCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
@@ -41,6 +42,7 @@ def count_opencl(
     observed: Mapping[int, Observed] | None = None,
     as_compiled: bool = False,
     scalars: Mapping[str, Any] | None = None,
+    is_sampled: bool = False,
 ) -> KernelCounts:
     """Returns the counts of a kernel in OpenCL C.
 
@@ -54,6 +56,7 @@ def count_opencl(
         observed: what was seen of branches, by their numbers, for those that `statistics` leaves out.
         as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
         scalars: arguments of floating-point type that have a value.
+        is_sampled: whether `observed` also stands for what work-items' ids decide, as that is too hard to count.
 
     Raises:
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
@@ -69,15 +72,19 @@ def count_opencl(
         observed or {},
         as_compiled,
         scalars or {},
+        is_sampled,
     )
     try:
-        return counter.counts()
+        with within_budget(kernel.name):
+            return counter.counts()
     except isl.Error as error:
         raise CountingError(
             f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
         ) from error
 
 
+MOST_FOOTPRINTS = 2_000_000
+"""Footprints take no more of isl's operations; those that are left then are not known."""
 MOST_ACCESSES, MOST_BRANCHES = 4_000, 1_000
 """No more are counted than takes a minute; hand-written kernels reach a hundred."""
 
@@ -109,6 +116,13 @@ class StaticCounter(Loops):
                     f"kernel {self.kernel.name!r} has no loop or branch {key!r} that depends on data; leave its "
                     "statistic out, or name one as the loop's variable, loop_LINE or if_LINE"
                 )
+        counts = self.without_places()
+        with extended(MOST_FOOTPRINTS):
+            footprints = self.accesses.footprints()
+            return replace(counts, accesses=self.accesses.accesses(), footprints=footprints, exact=self.domains.exact)
+
+    def without_places(self) -> KernelCounts:
+        """Returns the counts but for what accesses touch."""
         finished, items, subgroups, groups = self.domains.finished, *self.barriers
         by_item = finished(items)
         by_subgroup = None if subgroups is None else finished(subgroups)
@@ -119,8 +133,8 @@ class StaticCounter(Loops):
                 ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
                 for operations, turns, loops in self.chains.values()
             ),
-            accesses=tuple(self.accesses.found),
-            footprints=self.accesses.footprints(),
+            accesses=(),
+            footprints=(),
             branches=tuple(self.found_branches),
             barriers=Executions(by_item, by_subgroup, finished(groups), (by_item,)),
             launches=finished(self.domains.one()),
@@ -131,6 +145,7 @@ class StaticCounter(Loops):
             exact=self.domains.exact,
             index_operations=None if self.index_operations is None else tuple(self.index_operations),
             collectives=tuple(self.collectives),
+            sampled=self.is_sampled,
         )
 
     def parameter(self, register: low.Register) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 
 import islpy as isl
 
-from perfmodel.basics.errors import CountingError, DecidedByDataError
+from perfmodel.basics.errors import DecidedByDataError
 from perfmodel.counting.domains import projected_on, statistic
 from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.symbolic import (

@@ -1,0 +1,129 @@
+"""Counting ends within a budget of isl's operations, not of time, so that a kernel always has the same counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import islpy as isl
+
+from perfmodel.basics.errors import CountingError, OutOfBudgetError
+
+_T = TypeVar("_T")
+
+MOST_WORK = 3_000_000
+"""Counting a kernel takes no more of isl's operations: about a second."""
+_STEP = 64
+"""Operations are told apart so finely."""
+
+
+class TooHardError(Exception):
+    """A part of the work needs more operations than it may have; others may still be done."""
+
+
+_most = 0
+"""The operations that the count under way may take in all; 0 for none under way."""
+
+
+@contextmanager
+def within_budget(kernel: str, most: int = MOST_WORK) -> Iterator[None]:
+    """Lets isl do so many operations for one kernel.
+
+    Raises:
+        OutOfBudgetError: there are no more.
+    """
+    global _most
+    context = isl.DEFAULT_CONTEXT
+    context.reset_operations()
+    _most = most
+    context.set_max_operations(most)
+    try:
+        yield
+    except (isl.Error, CountingError, TooHardError) as error:
+        # Who asks isl whether something holds may have taken its refusal for an answer.
+        if isinstance(error, TooHardError) or _is_over(most):
+            raise OutOfBudgetError(
+                f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or predict it by "
+                "kernel.as_emulated()"
+            ) from error
+        raise
+    finally:
+        _most = 0
+        context.set_max_operations(0)
+        context.reset_operations()
+
+
+def limited(function: Callable[[], _T], most: int) -> _T:
+    """Returns what a function returns that takes no more of isl's operations.
+
+    Raises:
+        TooHardError: it takes more.
+    """
+    global _most
+    before, start = _most, _done()
+    _most = start + most if not before else min(start + most, before)
+    isl.DEFAULT_CONTEXT.set_max_operations(_most)
+    try:
+        return function()
+    except isl.Error as error:
+        if not _is_over(_most):  # what text says is cut off as well: its error is of its syntax
+            raise
+        raise TooHardError from error
+    finally:
+        _most = before
+        isl.DEFAULT_CONTEXT.set_max_operations(before)
+
+
+@contextmanager
+def extended(by: int) -> Iterator[None]:
+    """Lets isl do so many more operations for what can be left out: the budget of counting is not touched."""
+    global _most
+    before, _most = _most, _done() + by
+    isl.DEFAULT_CONTEXT.set_max_operations(_most)
+    try:
+        yield
+    finally:
+        _most = before
+        isl.DEFAULT_CONTEXT.set_max_operations(before)
+
+
+def unless_too_hard(function: Callable[[], _T], most: int) -> _T | None:
+    """Returns what a function returns; None where that takes more of isl's operations."""
+    try:
+        return limited(function, most)
+    except TooHardError:
+        return None
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """Counts operations without stopping: for Barvinok, which, unlike isl, corrupts memory where they run out."""
+    isl.DEFAULT_CONTEXT.set_max_operations(0)
+    try:
+        yield
+    finally:
+        isl.DEFAULT_CONTEXT.set_max_operations(_most)
+
+
+def _done() -> int:
+    """Returns how many operations isl has done; it does not say, but whether there are more."""
+    low, high = 0, 1 << 12
+    while _is_over(high):
+        low, high = high, 2 * high
+    while high - low > _STEP:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_over(middle) else (low, middle)
+    return high
+
+
+def _is_over(most: int) -> bool:
+    """Returns whether isl has done so many operations."""
+    isl.DEFAULT_CONTEXT.set_max_operations(most)
+    try:
+        isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
+    except isl.Error:
+        return True
+    finally:
+        isl.DEFAULT_CONTEXT.set_max_operations(_most)
+    return False

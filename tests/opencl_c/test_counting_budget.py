@@ -1,0 +1,162 @@
+"""Counting ends within its budget of work, whatever a kernel's indices and conditions are."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import perfmodel as pm
+from perfmodel.basics.errors import OutOfBudgetError
+from perfmodel.counting.budget import TooHardError, limited, within_budget
+from perfmodel.report.count_table import as_text, count_tables
+
+MOST_SECONDS = 20.0
+"""A generous limit on the processor's time; the budget itself is of operations, about two seconds of them."""
+
+FFT_STAGE = """
+__kernel void stage(__global const float2 *in, __global float2 *out, const int p, const int n) {
+    int i = get_global_id(0), half_n = n / 2, k = i & (p - 1), j = ((i - k) << 1) + k;
+    if (i >= half_n) return;
+    float angle = -3.14159265f * k / p, c = cos(angle), s = sin(angle);
+    float2 u = in[i], v = in[i + half_n], w = (float2)(v.x * c - v.y * s, v.x * s + v.y * c);
+    out[j] = u + w;
+    out[j + p] = u - w;
+}"""
+
+PATCHES = """
+__kernel void patches(__global const float *image, __global float *columns, int channels, int height, int width,
+                      int k) {
+    int at = get_global_id(0);
+    if (at >= channels * k * k * height * width) return;
+    int x = at % width, y = at / width % height, area = width * height;
+    int yy = y + at / (area * k) % k - k / 2, xx = x + at / area % k - k / 2, c = at / (area * k * k);
+    bool inside = yy >= 0 && xx >= 0 && yy < height && xx < width;
+    columns[at] = inside ? 2.0f * image[(c * height + yy) * width + xx] : 0.0f;
+}"""
+
+PADDED = """
+__kernel void padded(int rows, int columns, int pitch, __global const float *from, int to_rows, int to_columns,
+                     int to_pitch, int start, __global float *to, int upper, int lower) {
+    for (int p = 0; p < 2; ++p) {
+        int column = (get_group_id(0) * 2 + p) * get_local_size(0) + get_local_id(0);
+        for (int q = 0; q < 4; ++q) {
+            int row = (get_group_id(1) * 4 + q) * get_local_size(1) + get_local_id(1);
+            bool is_there = true;
+            if (upper == 1) is_there = row >= column;
+            else if (lower == 1) is_there = row <= column;
+            if (is_there && row < to_rows && column < to_columns) {
+                float value = 0;
+                if (row < rows && column < columns) value = from[row * pitch + column];
+                to[row * to_pitch + column + start] = 2.0f * value;
+            }
+        }
+    }
+}"""
+
+WINDOWS = """
+__kernel void windows(__global const float *in, __global float *out, int w, int h, int radius) {
+    int x = get_global_id(0), y = get_global_id(1);
+    if (x >= w || y >= h) return;
+    float sum = 0;
+    for (int j = max(y - radius, 0); j <= min(y + radius, h - 1); j++)
+        for (int i = max(x - radius, 0); i <= min(x + radius, w - 1); i++)
+            sum += in[j * w + i];
+    out[y * w + x] = sum;
+}"""
+
+
+def fft_stage(n: int, p: int) -> pm.Kernel:
+    return pm.Kernel.from_opencl(FFT_STAGE, "stage", "n // 2", 256, {"in": "n", "out": "n"}, n=n, p=p)
+
+
+def patches(channels: int, size: int, k: int) -> pm.Kernel:
+    total = "channels * k * k * height * width"
+    return pm.Kernel.from_opencl(
+        PATCHES,
+        "patches",
+        f"({total} + 255) // 256 * 256",
+        256,
+        {"image": "channels * height * width", "columns": total},
+        channels=channels,
+        height=size,
+        width=size,
+        k=k,
+    )
+
+
+def padded(size: int) -> pm.Kernel:
+    shape = ("(to_columns + 31) // 32 * 16", "(to_rows + 63) // 64 * 16")
+    extents = {"from": "pitch * rows", "to": "to_pitch * to_rows + start"}
+    return pm.Kernel.from_opencl(PADDED, "padded", shape, (16, 16), extents).at(
+        **dict.fromkeys(("rows", "columns", "pitch"), size - 24),
+        **dict.fromkeys(("to_rows", "to_columns", "to_pitch"), size),
+        **dict.fromkeys(("start", "upper", "lower"), 0),
+    )
+
+
+def windows(size: int, radius: int) -> pm.Kernel:
+    extents = {"in": "w * h", "out": "w * h"}
+    shape = ("(w + 15) // 16 * 16", "(h + 7) // 8 * 8")
+    return pm.Kernel.from_opencl(WINDOWS, "windows", shape, (16, 8), extents, w=size, h=size, radius=radius)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stored"),
+    [
+        (fft_stage(2**27, 65536), 2**27),
+        (padded(1024), 1024**2),
+        (windows(500, 4), 500**2),
+        (patches(3, 27, 3), 3 * 9 * 27**2),
+    ],
+    ids=["fft_stage", "padded", "windows", "patches"],
+)
+def test_a_hard_kernel_is_counted_within_seconds(
+    kernel: pm.Kernel, stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFMODEL_NO_CACHE", "1")
+    started = time.process_time()
+    counts = kernel.counts_for(32)
+    assert time.process_time() - started < MOST_SECONDS
+    found = [
+        a.executions.workitem(kernel.sizes) for a in counts.accesses if (a.space, a.direction) == ("global", "store")
+    ]
+    # Vectors of two are one access; what is sampled is near.
+    assert sum(map(float, found)) == pytest.approx(stored, rel=0.05 if counts.sampled else 0)
+
+
+def test_what_is_too_hard_for_all_sizes_is_counted_at_its_own() -> None:
+    kernel = padded(96)
+    assert pm.feature("f_op_float32_mul").eval(kernel) == 96**2
+    with pytest.raises(OutOfBudgetError, match=r"takes too long; count it at sizes that are numbers"):
+        kernel.counts_at({})
+
+
+def test_what_is_sampled_says_so_and_is_near_what_all_groups_do() -> None:
+    kernel = patches(3, 27, 3)
+    counts = kernel.counts_for(32)
+    assert counts.sampled
+    assert "from samples" in repr(counts)
+    assert "from samples" in as_text(count_tables([kernel])[0])
+    run = pm.emulate(kernel, groups="all")
+    loads = run.accesses.set_index("text")["count"].filter(like="image").sum() * run.work_groups
+    found = [a.executions.workitem(kernel.sizes) for a in counts.accesses if a.variable == "image"]
+    assert sum(map(float, found)) == pytest.approx(loads, rel=0.1)
+
+
+def test_a_budget_stops_what_takes_more() -> None:
+    import islpy as isl
+
+    def work() -> object:
+        return isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i and exists (k : i + 3j = 7k + 2) }").complement()
+
+    with pytest.raises(TooHardError):
+        limited(work, 100)
+    assert limited(work, 10_000_000) is not None
+    with pytest.raises(OutOfBudgetError, match="counting kernel 'k' takes too long"), within_budget("k", 100):
+        work()
+    with within_budget("k", 10_000_000):  # a part that is too hard leaves the rest its budget
+        with pytest.raises(TooHardError):
+            limited(work, 100)
+        work()
+    work()
