@@ -78,7 +78,8 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
     expected = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, expected)
-    return Kernel(program, {"generator": name}, None, **scalars)
+    kernel = Kernel(program, {"generator": name}, None, **scalars)
+    return kernel.as_countable(given) if (given := contents(kernel, parsed)) else kernel
 
 
 def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: bool = False) -> list[Kernel]:

@@ -174,7 +174,13 @@ class LaunchRecord:
             self.build_options,
             statistics=statistics,
         )
-        return Kernel(kernel.program, {}, None, **scalars)
+        kernel = Kernel(kernel.program, {}, None, **scalars)
+        kept = {
+            argument.name: argument.contents
+            for argument, type_ in self._declared()
+            if isinstance(type_, Pointer) and argument.contents is not None
+        }
+        return kernel.as_countable(kept) if kept and not statistics else kernel
 
     def emulate(self, **options: Any) -> Emulation:
         """Runs work-groups of this launch in numpy, on the contents that were kept, zeros where there are none.

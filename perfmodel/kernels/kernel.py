@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
-from perfmodel.counting.counts import AccessCount, CountingWarning, KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import as_compiled
@@ -92,6 +92,18 @@ class Kernel(BoundKernel):
         """
         program = self.program.as_opencl().as_observed(self._observed(arrays, groups, seed))
         return Kernel(program, self.tags, None, **self._arguments)
+
+    def as_countable(self, arrays: Mapping[str, Any] | None = None) -> Kernel:
+        """Returns the kernel itself where its counts follow from its arguments, and else as it is observed on data.
+
+        Args:
+            arrays: as for `as_observed`.
+        """
+        try:
+            super().counts_for(SUBGROUP_SIZE)
+        except (DecidedByDataError, OutOfBudgetError):
+            return self.as_observed(arrays)
+        return self
 
     def _observed(self, arrays: Mapping[str, Any] | None, groups: str, seed: int) -> dict[int, Observed]:
         from perfmodel.kernels.emulation import emulate  # slow to import

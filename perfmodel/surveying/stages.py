@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.basics.errors import CountingError, KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import reason
+from perfmodel.counting.counts import SUBGROUP_SIZE
 from perfmodel.kernels.emulation import emulate
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
@@ -30,7 +31,6 @@ NEEDS = {
     "measured": {"read", "built"},
 }
 """Stages that make no sense where one of these failed."""
-SUBGROUP = 32
 TOLERANCES = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-9}
 """So far may floats of the emulation and of a device differ, relative to the element or a thousandth of the largest."""
 AS_WRITTEN = "#pragma OPENCL FP_CONTRACT OFF\n"
@@ -106,13 +106,8 @@ class CaseStages:
     @cached_property
     def _countable(self) -> tuple[Kernel, bool]:
         """The kernel as it can be counted, and whether what data decide had to be observed for that."""
-        try:
-            self._plain.counts_for(SUBGROUP)
-        except CountingError:
-            observed = self._plain.as_observed(self.case.arrays)
-            observed.counts_for(SUBGROUP)
-            return observed, True
-        return self._plain, False
+        kernel = self._plain.as_countable(self.case.arrays)
+        return kernel, kernel is not self._plain
 
     @cached_property
     def _device(self) -> Any:
@@ -126,12 +121,12 @@ class CaseStages:
 
     def _counted(self) -> dict[str, Any]:
         kernel, is_observed = self._countable
-        counts, sizes = kernel.counts_for(SUBGROUP), kernel.sizes
+        counts, sizes = kernel.counts_for(SUBGROUP_SIZE), kernel.sizes
         executions = [each.executions for each in counts.operations] + [each.executions for each in counts.accesses]
         values = [float(each.workitem(sizes)) for each in executions]
         if not all(math.isfinite(value) and value >= 0 for value in values):
             raise KernelError(f"kernel {kernel.name!r} has counts that are no numbers; report this")
-        return {"observed": is_observed}
+        return {"observed": is_observed, "sampled": counts.sampled}
 
     def _predicted(self) -> dict[str, Any]:
         from perfmodel.modelling.calibration import calibration_called  # slow to import

@@ -153,7 +153,7 @@ def test_wrong_arguments_are_one_sentence(
 
 
 def test_endless_loops_are_stopped(source: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path(source).write_text("__kernel void f(__global int *a) { while (a[0] >= 0) a[0] = 1; }")
+    Path(source).write_text("__kernel void f(__global int *a) { while (a[0] >= 0) a[0] += 1; }")
     assert main(["emulate", source, "--global", "1", "--local", "1", "--arg", "a=1", "--steps", "1000"]) == 2
     error = capsys.readouterr().err
     assert "f.cl" not in error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import CountingError, EmulationError, KernelError
+from perfmodel.counting.counts import CountingWarning
 from perfmodel.opencl_c.emulation import Machine
 
 SPMV = """
@@ -154,6 +156,29 @@ def test_what_cannot_be_emulated(changes: dict[str, Any], words: str) -> None:
 def test_data_that_decide_have_to_be_known() -> None:
     knl, _ = spmv()
     with pytest.raises(CountingError, match=r"kernel.cl:9:5.* depends on data.*statistics=\{'k': …\}"):
+        _ = knl.program.counts_for()
+    with pytest.raises(CountingError, match="depends on data"):
+        _ = pm.Kernel(knl.program).counts  # whose sizes are open, so that it cannot be emulated
+
+
+def test_data_that_decide_are_observed_with_a_warning() -> None:
+    """Random row starts, from 1 to 7, only give a guess of the loop; data of one's own give its iterations."""
+    knl, arrays = spmv()
+    with pytest.warns(CountingWarning, match=r"data decide what kernel 'spmv' does.* kernel.as_observed\(arrays\)"):
+        guessed = pm.feature("f_op_float32_madd").eval(knl)
+    assert 0 < guessed < 40 * 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = knl.as_countable(arrays)
+        assert pm.feature("f_op_float32_madd").eval(known) == pytest.approx(60)
+    plain = transpose()
+    assert plain.as_countable() is plain
+
+
+def test_emulation_that_fails_leaves_the_question_open() -> None:
+    source = "__kernel void f(__global int *a) { while (a[0] > 0) a[0] += 0; }"
+    knl = pm.Kernel.from_opencl(source, "f", 8, 8, {"a": 8})
+    with pytest.raises(CountingError, match=r"the loop at kernel.cl:1:36 .* depends on data"):
         _ = knl.counts
 
 
@@ -224,7 +249,7 @@ def test_observed_kernels_are_other_kernels_to_the_cache_only() -> None:
     seen = knl.as_observed(arrays)
     assert seen.program.content == knl.program.content
     with pytest.raises(CountingError):
-        _ = knl.counts
+        _ = knl.program.counts_for()
     assert seen.counts
 
 

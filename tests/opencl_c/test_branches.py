@@ -250,7 +250,7 @@ def test_kernels_of_files(launch: Launch) -> None:
     kernel = kernel_of(launch)
     if str(launch) in DATA_DECIDE:
         with pytest.raises(CountingError, match="data"):
-            kernel.counts_for(SUBGROUP)
+            kernel.program.counts_for(SUBGROUP, kernel.sizes)
         return
     run = everything(kernel.as_opencl().program.lowered, launch.global_size, launch.local_size, arguments_of(launch))  # type: ignore[attr-defined]
     assert agree(kernel, run, kernel.counts_for(SUBGROUP)) == len(seen(run))
@@ -275,10 +275,10 @@ BODIES = (
 def test_branches_are_those_of_the_emulation(body: str, n: int) -> None:
     kernel = made(body, n=n)
     try:
-        counts = kernel.counts_for(8)
+        kernel.program.counts_for(8, kernel.sizes)
     except CountingError:
         kernel = kernel.as_observed(groups="all")
-        counts = kernel.counts_for(8)
+    counts = kernel.counts_for(8)
     run = pm.emulate(kernel, groups="all", machine=Machine(subgroup_size=8)).emulation
     assert agree(kernel, run, counts)
 

@@ -86,7 +86,7 @@ def test_a_value_that_is_missing_is_asked_for_by_name() -> None:
 def test_data_beside_an_argument_still_need_statistics() -> None:
     knl = kernel(f"if (a[i] > beta) {{ {STEP} }}", SCALARS)
     with pytest.raises(CountingError, match="depends on data"):
-        knl.at(beta=1.0).counts  # noqa: B018
+        knl.program.counts_for(None, {**knl.sizes, "beta": 1.0})
 
 
 def test_an_observed_kernel_still_follows_the_argument() -> None:

@@ -67,7 +67,7 @@ def test_static_counts_of_a_test_kernel_are_what_all_its_work_items_do(launch: L
 @pytest.mark.parametrize("launch", [each for each in launches() if str(each) in DECIDED_BY_DATA], ids=str)
 def test_what_data_decide_is_refused_with_the_name_of_its_statistic(launch: Launch) -> None:
     with pytest.raises(CountingError, match=r"statistics=\{'\w+': …\}, or emulate the kernel"):
-        kernel_of(launch).counts  # noqa: B018
+        kernel_of(launch).program.counts_for()
 
 
 # --- by hand
@@ -303,7 +303,7 @@ def test_statistics_say_what_data_decide() -> None:
 )
 def test_statistics_that_are_missing_or_wrong(statistics: dict[str, float], message: str) -> None:
     with pytest.raises(KernelError, match=message):
-        kernel(DATA, statistics=statistics, n=1, m=1).counts  # noqa: B018
+        kernel(DATA, statistics=statistics, n=1, m=1).program.counts_for()
 
 
 # --- random kernels
