@@ -42,8 +42,8 @@ class Effort:
 
 
 EXECUTIONS = Effort(1_000_000, 5_000, 5_000)
-ELEMENTS = Effort(100_000, 3_000, 5_000)
-BY_GROUP = Effort(30_000, 3_000, 5_000)
+ELEMENTS = Effort(100_000, 20_000, 20_000)
+BY_GROUP = Effort(30_000, 20_000, 20_000)
 """The efforts are for what counts need, for what accesses touch, and for what each work-group touches."""
 
 
@@ -79,7 +79,8 @@ class Domains:
         exact: turns False once a count had to be bounded instead.
     """
 
-    effort = EXECUTIONS
+    patience = 1
+    """Parts of sets may have so many times the corners that an effort allows."""
 
     def __init__(
         self,
@@ -302,14 +303,14 @@ class Domains:
 
     # --- counting points
 
-    def cardinality(self, points: Any, effort: Effort | None = None) -> Any:
+    def cardinality(self, points: Any, effort: Effort = EXECUTIONS) -> Any:
         """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
         barvinok.
 
         Raises:
             TooHardError: it takes more than this effort, by default that for executions.
         """
-        key, effort = str(points), effort or self.effort
+        key = str(points)
         if key not in self._cardinalities:
             if (key, effort) in self._too_hard:
                 raise TooHardError
@@ -332,7 +333,8 @@ class Domains:
         # Barvinok, which can't be stopped, is only given what is disjoint already, part by part.
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
-        if sum(map(_corners, parts)) > (effort.corners if is_function else effort.fixed_corners):
+        most = self.patience * (effort.corners if is_function else effort.fixed_corners)
+        if sum(map(_corners, parts)) > most:
             raise TooHardError
         with unlimited():
             counts = [_cardinality(part) for part in parts]

@@ -13,7 +13,7 @@ from loopy.kernel.data import GroupInameTag, LocalInameTag
 from loopy.symbolic import condition_to_set
 
 from perfmodel.basics.errors import CountingError
-from perfmodel.counting.domains import Domains, Effort, Region, statistic
+from perfmodel.counting.domains import Domains, Region, statistic
 from perfmodel.counting.frequency import Frequency
 
 
@@ -26,7 +26,7 @@ class LoopyDomains(Domains):
         subgroup_size: as for `Domains`.
     """
 
-    effort = Effort(1_000_000, 120_000, 120_000)  # as there is nothing less to fall back on
+    patience = 24  # as there is nothing less to fall back on
 
     def __init__(self, kernel: Any, callables: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
         self.kernel = kernel
