@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
@@ -44,7 +45,9 @@ class Effort:
 EXECUTIONS = Effort(1_000_000, 5_000, 5_000)
 ELEMENTS = Effort(100_000, 20_000, 20_000)
 BY_GROUP = Effort(30_000, 20_000, 20_000)
-"""The efforts are for what counts need, for what accesses touch, and for what each work-group touches."""
+DIVERGENT = Effort(30_000, 3_000, 3_000)
+"""The efforts are for what counts need, for what accesses touch, for what each work-group touches, and for sub-groups
+that go both ways at a branch."""
 
 
 @dataclass(frozen=True)
@@ -184,8 +187,11 @@ class Domains:
         both = projected_on(taken.points, kept) & projected_on(otherwise.points, kept)
         divergent = None
         if self._group_size() is not None and self.subgroup_size is not None:
-            shared = self.zero() if both.is_empty() else self._shared([taken, otherwise], self.subgroup_size)
-            divergent = self.gist(shared * self.product(self.unused("group", met.inames)))
+            with suppress(TooHardError):
+                shared = (
+                    self.zero() if both.is_empty() else self._shared([taken, otherwise], self.subgroup_size, DIVERGENT)
+                )
+                divergent = self.gist(shared * self.product(self.unused("group", met.inames)))
         parts = not (both.is_empty() or (divergent is not None and divergent.is_zero()))
         if met.factor != ALWAYS:  # statistics say how often, and nothing of who
             divergent = None
@@ -211,15 +217,15 @@ class Domains:
                 )
         return found
 
-    def _shared(self, regions: Sequence[Region], width: int) -> Any:
+    def _shared(self, regions: Sequence[Region], width: int, effort: Effort = EXECUTIONS) -> Any:
         """Returns the number of points of loops and sub-groups at which each of these regions has an active
         work-item."""
         chunk = _chunk([extent or 1 for extent in self.extents("local")], width)
         if chunk is not None:
-            return self.cardinality(_common([self._numbered_subgroups(region, *chunk) for region in regions]))
+            return self.cardinality(_common([self._numbered_subgroups(region, *chunk) for region in regions]), effort)
         count = self.zero()
         for active in zip(*(self._active_subgroups(region, width) for region in regions), strict=True):
-            count = count + self.cardinality(_common(active))
+            count = count + self.cardinality(_common(active), effort)
         return count
 
     def _numbered_subgroups(self, region: Region, axis: int, length: int) -> Any:
