@@ -184,6 +184,7 @@ FORMS: dict[str, Callable[[pm.Kernel], pm.Kernel]] = {
     "as_compiled": lambda kernel: kernel.as_compiled(),
     "as_emulated": lambda kernel: kernel.as_emulated(),
     "as_observed": lambda kernel: kernel.as_observed(),
+    "as_countable": lambda kernel: kernel.as_countable(),
     "with_transfers": lambda kernel: kernel.with_transfers(),
     "with_one_access": lambda kernel: kernel.with_one_access("load a"),
 }

@@ -128,7 +128,7 @@ class Kernel(BoundKernel):
             CountingError: for what cannot be counted, as a size is open, or emulation fails.
 
         Warns:
-            CountingWarning: data decide what the kernel does.
+            CountingWarning: data decide what the kernel does, or its counts are estimates.
         """
         try:
             return super().counts_for(subgroup_size)
@@ -147,13 +147,14 @@ class Kernel(BoundKernel):
             except PerfmodelError:
                 raise why from None
             source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled)
-            if not is_sampled:
-                warnings.warn(
-                    f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
-                    "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy",
-                    CountingWarning,
-                    stacklevel=4,
-                )
+            said = (
+                f"kernel {self.name!r} takes too long to count, and a sample of work-groups showed how often its parts "
+                "are executed; its counts are estimates"
+                if is_sampled
+                else f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
+                "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy"
+            )
+            warnings.warn(said, CountingWarning, stacklevel=4)
         seen_kernel = Kernel(source.samples[key], self.tags, None, **self._arguments)
         counts = (
             seen_kernel.counts_at(self.sizes, subgroup_size) if is_sampled else seen_kernel.counts_for(subgroup_size)

@@ -9,6 +9,7 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.errors import OutOfBudgetError
 from perfmodel.counting.budget import TooHardError, limited, within_budget
+from perfmodel.counting.counts import CountingWarning
 from perfmodel.report.count_table import as_text, count_tables
 
 MOST_SECONDS = 20.0
@@ -134,7 +135,8 @@ def test_what_is_too_hard_for_all_sizes_is_counted_at_its_own() -> None:
 
 def test_what_is_sampled_says_so_and_is_near_what_all_groups_do() -> None:
     kernel = patches(3, 27, 3)
-    counts = kernel.counts_for(32)
+    with pytest.warns(CountingWarning, match="takes too long to count, and a sample of work-groups"):
+        counts = kernel.counts_for(32)
     assert counts.sampled
     assert "from samples" in repr(counts)
     assert "from samples" in as_text(count_tables([kernel])[0])
