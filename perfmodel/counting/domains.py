@@ -44,7 +44,7 @@ class Effort:
 
 EXECUTIONS = Effort(1_000_000, 5_000, 5_000)
 ELEMENTS = Effort(100_000, 20_000, 20_000)
-BY_GROUP = Effort(30_000, 20_000, 20_000)
+BY_GROUP = Effort(30_000, 3_000_000, 3_000_000)
 DIVERGENT = Effort(30_000, 3_000, 3_000)
 """The efforts are for what counts need, for what accesses touch, for what each work-group touches, and for sub-groups
 that go both ways at a branch."""
