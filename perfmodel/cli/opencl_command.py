@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,7 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in given:
         name, mark, value = pair.partition("=")
+        name = re.sub(r"[.\[]", "_", name).replace("]", "")  # image.dims[0] is image_dims_0
         if not mark or not value or not name.isidentifier():
             raise KernelError(f"{option} {pair!r} gives no value; write {option} NAME=VALUE")
         if name in found:

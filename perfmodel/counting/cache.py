@@ -20,12 +20,13 @@ import pymbolic.version
 from loopy.tools import LoopyKeyBuilder
 
 from perfmodel.basics import files
-from perfmodel.basics.errors import CountingError, OutOfBudgetError
+from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 
 MOST_ENTRIES = 4096
+REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
 
 
 def cached_counts(
@@ -118,14 +119,14 @@ def _read(path: Path) -> KernelCounts | CountingError:
     if hashlib.sha256(text).hexdigest().encode() != digest:
         raise ValueError(f"{path} is damaged")
     data = json.loads(text)
-    if isinstance(data, dict) and data.keys() == {"refused", "is_over"}:
-        return (OutOfBudgetError if data["is_over"] else CountingError)(str(data["refused"]))
+    if isinstance(data, dict) and data.keys() == {"refused", "kind"}:
+        return REFUSALS.get(data["kind"], CountingError)(str(data["refused"]))
     return from_data(data)
 
 
 def _write(path: Path, found: KernelCounts | CountingError) -> None:
     if isinstance(found, CountingError):
-        data: dict[str, Any] = {"refused": str(found), "is_over": isinstance(found, OutOfBudgetError)}
+        data: dict[str, Any] = {"refused": str(found), "kind": type(found).__name__}
     else:
         data = to_data(found)
     text = json.dumps(data, separators=(",", ":")).encode()

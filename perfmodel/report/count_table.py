@@ -180,9 +180,9 @@ def count_tables(
                 _Tabulator(program.sizes, distinct).table(siblings[0], siblings[0].counts_at({}, subgroup_size))
             )
         except CountingError:
-            if not distinct:
+            if not distinct and program.sizes:
                 raise
-            for point in distinct:  # there may be counts for numbers
+            for point in distinct or ({},):  # there may be counts for numbers
                 counts = siblings[0].at(**point).counts_for(subgroup_size)
                 tables.append(_Tabulator(program.sizes, [point]).table(siblings[0], counts))
     return tables

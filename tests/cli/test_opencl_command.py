@@ -166,3 +166,22 @@ def test_a_source_without_kernels_or_with_many(source: str, capsys: pytest.Captu
     assert main(["count", source, "--global", "8", "--local", "8"]) == 2
     assert "has 2 kernels (f, g); name one by --kernel" in capsys.readouterr().err
     assert main(["count", source, "--global", "8", "--local", "8", "--kernel", "g"]) == 0
+
+
+def test_data_that_are_given_decide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twice, as what is found of the kernel without data is kept on disk."""
+    path, data = tmp_path / "rows.cl", tmp_path / "starts.npy"
+    path.write_text(
+        "__kernel void rows(__global const int *starts, __global float *sums) { const int row = get_global_id(0);"
+        " float sum = 0; for (int k = starts[row]; k < starts[row + 1]; ++k) sum += k; sums[row] = sum; }"
+    )
+    np.save(data, np.arange(0, 65 * 7, 7, dtype=np.int32))
+    command = ["count", str(path), "--global", "64", "--local", "32", "--arg", "sums=64", "--json"]
+    for _ in range(2):
+        assert main([*command, "--arg", f"starts={data}"]) == 0
+        captured = capsys.readouterr()
+        (kernel,) = json.loads(captured.out)["kernels"]
+        assert captured.err == ""
+        assert "448" in json.dumps(kernel["operations"])
+    assert main([*command, "--arg", "starts=65"]) == 0
+    assert "data decide what kernel 'rows' does" in capsys.readouterr().err

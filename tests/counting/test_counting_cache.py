@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import CountingError, OutOfBudgetError
+from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError
 from perfmodel.counting import cache
 from perfmodel.counting.cache import cached_counts, loopy_key
 from perfmodel.counting.counts import KernelCounts
@@ -53,7 +53,7 @@ def computes(translation_unit: Any, statistics: dict[str, float] | None = None, 
     return counter.asked == 2
 
 
-@pytest.mark.parametrize("kind", [CountingError, OutOfBudgetError])
+@pytest.mark.parametrize("kind", [CountingError, OutOfBudgetError, DecidedByDataError])
 def test_a_refusal_is_found_again(kind: type[CountingError]) -> None:
     asked = []
 

@@ -131,6 +131,10 @@ def test_the_command_line_takes_json(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["count", str(path), *COMMAND, *given, "--json"]) == 0
     (counted,) = json.loads(capsys.readouterr().out)["kernels"]
     assert "s_dims_0" in counted["sizes"]
+    single = {key: value for key, value in SHAPE.items() if key != "dims"}
+    numbers = ["--arg", f"s={json.dumps(single)}", "--arg", "s.dims[0]=37", "--arg", "s.dims[1]=20", *given[2:]]
+    assert main(["count", str(path), *COMMAND, *numbers, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kernels"] == [counted]
     assert main(["count", str(path), *COMMAND, *given, "--arg", "s={1}"]) == 2
     assert "--arg s is given twice" in capsys.readouterr().err
     assert main(["count", str(path), *COMMAND, "--arg", "s={dims: 3}", *given[2:]]) == 2
