@@ -280,6 +280,25 @@ def test_a_loop_that_halves_a_size_needs_the_size() -> None:
         kernel(HALVED).counts  # noqa: B018
 
 
+@pytest.mark.parametrize("type_", ["uint", "size_t"])
+def test_negative_numbers_that_become_unsigned_are_steps_back(type_: str) -> None:
+    """``(y + (-1)) * n`` of unsigned numbers is the row above, as a guard keeps the first row out."""
+    source = f"""
+    __kernel void k(__global const float *a, __global float *b, const int n)
+    {{
+        {type_} x = get_global_id(0), y = get_global_id(1);
+        if (x == 0 || y == 0 || x >= n - 1 || y >= n - 1)
+            return;
+        b[y * n + x] = a[(y + (-1)) * n + x + (-1)] + a[(y - 1) * n + x] + a[(y + 1) * n + x];
+    }}"""
+    kernel = pm.Kernel.from_opencl(source, "k", ("n", "n"), (16, 16), {"a": "n * n", "b": "n * n"}, n=64)
+    (load,) = (each for each in kernel.counts.footprints if (each.variable, each.direction) == ("a", "load"))
+    assert load.elements is not None
+    inner = range(1, 63)
+    touched = {place for y in inner for x in inner for place in ((y - 1, x - 1), (y - 1, x), (y + 1, x))}
+    assert float(load.elements(kernel.bind({}))) == len(touched)
+
+
 # --- statistics
 
 DATA = f"""for (int p = 0; p < a[1]; p++) {{ {STEP} }}

@@ -61,6 +61,9 @@ Value: TypeAlias = Pieces | Truth | PointsTo | Components | Known | None
 MOST = 1 << 62
 """Larger numbers are no sizes, and would not fit into the coefficients of counts."""
 
+SMALL = 1 << 20
+"""Numbers that are this near to a multiple of 2^bits were negative before they became unsigned of so many bits."""
+
 MOST_TEXT = 10_000
 """No value has conditions of more characters: iterations that all depend on those before can double them."""
 
@@ -321,8 +324,10 @@ class Evaluator:
         """
         if not isinstance(type_, Scalar) or type_.is_float:
             return None
-        if not type_.is_signed and not self._is_at_least(value, 0):
-            return None
+        if not type_.is_signed:
+            value = value.map(lambda piece: _small(piece, 8 * type_.size))
+            if not self._is_at_least(value, 0):
+                return None
         if type_.size < 4:
             bits = 8 * type_.size
             least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if type_.is_signed else (0, (1 << bits) - 1)
@@ -419,6 +424,18 @@ class Evaluator:
         if text is None:
             return None
         return left if text == EVERYWHERE else right if text == NOWHERE else chosen(text, left, right)
+
+
+def _small(value: Polynomial, bits: int) -> Polynomial:
+    """Returns what is the same in so many bits, with small negative numbers in the place of those that were converted.
+
+    In C, ``y + (-1)`` of an unsigned y adds 4294967295.
+    """
+    half = 1 << bits - 1
+    if all(coefficient < half for coefficient in value.terms.values()):
+        return value
+    rests = {monomial: (c + half) % (2 * half) - half for monomial, c in value.terms.items()}
+    return Polynomial({m: rest if abs(rest) < SMALL else value.terms[m] for m, rest in rests.items()})
 
 
 def of_components(value: Value, width: int) -> tuple[Pieces | None, ...]:
