@@ -41,4 +41,3 @@ class Frequency:
 
 ALWAYS = Frequency()
 """The frequency of what nothing decides."""
-NEVER = Frequency.same(Fraction(0))
