@@ -11,11 +11,11 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.features.transactions import block_bytes
+from perfmodel.features.transactions import between_sizes, block_bytes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
-ROLES = {"dtype": DTYPES, "direction": ("load", "store"), "space": ("global",)}
+ROLES = {"dtype": DTYPES, "direction": ("load", "store", "atomic"), "space": ("global",)}
 
 
 class FootprintFeature(CountedFeature):
@@ -68,12 +68,15 @@ class FootprintFeature(CountedFeature):
                 f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
                 "not all affine; choose others by var:…, or say block:…"
             )
-        own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
         made: Floats = np.asarray(0.0)
-        for access in own:
-            if self.direction in ("any", access.direction):
-                of_groups = self.of_groups(access, counts, sizes, block)
-                made = made + np.minimum(of_groups, np.inf if by_group or access.reach is None else access.reach)
+        if footprint.touched is not None:
+            made = counts.work_groups(sizes) * between_sizes(footprint.touched, block) * block
+        else:
+            own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
+            for access in own:
+                if self.direction in ("any", access.direction):
+                    of_groups = self.of_groups(access, counts, sizes, block)
+                    made = made + np.minimum(of_groups, np.inf if by_group or access.reach is None else access.reach)
         # Where an access goes to is not known, but not further than its array.
         whole = footprint.array_bytes(sizes)
         most = np.inf if whole is None else whole

@@ -19,8 +19,8 @@ from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granul
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 from perfmodel.vocabulary.stride_fraction import StrideFraction, parse_stride_fraction
 
-SPACES = ("global", "local", "private")
-DIRECTIONS = ("load", "store")
+SPACES = ("global", "local", "private", "scratch")
+DIRECTIONS = ("load", "store", "atomic")
 WIDTHS = ("8", "16", "32", "64", "128", "256", "512")
 STRIDE_CLASSES = ("<0", "0", "1", "2..8", ">8")
 RATIO_CLASSES = ("<=1", ">1")
@@ -184,7 +184,7 @@ class MinimumFeature(AccessFeature):
     """The smaller of loads and stores among the accesses that a name selects (2016, section 2.1)."""
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        loads, stores = (self.total(replace(self.pattern, direction=d), counts, sizes) for d in DIRECTIONS)
+        loads, stores = (self.total(replace(self.pattern, direction=d), counts, sizes) for d in ("load", "store"))
         return np.minimum(loads, stores)
 
 

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
+from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import block_bytes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
-DIRECTIONS = ("load", "store")
+DIRECTIONS = ("load", "store", "atomic")
 FLAGS = ("fresh", "turns")
-DENSE = 0.5
+DENSE = 0.4
 """The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is."""
 
 
 class ScatteredFeature(CountedFeature):
-    """Bytes of the blocks that work-groups touch by accesses whose addresses are seen to jump about, as those of
-    hashes.
+    """Bytes of the blocks that work-groups touch by accesses whose addresses jump about, as those of hashes.
 
     Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
     goes to memory. Its reach is what it touches over the launch, at most its array.
@@ -40,26 +40,49 @@ class ScatteredFeature(CountedFeature):
         self, name: FeatureName, direction: str | None, block: int, reach: float, fresh: bool, turns: bool
     ) -> None:
         super().__init__(name)
-        self.direction, self.block, self.reach = direction, block, reach
+        self.parsed, self.direction, self.block, self.reach = name, direction, block, reach
         self.fresh, self.turns = fresh, turns
         self.unit = "turn" if turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
-            if access.space == "global" and self.direction in (None, access.direction) and jumps(access):
-                reach, moved = self.reach_of(access, counts, sizes), self.moved(access, counts, sizes)
-                total = total + np.where(reach > self.reach, moved / reach if self.turns else moved, 0.0)
+            if access.space == "global" and self.direction in (None, access.direction) and self.jumps(access):
+                total = total + self.counted(self.moved(access, counts, sizes), self.reach_of(access, counts, sizes))
+        if self.fresh:
+            for footprint in counts.footprints:
+                if footprint.touched is not None and footprint.direction == (self.direction or "any"):
+                    total = total + self.again(footprint, counts, sizes)
         return total
+
+    def jumps(self, access: AccessCount) -> bool:
+        """Returns True if no strides say where a work-item's neighbours, or the next groups, access.
+
+        What data decide, and nobody looked at, is taken to be anywhere in its array: the footprints of work-groups have
+        it as often as it is loaded, but memory has to bring it again, too.
+        """
+        if None not in (*access.local_strides.values(), *access.group_strides.values()):
+            return False
+        return access.places is not None or (self.fresh and access.touched is None)
+
+    def counted(self, moved: Floats, reach: Floats) -> Floats:
+        return np.where(reach > self.reach, moved / np.maximum(reach, 1.0) if self.turns else moved, 0.0)
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         of_one = block_bytes(counts, access, sizes, self.block)
-        assert of_one is not None  # as it jumps, its addresses are known
+        if of_one is None:
+            of_one = np.asarray(float(max(self.block, access.bits // 8)))
         # What is touched as a whole comes as fast as from neighbouring addresses.
         of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
         part = access.fresh if self.fresh and access.fresh is not None else 1.0
         moved: Floats = access.executions.workitem(sizes) * of_one * part
         return moved
+
+    def again(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns bytes that several work-groups touch of an array, beyond the first time."""
+        whole = FootprintFeature(self.parsed, None, footprint.direction, footprint.variable, block=self.block)
+        by_groups, once = (whole.bytes_of(footprint, counts, sizes, by_group) for by_group in (True, False))
+        return self.counted(np.maximum(by_groups - once, 0.0), once)
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         array = next((f for f in counts.footprints if f.variable == access.variable), None)
@@ -68,22 +91,13 @@ class ScatteredFeature(CountedFeature):
         return whole if access.reach is None else np.minimum(whole, access.reach)
 
 
-def jumps(access: AccessCount) -> bool:
-    """Returns True if no strides say where a work-item's neighbours, or the next groups, access, but addresses are
-    known.
-
-    Of what data decide nothing is known: it may be anywhere, or all at one address.
-    """
-    return access.places is not None and None in (*access.local_strides.values(), *access.group_strides.values())
-
-
 class ScatteredFamily(FeatureFamily):
     prefix = ("mem", "scattered")
     summary = "bytes of global memory's blocks that scattered accesses touch: their addresses jump about"
     examples = ("f_mem_scattered_global_load_block:32_reach:>8000000", "f_mem_scattered_global_block:64")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        if any(access.space == "global" and jumps(access) for access in counts.accesses):
+        if any(access.space == "global" and access.places is not None for access in counts.accesses):
             yield f"{self.name}_global_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScatteredFeature:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import (
     AccessFamily,
@@ -59,6 +59,12 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
 KINDS = {"block": blocks, "banks": bank_cycles}
 
 
+def between_sizes(touched: Blocks, size: int) -> float:
+    """Returns how many blocks of `size` bytes are touched, from the numbers of larger and smaller ones."""
+    bytes_, numbers = zip(*sorted(touched), strict=True)
+    return float(np.exp(np.interp(np.log(size), np.log(bytes_), np.log(np.maximum(numbers, 1e-9)))))
+
+
 def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
     """Returns bytes of the blocks that a group touches in one execution, for each of its work-items; None as in
     `of_group`."""
@@ -94,13 +100,19 @@ class TransactionFeature(AccessFeature):
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, self.kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        found = of_group(counts, access, sizes, self.of_places)
+        found = of_group(counts, access, sizes, self.of_places) if access.space != "scratch" else None
         if found is not None:
             return found
-        return self.anywhere(counts, access, sizes) if self.kind == "block" else np.asarray(1.0)
+        if self.kind == "banks":
+            return np.asarray(1.0)
+        if access.touched is not None:
+            return np.asarray(between_sizes(access.touched, self.size))
+        return self.anywhere(counts, access, sizes)
 
     def anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many blocks a sub-group is expected to hit in an array, each work-item any of them."""
+        if access.space == "scratch":
+            return np.asarray(self.of_scratch(access, dict(counts.scratch)[access.variable]))
         array = next((f for f in counts.footprints if f.variable == access.variable), None)
         n_bytes = None if array is None else array.array_bytes(sizes)
         if access.space != "global" or n_bytes is None:
@@ -108,6 +120,18 @@ class TransactionFeature(AccessFeature):
         among = np.maximum(np.ceil(n_bytes / self.size), 1.0)
         hit: Floats = among * -np.expm1(self.width * np.log1p(-1 / np.maximum(among, 1.0 + 1e-9)))
         return hit
+
+    def of_scratch(self, access: AccessCount, n_bytes: int) -> float:
+        """Returns how many blocks a sub-group hits in its work-items' own arrays, whose elements lie side by side.
+
+        Work-items at the same place in theirs access neighbouring elements; those at different places, other rows.
+        """
+        item, is_known = access.bits // 8, None not in access.local_strides.values()
+        places = max(n_bytes // item, 2)
+        at_once = (
+            1.0 if is_known and not access.local_strides else -places * np.expm1(self.width * np.log1p(-1 / places))
+        )
+        return max(1.0, self.width * item / self.size) * at_once
 
     def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
         """Returns the mean number of blocks (or cycles) over the sub-groups of work-items at these addresses; the last
@@ -166,6 +190,6 @@ class TransactionFamily(AccessFamily):
                         other.offset,
                     )
                 subgroup_size = pattern.granularity.subgroup_size
-        if pattern.space not in ("global", "local"):
-            raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which", word.offset)
+        if pattern.space not in ("global", "local", "scratch"):
+            raise FeatureError(f"feature {name.text!r} is of global, local or scratch memory; write which", word.offset)
         return TransactionFeature(name, pattern, word.key, int(condition), subgroup_size)

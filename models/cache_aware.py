@@ -49,6 +49,9 @@ GATHERED = "f_mem_scattered_global_load_block:32_reach:>196608"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
 TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
 
+RESIDENT = 2048
+"""So many work-items run on a compute unit at a time, at most."""
+
 MODEL = f"""
 transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from * f_transfer_bytes_from \
 + p_from_latency * f_transfers_from
@@ -59,8 +62,13 @@ compute  = {BUSY} * ({COMPUTE}
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local)
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_line * f_mem_transactions_global_load_block:128
-                   + p_l1_local * f_mem_transactions_local_banks:32)
-l2       = p_l2_load * {LOADED}_beyond:65536 + p_gather * {GATHERED}
+                   + p_l1_local * f_mem_transactions_local_banks:32
+                   + p_l1_scratch * f_mem_transactions_scratch_block:128)
+own      = f_mem_scratch / f_work_items * min(f_work_items / p_units, {RESIDENT}) / p_near_scratch
+spilled  = own ** 2 / (1 + own ** 2) * f_mem_transactions_scratch_block:128
+contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
+l2       = p_l2_scratch * spilled + p_l2_atomic * f_mem_transactions_global_atomic_block:32
+           + p_l2_load * {LOADED}_beyond:65536 + p_gather * {GATHERED}
            + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
@@ -72,12 +80,13 @@ scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
 dram     = p_dram * missed * f_mem_footprint_global_block:64 + scatter
 near     = {LOADED} / f_thread_groups / p_near
 far      = near ** 2 / (1 + near ** 2)
-waits    = (p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
+waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
+           + (p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
            + p_wait_local * f_mem_access_local_load_granularity:longest + p_wait_barrier * f_sync_barrier_local
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
 latency  = waits / f_work_items
 chip     = overlap(compute, l1, latency, p_chip)
-transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, p_overlap))
+transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
 """
 
 # --- as published
@@ -152,9 +161,19 @@ vector_add transfers:True n:2^10,2^12,2^14,2^16,2^18,2^20,2^22,2^24,{copied}
 global_copy transfers:True loads:1,2,4 n:2^10,2^14,2^16,2^18,2^20,2^22,2^24,{copied}
 access_classes transfers:True direction:store m:1,2,4,8 n:2^20,2^22
 """
+# What the programs of others do beside that, for our model alone.
+EVERYDAY = """\
+atomic_update space:* place:* op:* counters:1,32,1024,65536,4194304 m:1,4,16 n:{few},{some}
+atomic_update space:* place:* counters:1,1024 m:16,64 lsize_0:64,256,512 n:{few_items},{some}
+private_array start:* access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
+private_array start:* access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
+pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
+"""
 CLASS_TAGS = "continuous,constant,interval,row_interval,same,identical,strided,complex,local"
 COUNTS = {
     True: {
+        "few_items": "2^13,2^15",
+        "spans": "1024,16384,262144,4194304,67108864",
         "few": "2^18",
         "some": "2^20",
         "many": "2^22",
@@ -164,6 +183,8 @@ COUNTS = {
         "copied": "2^26",
     },
     False: {
+        "few_items": "2^9,2^11",
+        "spans": "1024,16384,262144,4194304",
         "few": "2^14",
         "some": "2^16",
         "many": "2^18",
@@ -199,6 +220,7 @@ class CacheAware(Recipe):
             *measurement_classes(sizes).values(),
             *tag_filters(FILTERS, SIZES[sizes is LARGE]),
             *tag_filters(MICROBENCHMARKS, counts),
+            *tag_filters(EVERYDAY, counts),
         ]
 
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
@@ -217,6 +239,7 @@ class CacheAware(Recipe):
         caches = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
+            "p_near_scratch": {"value": 1e5, "min": 2e4, "max": 3e5},
         }
         return {"parameters": {**options(device)["parameters"], **caches}, "residuals": "logarithmic"}
 

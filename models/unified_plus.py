@@ -63,7 +63,8 @@ MEMORY = f"""\
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * f_mem_transactions_local_banks:32)
 l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:32
-           + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
+           + p_l2_store * (f_mem_bytes_global_store + f_mem_bytes_global_atomic)
+           + p_l2_line * (f_mem_transactions_global_store_block:128 + f_mem_transactions_global_atomic_block:128)
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)

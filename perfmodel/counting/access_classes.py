@@ -41,7 +41,7 @@ def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, 
         space: ``global`` or ``local``; private memory has no classes, and gets an empty one.
         region: where it is made.
     """
-    if space == "private":
+    if space in ("private", "scratch"):
         return ""
     if index is None:
         return "complex"

@@ -14,6 +14,8 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
+FOOTPRINTS = ("load", "store", "atomic", "any")
+"""The directions of accesses whose footprints are counted; ``any`` is all of them together."""
 SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
 
@@ -24,6 +26,8 @@ class CountingWarning(PerfmodelWarning):
 
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.
 Stride = QuasiPolynomial | None
+# Sizes of aligned blocks in bytes, each with how many such blocks are touched on average.
+Blocks = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,9 @@ class AccessCount:
     """One memory access of one instruction.
 
     Attributes:
-        space: ``global`` (also what OpenCL calls constant), ``local`` or ``private``.
+        space: ``global`` (also what OpenCL calls constant), ``local``, ``private`` or ``scratch``: private arrays that
+            lie in memory.
+        direction: ``load``, ``store`` or ``atomic``.
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
@@ -99,6 +105,8 @@ class AccessCount:
             strides along the local axes are not constant, and these addresses are known.
         reach: about how many bytes the access touches over the launch, where that was found out from such addresses.
         fresh: the part of what a group touches that groups just before have not touched, likewise.
+        touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
+            addresses; None where nobody looked.
     """
 
     space: str
@@ -121,6 +129,13 @@ class AccessCount:
     reach: int | None
     fresh: float | None
     recorded: Callable[[int, str, int], float] | None = None
+    touched: Blocks | None = None
+
+    @property
+    def has_unknown_place(self) -> bool:
+        """Returns True if its addresses are unknown, as data decide on them, or sizes that are no numbers."""
+        strides = (*self.local_strides.values(), *self.group_strides.values())
+        return self.places is None and self.touched is None and None in strides
 
 
 @dataclass(frozen=True)
@@ -167,11 +182,12 @@ class Footprint:
     """Distinct elements of one array that all its accesses of one direction touch together (2016, Algorithm 2).
 
     Attributes:
-        direction: ``load``, ``store``, or ``any`` for both together.
+        direction: one of `FOOTPRINTS`.
         elements: None where an access's index or domain is not affine.
         filled: the same with the gaps filled that strides leave along the array's fastest axis; only for ``any``.
         by_group: distinct elements of each work-group, summed over all work-groups.
         size: elements of the whole array; None where its shape does not follow from the sizes.
+        touched: blocks that a work-group touches, as emulated groups showed where data decide on addresses.
     """
 
     space: str
@@ -182,6 +198,7 @@ class Footprint:
     filled: QuasiPolynomial | None
     by_group: QuasiPolynomial | None
     size: QuasiPolynomial | None
+    touched: Blocks | None = None
 
     def array_bytes(self, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
         """Returns the bytes of the whole array, at some sizes; None where its shape does not follow from them."""
@@ -204,6 +221,7 @@ class KernelCounts:
         transfers: whether a launch copies what it loads to the device, and what it stores from it.
         collectives: functions by which work-items of a group or sub-group exchange values.
         sampled: whether executions follow from some work-groups that were emulated, as all are too hard to count.
+        scratch: private arrays that lie in memory, as a compiler can't keep them in registers: name and bytes.
     """
 
     operations: tuple[OperationCount, ...]
@@ -222,16 +240,14 @@ class KernelCounts:
     transfers: bool = False
     collectives: tuple[CollectiveCount, ...] = ()
     sampled: bool = False
+    scratch: tuple[tuple[str, int], ...] = ()
 
     @cached_property
     def unknown_places(self) -> int:
         """The number of accesses and footprints whose addresses are unknown: data, or sizes that are no numbers, decide
         on them."""
-        accesses = sum(
-            access.places is None and None in (*access.local_strides.values(), *access.group_strides.values())
-            for access in self.accesses
-        )
-        return accesses + sum(footprint.elements is None for footprint in self.footprints)
+        accesses = sum(access.has_unknown_place for access in self.accesses)
+        return accesses + sum(each.elements is None and each.touched is None for each in self.footprints)
 
     def __repr__(self) -> str:
         said = (

@@ -10,7 +10,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.budget import unless_too_hard
-from perfmodel.counting.counts import Footprint
+from perfmodel.counting.counts import FOOTPRINTS, Footprint
 from perfmodel.counting.domains import ELEMENTS, Domains, has_barvinok
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
@@ -84,7 +84,7 @@ class Footprints:
         return tuple(
             self._footprint(name, array, direction)
             for name, array in self.arrays.items()
-            for direction in ("load", "store", "any")
+            for direction in FOOTPRINTS
             if direction == "any" or any(t.direction == direction for t in array.touched)
         )
 

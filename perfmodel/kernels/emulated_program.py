@@ -7,6 +7,7 @@ the launch for each one emulated. What emulation cannot give is no zero: whoever
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ import numpy as np
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import (
+    FOOTPRINTS,
     AccessCount,
     BranchCount,
     CollectiveCount,
@@ -226,8 +228,7 @@ class _Counter:
                 for node in low.accesses_of(statement):
                     if node.access.space == "private":
                         continue
-                    for direction in low.directions(node):
-                        yield self.access(node.access, direction, self.executions(block))
+                    yield self.access(node.access, low.direction_of(node), self.executions(block))
 
     def access(self, access: low.Access, direction: str, executions: Executions) -> AccessCount:
         strides = dict.fromkeys(range(3), self.unknown("strides ('lstrides', 'gstrides', 'asf')"))
@@ -289,15 +290,20 @@ class _Counter:
         """Yields the footprints of arrays that the source accesses, or that an access of unknown address reached."""
         whole = self.unknown("bytes that work-groups touch together ('footprint' without 'granularity:workgroup')")
         filled = self.unknown("gaps between elements ('block' of a footprint)")
+        directions: dict[str | None, set[str]] = defaultdict(set)
+        for statement in low.simple_statements(self.kernel.body):
+            for node in low.accesses_of(statement):
+                directions[node.access.variable].add(low.direction_of(node))
         for name, touched in self.run.footprints.items():
             if name not in self.arrays:
                 continue
             array = self.arrays[name]
             item = np.dtype(array.dtype).itemsize
-            own = {access.direction for access in self.kernel.accesses if access.variable == name}
-            for direction in ("load", "store", "any"):
-                n_bytes = int(touched[f"{direction}_bytes"].sum())
-                if n_bytes or (own if direction == "any" else own & {direction, "atomic"}):
+            own = directions.get(name, set()) | directions.get(None, set())
+            for direction in FOOTPRINTS:
+                recorded = "store" if direction == "atomic" else direction
+                n_bytes = int(touched[f"{recorded}_bytes"].sum())
+                if own if direction == "any" else direction in own:
                     by_group = constant(Fraction(n_bytes, item) * self.run.scale)
                     size = constant(array.size)
                     yield Footprint("global", name, array.dtype, direction, whole, filled, by_group, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +14,17 @@ from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudg
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
-from perfmodel.kernels.compiled import as_compiled
+from perfmodel.kernels.compiled import Compiled, as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
+from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
+from perfmodel.kernels.touched import Touched
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
 from perfmodel.opencl_c.static.branch_statistics import Observed
+
+MOST_STEPS_FOR_PLACES = 5_000
+"""Work-groups are not emulated any further only to see which places they touch."""
 
 
 class Kernel(BoundKernel):
@@ -90,39 +96,48 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
-        program = self.program.as_opencl().as_observed(self._observed(arrays, groups, seed))
+        branches, touched = self._observed(arrays, groups, seed)
+        program = self.program.as_opencl().as_observed(branches, touched=touched)
         return Kernel(program, self.tags, None, **self._arguments)
 
     def as_countable(self, arrays: Mapping[str, Any] | None = None) -> Kernel:
         """Returns the kernel itself where its counts follow from its arguments, and else as it is observed on data.
 
+        With arrays, addresses that follow from their contents are observed, too.
+
         Args:
             arrays: as for `as_observed`.
         """
         try:
-            super().counts_for(SUBGROUP_SIZE)
+            counts = super().counts_for(SUBGROUP_SIZE)
         except (DecidedByDataError, OutOfBudgetError):
             return self.as_observed(arrays)
-        return self
+        return self.as_observed(arrays) if arrays and counts.unknown_places else self
 
-    def _observed(self, arrays: Mapping[str, Any] | None, groups: str, seed: int) -> dict[int, Observed]:
+    def _observed(
+        self, arrays: Mapping[str, Any] | None, groups: str, seed: int
+    ) -> tuple[dict[int, Observed], Touched]:
         from perfmodel.kernels.emulation import emulate  # slow to import
+        from perfmodel.kernels.touched import LINE_BYTES, touched
+        from perfmodel.opencl_c.emulation import Machine
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
-        emulation = emulate(self, arrays, groups=groups, checks=False, seed=seed).emulation
+        machine = Machine(line_bytes=LINE_BYTES)
+        emulation = emulate(self, arrays, groups=groups, machine=machine, checks=False, seed=seed).emulation
         ran, items = len(emulation.groups), math.prod(emulation.local_size)
         run = BranchRun(
             entered=(ran * items, ran * math.ceil(items / emulation.machine.subgroup_size), ran),
             blocks=emulation.blocks.sum(axis=0).tolist(),
             sides=emulation.sides.sum(axis=0).tolist(),
         )
-        return observed(emulation.kernel, run)
+        return observed(emulation.kernel, run), touched(emulation, arrays or {})
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
 
         What data decide is seen in some work-groups that are emulated on random data, with a warning. What is not done
-        within the budget (`perfmodel.counting.budget`) is seen so, too, and such counts are marked as sampled.
+        within the budget (`perfmodel.counting.budget`) is seen so, too, and such counts are marked as sampled. Where
+        accesses go that follow from ids in no affine way is seen in some work-groups as well.
 
         Raises:
             CountingError: for what cannot be counted, as a size is open, or emulation fails.
@@ -131,9 +146,38 @@ class Kernel(BoundKernel):
             CountingWarning: data decide what the kernel does, or its counts are estimates.
         """
         try:
-            return super().counts_for(subgroup_size)
+            counts = super().counts_for(subgroup_size)
         except (DecidedByDataError, OutOfBudgetError) as error:
             return self._counts_as_seen(error, subgroup_size)
+        return self._with_places(counts) if counts.unknown_places else counts
+
+    def _with_places(self, counts: KernelCounts) -> KernelCounts:
+        """Returns counts with what emulated work-groups touch by accesses whose addresses ids decide."""
+        from perfmodel.kernels.touched import decided_by_ids  # slow to import
+
+        program = self.program.source if isinstance(self.program, Compiled) else self.program
+        if not isinstance(program, OpenCLProgram) or program.touched or len(self.sizes) < len(program.sizes):
+            return counts
+        key = tuple(self._arguments.items())
+        if key not in program.places:
+            program.places[key] = None
+            if decided_by_ids(program.lowered, counts):
+                with contextlib.suppress(PerfmodelError):  # no harm is done where emulation fails
+                    program.places[key] = self._touched()
+        touched = program.places[key]
+        return counts if touched is None else touched.counts(counts)
+
+    def _touched(self) -> Touched:
+        """Returns what some work-groups touch, within a second or so."""
+        from perfmodel.kernels.emulation import emulate  # slow to import
+        from perfmodel.kernels.touched import LINE_BYTES, touched
+        from perfmodel.opencl_c.emulation import Machine
+
+        machine = Machine(line_bytes=LINE_BYTES)
+        found = emulate(
+            self, groups="sample", machine=machine, checks=False, extrapolate=True, steps=MOST_STEPS_FOR_PLACES
+        )
+        return touched(found.emulation, ())
 
     def _counts_as_seen(self, why: CountingError, subgroup_size: int | None) -> KernelCounts:
         """Returns the counts with what emulated work-groups show of branches, in the place of an error's reason."""
@@ -143,10 +187,10 @@ class Kernel(BoundKernel):
         key = (is_sampled, *self._arguments.items())
         if key not in source.samples:
             try:
-                seen = self._observed(None, "sample", 0)
+                seen, touched = self._observed(None, "sample", 0)
             except PerfmodelError:
                 raise why from None
-            source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled)
+            source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled, touched)
             said = (
                 f"kernel {self.name!r} takes too long to count, and a sample of work-groups showed how often its parts "
                 "are executed; its counts are estimates"

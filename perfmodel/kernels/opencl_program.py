@@ -20,6 +20,7 @@ from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import C_TYPES, Argument, Array, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
+from perfmodel.kernels.touched import Touched
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.static.branch_statistics import Observed
@@ -47,6 +48,7 @@ class OpenCLProgram:
         observed: the same as `perfmodel.Kernel.as_observed` saw it, for what `statistics` leaves out.
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
         is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
+        touched: what was seen of accesses whose addresses data decide on.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -65,6 +67,7 @@ class OpenCLProgram:
         observed: Mapping[int, Observed] | None = None,
         is_compiled: bool = False,
         is_sampled: bool = False,
+        touched: Touched | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -106,13 +109,14 @@ class OpenCLProgram:
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
-        self.is_compiled, self.is_sampled = is_compiled, is_sampled
+        self.is_compiled, self.is_sampled, self.touched = is_compiled, is_sampled, touched
         self.samples: dict[object, OpenCLProgram] = {}
+        self.places: dict[object, Touched | None] = {}
         self._conditions = conditions_of(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        how = (self.statistics, self.observed, self.is_compiled, self.is_sampled)
+        how = (self.statistics, self.observed, self.is_compiled, self.is_sampled, self.touched)
         return (OpenCLProgram, (*self._given, self.assumptions, *how))
 
     @property
@@ -147,13 +151,14 @@ class OpenCLProgram:
             parts = [self.content, self.assumptions, key[1], observed, self.is_compiled, self.is_sampled]
             count = partial(self._counted, subgroup_size, at)
             try:
-                self._counts[key] = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
+                found = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
+                self._counts[key] = found if self.touched is None else self.touched.counts(found)
             except CountingError as error:
                 self._counts[key] = error
-        found = self._counts[key]
-        if isinstance(found, CountingError):
-            raise found
-        return found
+        counted = self._counts[key]
+        if isinstance(counted, CountingError):
+            raise counted
+        return counted
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
@@ -226,16 +231,19 @@ class OpenCLProgram:
     def as_opencl(self) -> OpenCLProgram:
         return self
 
-    def as_observed(self, observed: Mapping[int, Observed], is_sampled: bool = False) -> OpenCLProgram:
+    def as_observed(
+        self, observed: Mapping[int, Observed], is_sampled: bool = False, touched: Touched | None = None
+    ) -> OpenCLProgram:
         """Returns the same program with other statistics of its branches; of what ids decide, too, if it is sampled."""
         twin = copy(self)
         twin.observed, twin.is_sampled, twin._counts, twin.samples = dict(observed), is_sampled, {}, {}
+        twin.touched, twin.places = touched or self.touched, {}
         return twin
 
     def as_compiled(self) -> OpenCLProgram:
         """Returns the same program, counted as an optimizing compiler leaves it."""
         twin = copy(self)
-        twin.is_compiled, twin._counts, twin.samples = True, {}, {}
+        twin.is_compiled, twin._counts, twin.samples, twin.places = True, {}, {}, self.places
         return twin
 
     def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:

@@ -37,7 +37,7 @@ class WithTransfers(DerivedProgram[Program]):
         touched = self.program.counts_for(None, known).footprints
 
         def moved(direction: str) -> tuple[str, ...]:
-            own = {footprint.variable for footprint in touched if footprint.direction == direction}
+            own = {footprint.variable for footprint in touched if footprint.direction in (direction, "atomic")}
             return tuple(array.name for array in launch.arrays() if array.name in own)
 
         return replace(launch, copied_in=moved("load"), copied_out=moved("store"))

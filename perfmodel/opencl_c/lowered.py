@@ -467,11 +467,11 @@ def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
     yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
 
 
-def directions(node: Load | Store | Atomic) -> tuple[str, ...]:
-    """Returns which of ``load`` and ``store`` an access does; most atomics do both."""
+def direction_of(node: Load | Store | Atomic) -> str:
+    """Returns what an access is counted as: ``load``, ``store`` or ``atomic``."""
     if isinstance(node, Atomic):
-        return (node.operation,) if node.operation in ("load", "store") else ("load", "store")
-    return (node.access.direction,)
+        return node.operation if node.operation in ("load", "store") else "atomic"
+    return node.access.direction
 
 
 def may_divide_by_zero(expression: Expression) -> bool:

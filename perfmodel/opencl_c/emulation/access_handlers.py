@@ -66,7 +66,7 @@ class Handler:
         self._is_anywhere = self._is_global and access.variable is None
         self._wide_index = regions.has_wide_buffers
         if self._is_global:
-            self.phases = context.machine.transaction_bytes - 1
+            self.phases = max(context.machine.transaction_bytes, context.machine.line_bytes) - 1
         else:
             self.phases = context.machine.bank_bytes - 1 if access.space == "local" else 0
         # Atomics may be misaligned or out of bounds as stores are.

@@ -124,9 +124,9 @@ def _distinct(numbers: Integers) -> NDArray[np.bool_]:
     return result
 
 
-def transactions(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> Integers:
-    """Returns how many aligned blocks each sub-group touches: (patterns, groups)."""
-    numbers = _spread(met, size, machine.transaction_bytes, layout)
+def blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
+    """Returns how many aligned blocks of so many bytes each sub-group touches: (patterns, groups)."""
+    numbers = _spread(met, size, block, layout)
     numbers.sort(axis=2)
     result: Integers = _distinct(numbers).sum(axis=2).reshape(len(met), layout.groups, -1).sum(axis=2)
     return result

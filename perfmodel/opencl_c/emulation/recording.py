@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
-from perfmodel.opencl_c.emulation.access_patterns import Pattern, bank_cycles, transactions
+from perfmodel.opencl_c.emulation.access_patterns import Pattern, bank_cycles, blocks_touched
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
 
-ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts")
+ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts", "lines")
 ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])
 FOOTPRINT_FIELDS = np.dtype(
     [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks")]
@@ -130,7 +130,9 @@ class Recorder:
             if handler.access.space == "local":
                 cost[..., 4], cost[..., 5] = bank_cycles(part, handler.bytes, self.machine, self.layout)
             elif handler.access.space != "private":
-                cost[..., 3] = transactions(part, handler.bytes, self.machine, self.layout)
+                cost[..., 3] = blocks_touched(part, handler.bytes, self.machine.transaction_bytes, self.layout)
+                if self.machine.line_bytes:
+                    cost[..., 6] = blocks_touched(part, handler.bytes, self.machine.line_bytes, self.layout)
             self.known.update(zip(part, cost, strict=True))
         return [self.known[each] for each in met]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -48,8 +48,14 @@ class GlobalArray:
 class StaticAccesses:
     """Collects the accesses of one kernel."""
 
-    def __init__(self, domains: Domains, arrays: Mapping[str, GlobalArray], sampler: Sampler | None) -> None:
-        self.domains, self.arrays, self.sampler = domains, arrays, sampler
+    def __init__(
+        self,
+        domains: Domains,
+        arrays: Mapping[str, GlobalArray],
+        sampler: Sampler | None,
+        scratch: Container[str],
+    ) -> None:
+        self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
         self.found: list[AccessCount] = []
         self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
         self.touched = Footprints(domains)
@@ -67,6 +73,8 @@ class StaticAccesses:
         """Adds one execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
         space = "global" if access.space == "constant" else access.space
+        if space == "private" and access.variable in self.scratch:
+            space = "scratch"
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
@@ -224,8 +232,9 @@ class StaticAccesses:
         if place is None:
             return dict.fromkeys(names)
         found: dict[str, Stride] = {}
+        pieces = _interior([piece for _, piece in place.offset.pieces], names)
         for name in names:
-            steps = {piece.coefficient(name) for _, piece in place.offset.pieces}
+            steps = {piece.coefficient(name) for piece in pieces}
             step = steps.pop() if len(steps) == 1 else None
             if step is None:
                 found[name] = None
@@ -389,6 +398,15 @@ class StaticAccesses:
                     apart.append(1)
                 found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
         return found
+
+
+def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:
+    """Returns the pieces of an address that most coordinates move.
+
+    Where an index is clamped to a border, only these few work-items do not move; the others are the inside.
+    """
+    moving = [sum(piece.coefficient(name) != ZERO for name in names) for piece in pieces]
+    return [piece for piece, number in zip(pieces, moving, strict=True) if number == max(moving)]
 
 
 def _stride(value: Polynomial, unit: int = 1) -> Stride:

@@ -32,6 +32,7 @@ from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Sampler
+from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import (
     Components,
     Environment,
@@ -94,7 +95,8 @@ class Walk(ABC):
         items = grid.with_subgroups(kernel.subgroup_size or subgroup_size or SUBGROUP_SIZE)
         self.evaluate = Evaluator(items, self.bounds, self.is_never)
         self.operations = KernelOperations(kernel, as_compiled)
-        self.accesses = StaticAccesses(self.domains, arrays, self.sampler())
+        self.scratch = scratch_arrays(kernel)
+        self.accesses = StaticAccesses(self.domains, arrays, self.sampler(), self.scratch)
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []
         self.starts: dict[str, int] = {}

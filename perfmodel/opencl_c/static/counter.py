@@ -146,6 +146,7 @@ class StaticCounter(Loops):
             index_operations=None if self.index_operations is None else tuple(self.index_operations),
             collectives=tuple(self.collectives),
             sampled=self.is_sampled,
+            scratch=tuple(self.scratch.items()),
         )
 
     def parameter(self, register: low.Register) -> Value:
@@ -183,8 +184,7 @@ class StaticCounter(Loops):
     def accesses_of(self, statement: Any, region: Region) -> None:
         for node in low.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
-            for direction in low.directions(node):
-                self.accesses.add(access, direction, node.pointer, place, region, self.loops)
+            self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 

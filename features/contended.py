@@ -1,0 +1,72 @@
+"""Counts accesses that contend for few places in memory: ``f_mem_contended_global_atomic_block:512``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
+from perfmodel.features.footprint import FootprintFeature
+from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
+from perfmodel.features.transactions import TransactionFeature
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
+
+SECTOR = 32
+"""Atomics and stores reach the memory that all compute units share in blocks of so many bytes."""
+
+
+class ContendedFeature(CountedFeature):
+    """Accesses that go to the same bytes, so that they are done one after the other, for the array with most of them.
+
+    They are sectors of 32 bytes that sub-groups access, divided by the blocks of the array that they lie in, as if
+    these were accessed alike: 2^20 atomic updates of one counter count 2^20, those of a megabyte hardly anything.
+    """
+
+    unit = "transaction"
+
+    def __init__(self, name: FeatureName, direction: str, block: int) -> None:
+        super().__init__(name)
+        self.parsed, self.direction, self.block = name, direction, block
+        self.subgroup_size = SUBGROUP_SIZE
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        most: Floats = np.asarray(0.0)
+        for footprint in counts.footprints:
+            if footprint.direction == self.direction:
+                pattern = AccessPattern(space="global", direction=self.direction, variable=footprint.variable)
+                sectors = TransactionFeature(self.parsed, pattern, "block", SECTOR).values(counts, sizes)
+                whole = FootprintFeature(self.parsed, None, self.direction, footprint.variable, block=SECTOR)
+                touched = whole.bytes_of(footprint, counts, sizes, False)
+                most = np.maximum(most, sectors / np.maximum(touched / self.block, 1.0))
+        return most
+
+
+class ContendedFamily(FeatureFamily):
+    prefix = ("mem", "contended")
+    summary = "atomics or stores that go to the same bytes of global memory, and so are done one after the other"
+    examples = ("f_mem_contended_global_atomic_block:512", "f_mem_contended_global_store_block:512")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if any(access.direction == "atomic" for access in counts.accesses):
+            yield self.examples[0]
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ContendedFeature:
+        found = by_role(name, words, self.role)
+        if found.keys() != {"space", "direction", "block"}:
+            raise FeatureError(
+                f"feature {name.text!r} is of atomics or stores in global memory; write {self.examples[0]}"
+            )
+        return ContendedFeature(name, found["direction"], int(found["block"]))
+
+    def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
+        condition = word.condition or ""
+        if word.key == "block" and condition.isdecimal() and 0 < int(condition) < 10000:
+            return "block", condition
+        if word.condition is None and word.key == "global":
+            return "space", word.key
+        if word.condition is None and word.key in ("atomic", "store"):
+            return "direction", word.key
+        raise unknown_word(name, word, ("global", "atomic", "store", "block:512"))

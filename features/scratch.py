@@ -1,0 +1,41 @@
+"""Counts the memory of private arrays that no compiler keeps in registers: ``f_mem_scratch``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+
+
+class ScratchFeature(CountedFeature):
+    """Bytes of private arrays that lie in memory, over all work-items of a launch.
+
+    They do where an access's index isn't known when a kernel is compiled, see `perfmodel.opencl_c.static.scratch`. What
+    work-items that run together have of them shares the caches with all else.
+    """
+
+    unit = "byte"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        found: Floats = np.asarray(counts.work_items(sizes) * float(sum(n_bytes for _, n_bytes in counts.scratch)))
+        return found
+
+
+class ScratchFamily(FeatureFamily):
+    prefix = ("mem", "scratch")
+    summary = "bytes of private arrays that lie in memory, over all work-items"
+    examples = ("f_mem_scratch",)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if counts.scratch:
+            yield self.name
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScratchFeature:
+        if words:
+            raise unknown_word(name, words[0], ())
+        return ScratchFeature(name)
