@@ -133,8 +133,7 @@ ZERO = QuasiPolynomial((), "0")
 
 def _quotient(above: Floats, below: Floats) -> Floats:
     """Returns accesses divided by distinct elements, 0 where nothing is accessed."""
-    shape = np.broadcast_shapes(above.shape, below.shape)
-    return np.divide(above, below, out=np.zeros(shape), where=below > 0)
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
 class AccessFeature(CountedFeature):

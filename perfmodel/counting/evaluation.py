@@ -39,6 +39,10 @@ class Block(dict[str, NDArray[np.int64]]):
             self._powers[key] = power(self[name].astype(dtype), exponent)
         return self._powers[key]
 
+    def value_of(self, count: Any) -> Any:
+        """Returns the value of a count, a function of blocks, at these sizes."""
+        return count.value(self)
+
     def where(self, chosen: NDArray[np.bool_]) -> Block:
         """Returns the sizes chosen by a mask of their common shape, in one dimension."""
         return Block({name: np.broadcast_to(size, self.shape)[chosen] for name, size in self.items()})

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
@@ -238,19 +237,20 @@ class OpenCLProgram:
         twin.is_compiled, twin._counts, twin.samples = True, {}, {}
         return twin
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check(self, sizes: Mapping[str, Any]) -> None:
         for name, value in sizes.items():
             if name in self._extending and np.any(value < 0):
                 raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        arrays = {name: np.asarray(size) for name, size in sizes.items()} if self._conditions else {}
         for condition in self._conditions:
-            good = condition.holds(sizes)
+            good = condition.holds(arrays)
             if not good.all():
                 bad = int(np.argmin(good))
                 named = [name for name in sizes if name in condition.names]
                 culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
                 raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
 
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
         global_size, local_size = (
             [axis.values(sizes) for axis in axes] for axes in (self._global_size, self._local_size)
         )

@@ -72,8 +72,10 @@ class Calibration(Fitted):
         Raises:
             KernelError, FeatureError: for sizes or kernels outside what they allow.
         """
+        if not return_std:
+            return prediction.predicted_seconds(self, as_kernel(kernel), sizes)
         predicted = prediction.predict(self, as_kernel(kernel), sizes)
-        return (predicted.seconds, predicted.std) if return_std else predicted.seconds
+        return predicted.seconds, predicted.std
 
     def interval(
         self, kernel: Kernel, level: float = 0.9, /, **sizes: ArrayLike
