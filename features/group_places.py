@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Protocol
+from functools import lru_cache, partial
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.evaluation import Block
 from perfmodel.counting.recording import Recording
 from perfmodel.features.memory_access import ZERO, Floats, Sizes
 
@@ -54,10 +55,16 @@ def of_group(counts: KernelCounts, access: AccessCount, sizes: Sizes, question: 
         if access.places is None:
             return None
         return np.asarray(np.mean([question(np.asarray(group, np.int64), item) for group in access.places]))
-    columns = [count(sizes) for count in (*counts.local_size, *strides) if count is not None]
+    which = tuple(count for count in (*counts.local_size, *strides) if count is not None)
+    columns: list[Any] = [count(sizes) for count in which]
     answer = _answer(question, item)
-    found: Floats = sizes.call(answer, *columns) if isinstance(sizes, Recording) else answer(*columns)
-    return found
+    if isinstance(sizes, Recording):
+        return cast(Floats, sizes.call(answer, *columns))
+    if not any(map(np.ndim, columns)):
+        return np.asarray(answer(*columns))
+    key = (Classes, question.period, item, which)
+    find = partial(Classes, answer, columns)
+    return answer.of_all(sizes.once(key, find) if isinstance(sizes, Block) else find())
 
 
 @dataclass(frozen=True)
@@ -68,19 +75,16 @@ class Answer:
     item: int
     known: dict[tuple[int, ...], float] = field(default_factory=dict, compare=False)
 
-    def __call__(self, *columns: Any) -> Any:
-        if all(isinstance(column, float) or not np.ndim(column) for column in columns):
-            return self.of_one([int(column) for column in columns])
-        whole = [np.asarray(column, np.int64) for column in columns]
-        labels, is_apart = self.labels(whole)
-        shape = np.broadcast_shapes(*(column.shape for column in whole))
-        classes, members = _classes([*labels, is_apart, *(column * (1 - is_apart) for column in whole)], shape)
-        rows = zip(*(np.broadcast_to(column, shape).ravel()[members].tolist() for column in whole), strict=True)
-        return np.array([self.of_one(row) for row in rows])[classes].reshape(shape)
+    def __call__(self, *columns: float) -> float:
+        return self.of_one([int(column) for column in columns])
+
+    def of_all(self, classes: Classes) -> Floats:
+        found: Floats = np.array([self.of_one(row) for row in classes.rows])[classes.numbers]
+        return found
 
     def of_one(self, row: Sequence[int]) -> float:
         """Returns the answer for one row of extents and strides."""
-        labels, is_apart = self.labels(row)
+        labels, is_apart = labels_of(row, self.item, self.question.period)
         key = (True, *labels) if is_apart else (False, *row)
         if key not in self.known:
             if len(self.known) >= MOST_CLASSES:
@@ -89,31 +93,45 @@ class Answer:
             self.known[key] = self.question(_affine(row[:rank], [step * self.item for step in row[rank:]]), self.item)
         return self.known[key]
 
-    def labels(self, columns: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Returns numbers that are the same for rows with the same answer, and whether they are known to be.
 
-        All are elementwise in the columns, which are whole numbers or arrays of them.
-        """
-        rank = len(columns) // 2
-        extents, steps = (
-            columns[:rank],
-            [s * (e > 1) * self.item for e, s in zip(columns, columns[rank:], strict=False)],
-        )
-        period = self.question.period
-        apart = self.item + period
-        sizes = [abs(step) for step in steps]
-        labels, is_apart = list(extents), True
-        for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-            is_large, reach, place = size >= apart, apart, 0
-            for other, (size_, extent) in enumerate(zip(sizes, extents, strict=True)):
-                if other != axis:
-                    # Of two equal steps, neither is apart from the other.
-                    reach = reach + (size_ <= size) * (extent - 1.0) * size_
-                    place = place + (size_ >= apart) * (size_ < size)
-            is_apart = is_apart & (1 - is_large | (size >= reach))
-            label = size + is_large * (apart + place * period + size % period - size)
-            labels.append(2 * label + (step < 0))
-        return labels, is_apart
+class Classes:
+    """The classes of strides that an array of sizes has.
+
+    Attributes:
+        numbers: the class at each size.
+        rows: extents and strides of one member of each class.
+    """
+
+    def __init__(self, answer: Answer, columns: Sequence[Any]) -> None:
+        whole = [np.asarray(column, np.int64) for column in columns]
+        labels, is_apart = labels_of(whole, answer.item, answer.question.period)
+        shape = np.broadcast_shapes(*(column.shape for column in whole))
+        numbers, members = _classes([*labels, is_apart, *(column * (1 - is_apart) for column in whole)], shape)
+        self.numbers = numbers.reshape(shape)
+        self.rows = list(zip(*(np.broadcast_to(c, shape).ravel()[members].tolist() for c in whole), strict=True))
+
+
+def labels_of(columns: Sequence[Any], item: int, period: int) -> tuple[list[Any], Any]:
+    """Returns numbers that are the same for rows with the same answers, and whether they are known to be.
+
+    All are elementwise in the columns, extents and strides, which are whole numbers or arrays of them.
+    """
+    rank = len(columns) // 2
+    extents, steps = columns[:rank], [s * (e > 1) * item for e, s in zip(columns, columns[rank:], strict=False)]
+    apart = item + period
+    sizes = [abs(step) for step in steps]
+    labels, is_apart = list(extents), True
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        is_large, reach, place = size >= apart, apart, 0
+        for other, (size_, extent) in enumerate(zip(sizes, extents, strict=True)):
+            if other != axis:
+                # Of two equal steps, neither is apart from the other.
+                reach = reach + (size_ <= size) * (extent - 1.0) * size_
+                place = place + (size_ >= apart) * (size_ < size)
+        is_apart = is_apart & (1 - is_large | (size >= reach))
+        label = size + is_large * (apart + place * period + size % period - size)
+        labels.append(2 * label + (step < 0))
+    return labels, is_apart
 
 
 _answer = lru_cache(maxsize=1024)(Answer)
