@@ -2,10 +2,12 @@
 
     PERFMODEL_NO_CACHE=1 python -m benchmarks.prediction source
     python -m benchmarks.prediction families [--former FOLDER]
+    python -m benchmarks.prediction commands [--former FOLDER]
 
 From source, each kernel is new to the process: reading, counting and evaluation are in its time. Of each family of the
 collection, its first kernel is predicted again at the same size, at other sizes, and over an array of sizes; with
-FOLDER, a checkout of a former version, by that too, with the ratio of the times. All are times of the processor.
+FOLDER, a checkout of a former version, by that too, with the ratio of the times. Commands run in processes of
+their own, with counts on the disk. All are times of the processor.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,24 +41,35 @@ SUM = """__kernel void add(__global float *c, __global const float *a, __global 
 
 MODELS = ("unified-plus", "cache-aware")
 STEPS = (1, 16, 256, 512)
-"""Sizes are multiples of one of these, the first that the kernel takes."""
+"""Sizes grow from the kernel's own by one of these, the first that it takes."""
 AGAIN = 200
 """The number of predictions of single sizes, of which the median counts."""
 LIMIT = 0.5
 """Arrays of sizes become longer until one takes so many seconds, or has all sizes."""
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = {
+    "help": "--help",
+    "predict, OpenCL C": "predict unified-plus@h200 examples/blur.cl --global n,n --local 16,16 "
+    "--arg image='(n+2)*(n+2)' --arg out='n*n' --arg n=1024",
+    "predict, a collection's kernel": "predict unified-plus@h200 matmul_tiled tiled_prefetch:True tile_rows:4 "
+    "tile_cols:4 lsizes:16x16 n:1024",
+}
 
 warnings.simplefilter("ignore")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="times of predictions")
-    parser.add_argument("what", choices=["source", "families"])
+    parser.add_argument("what", choices=["source", "families", "commands"])
     parser.add_argument("families", nargs="*")
     parser.add_argument("--former", help="folder of a checkout of a former version")
     parser.add_argument("--json", action="store_true", help="print the times only")
     parsed = parser.parse_args()
     if parsed.what == "source":
         from_source()
+    elif parsed.what == "commands":
+        print(commands_table([str(ROOT), *([parsed.former] if parsed.former else [])]))
     elif parsed.json:
         print(json.dumps(of_families(parsed.families)))
     else:
@@ -74,12 +89,12 @@ def of_families(chosen: list[str]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _times(predict: Callable[..., Any], growing: tuple[str, int] | None) -> dict[str, float]:
+def _times(predict: Callable[..., Any], growing: tuple[str, Any] | None) -> dict[str, float]:
     times = {"again": _milliseconds(predict, [{}])}
     if growing is not None:
-        name, step = growing
-        times["other"] = _milliseconds(predict, [{name: step * place} for place in range(20, 20 + AGAIN)])
-        times["sizes"] = _rate(lambda array: predict(**{name: array}), step)
+        name, sizes = growing
+        times["other"] = _milliseconds(predict, [{name: int(size)} for size in sizes[1 : 1 + AGAIN]])
+        times["sizes"] = _rate(lambda array: predict(**{name: array}), sizes)
     return times
 
 
@@ -104,6 +119,30 @@ def families_table(times: Mapping[str, Mapping[str, float]], former: Mapping[str
     return grid(headers, rows)
 
 
+def commands_table(folders: list[str]) -> str:
+    """Returns a table of commands with the milliseconds that they take by the versions in some folders."""
+    rows = []
+    for name, arguments in COMMANDS.items():
+        of_folders = [_of_command(arguments, folder) for folder in folders]
+        ratio = [f"{of_folders[-1] / of_folders[0]:.2f}"] if len(folders) > 1 else []
+        rows.append([name, *(f"{taken * 1e3:.0f}" for taken in of_folders), *ratio])
+    return grid(["command", "ms", *(["former, ms", "times as fast"] if len(folders) > 1 else [])], rows)
+
+
+def _of_command(arguments: str, folder: str) -> float:
+    """Returns the least time of several runs, after one that leaves counts on the disk."""
+    environment = {**os.environ, "PYTHONPATH": folder}
+    taken = []
+    for _ in range(8):
+        before = os.times()
+        command = [sys.executable, "-m", "perfmodel", *shlex.split(arguments)]
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        of_child = after.children_user - before.children_user + after.children_system - before.children_system
+        taken.append(of_child)
+    return min(taken[1:])
+
+
 def _in(folder: str, families: list[str]) -> dict[str, dict[str, float]]:
     """Returns the times by the version in another folder, which this file measures."""
     code = f"""if True:
@@ -119,15 +158,16 @@ def _in(folder: str, families: list[str]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _growing(kernel: pm.Kernel) -> tuple[str, int] | None:
-    """Returns the largest size of a kernel and what it has to be a multiple of; None for a kernel without one."""
+def _growing(kernel: pm.Kernel) -> tuple[str, Any] | None:
+    """Returns the largest size of a kernel that can grow, with many values of it; None for a kernel without one."""
     for name in sorted(kernel.sizes, key=lambda each: -kernel.sizes[each]):
         for step in STEPS:
+            sizes = kernel.sizes[name] + step * np.arange(2**20 // step * 8)
             try:
-                kernel.bind({name: step * np.arange(1, 600)})
+                kernel.bind({name: sizes})
             except KernelError:
                 continue
-            return name, step
+            return name, sizes
     return None
 
 
@@ -144,12 +184,12 @@ def _milliseconds(predict: Callable[..., Any], sizes: list[dict[str, int]]) -> f
     return float(np.median(taken)) * 1e3
 
 
-def _rate(predict: Callable[[Any], object], step: int) -> float:
+def _rate(predict: Callable[[Any], object], sizes: Any) -> float:
     count = 8
     while True:
-        sizes = step * (1 + np.arange(count) % (2**20 // step * 8))
+        chosen = np.resize(sizes, count)
         started = time.process_time()
-        predict(sizes)
+        predict(chosen)
         taken = time.process_time() - started
         if taken > LIMIT or count >= SIZES:
             return count / taken

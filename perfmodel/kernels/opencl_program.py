@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from perfmodel.kernels.arguments import C_TYPES, Argument, Array, LocalArray, Sc
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.lowered import LoweredKernel
-from perfmodel.opencl_c.static.branch_statistics import Observed
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.lowered import LoweredKernel
+    from perfmodel.opencl_c.static.branch_statistics import Observed
 
 
 class OpenCLProgram:
@@ -156,8 +158,8 @@ class OpenCLProgram:
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
-        from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
+        from perfmodel.opencl_c.static.counter import count_opencl
         from perfmodel.opencl_c.static.grid import Grid
 
         numbers = {name: number(value) for name, value in (at or {}).items() if name in self.sizes}
