@@ -87,7 +87,7 @@ class FootprintFeature(CountedFeature):
         """Returns bytes of the blocks that each work-group touches by one access, its executions apart from each
         other."""
         of_one = block_bytes(counts, access, sizes, block)
-        items: Floats = np.asarray(access.executions.workitem(sizes))
+        items = access.executions.workitem(sizes)
         moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one)
         return moved
 
@@ -97,9 +97,7 @@ class FootprintFeature(CountedFeature):
         if self.block is None or whole.elements is None or whole.filled is None:
             return np.asarray(1.0)
         elements, filled = whole.elements(sizes), whole.filled(sizes)
-        dense = np.divide(
-            elements, filled, out=np.ones(np.broadcast_shapes(elements.shape, filled.shape)), where=filled > 0
-        )
+        dense = np.where(filled > 0, elements / np.where(filled > 0, filled, 1.0), 1.0)
         used: Floats = np.clip(dense, min(1.0, item / self.block), 1.0)
         return used
 

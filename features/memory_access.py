@@ -73,7 +73,7 @@ class _Search:
         self, name: str, pattern: AccessPattern, counts: KernelCounts, access: AccessCount, sizes: Sizes
     ) -> None:
         self.name, self.pattern, self.counts, self.access, self.sizes = name, pattern, counts, access, sizes
-        self.result = np.asarray(True)
+        self.result = EVERYWHERE
         self.unknown: list[str] = []
 
     def matches(self, executions: Floats) -> NDArray[np.bool_]:
@@ -129,12 +129,12 @@ class _Search:
 
 
 ZERO = QuasiPolynomial((), "0")
+EVERYWHERE = np.asarray(True)
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
     """Returns accesses divided by distinct elements, 0 where nothing is accessed."""
-    shape = np.broadcast_shapes(above.shape, below.shape)
-    return np.divide(above, below, out=np.zeros(shape), where=below > 0)
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
 class AccessFeature(CountedFeature):
@@ -163,7 +163,8 @@ class AccessFeature(CountedFeature):
             if pattern.admits(access):
                 executions = pattern.granularity.executions(access.executions, self.name)(sizes)
                 selected = _Search(self.name, pattern, counts, access, sizes).matches(executions)
-                total = total + np.where(selected, self.weight(counts, access, sizes) * executions, 0.0)
+                found = self.weight(counts, access, sizes) * executions
+                total = total + (found if selected is EVERYWHERE else np.where(selected, found, 0.0))
         return total
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
@@ -22,7 +20,7 @@ class ScratchFeature(CountedFeature):
     unit = "byte"
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        found: Floats = np.asarray(counts.work_items(sizes) * float(sum(n_bytes for _, n_bytes in counts.scratch)))
+        found: Floats = counts.work_items(sizes) * float(sum(n_bytes for _, n_bytes in counts.scratch))
         return found
 
 

@@ -6,9 +6,8 @@ memory accesses"), local memory in banks, each of which serves one word at a tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,10 +64,48 @@ def between_sizes(touched: Blocks, size: int) -> float:
     return float(np.exp(np.interp(np.log(size), np.log(bytes_), np.log(np.maximum(numbers, 1e-9)))))
 
 
+@dataclass(frozen=True)
+class BySubgroups:
+    """Asks for the mean number of blocks (or cycles) over the sub-groups of a group; the last may be partly empty."""
+
+    kind: str
+    size: int
+    width: int
+
+    @property
+    def period(self) -> int:
+        return self.size if self.kind == "block" else self.size * WORD_BYTES
+
+    def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
+        needs = KINDS[self.kind]
+        whole = len(addresses) // self.width * self.width
+        if whole == 0:
+            return needs(addresses[None], item, self.size)
+        found = needs(addresses[:whole].reshape(-1, self.width), item, self.size)
+        if whole == len(addresses):
+            return found
+        rest = needs(addresses[None, whole:], item, self.size)
+        return (found * (whole // self.width) + rest) / (whole // self.width + 1)
+
+
+@dataclass(frozen=True)
+class BlockBytes:
+    """Asks for the bytes of the blocks that a group touches, for each of its work-items."""
+
+    block: int
+
+    @property
+    def period(self) -> int:
+        return self.block
+
+    def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
+        return blocks(addresses, item, self.block) * self.block / len(addresses)
+
+
 def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
     """Returns bytes of the blocks that a group touches in one execution, for each of its work-items; None as in
     `of_group`."""
-    return of_group(counts, access, sizes, lambda places, item: blocks(places, item, block) * block / len(places))
+    return of_group(counts, access, sizes, BlockBytes(block))
 
 
 class TransactionFeature(AccessFeature):
@@ -92,7 +129,6 @@ class TransactionFeature(AccessFeature):
     ) -> None:
         super().__init__(name, replace(pattern, granularity=Granularity("subgroup", subgroup_size)))
         self.kind, self.size, self.width = kind, size, subgroup_size
-        self.needs: Callable[[Any, int, int], float] = KINDS[kind]
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
@@ -100,7 +136,8 @@ class TransactionFeature(AccessFeature):
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, self.kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        found = of_group(counts, access, sizes, self.of_places) if access.space != "scratch" else None
+        question = BySubgroups(self.kind, self.size, self.width)
+        found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
             return found
         if self.kind == "banks":
@@ -132,18 +169,6 @@ class TransactionFeature(AccessFeature):
             1.0 if is_known and not access.local_strides else -places * np.expm1(self.width * np.log1p(-1 / places))
         )
         return max(1.0, self.width * item / self.size) * at_once
-
-    def of_places(self, addresses: NDArray[np.int64], item: int) -> float:
-        """Returns the mean number of blocks (or cycles) over the sub-groups of work-items at these addresses; the last
-        sub-group may be partly empty."""
-        whole = len(addresses) // self.width * self.width
-        if whole == 0:
-            return self.needs(addresses[None], item, self.size)
-        found = self.needs(addresses[:whole].reshape(-1, self.width), item, self.size)
-        if whole == len(addresses):
-            return found
-        rest = self.needs(addresses[None, whole:], item, self.size)
-        return (found * (whole // self.width) + rest) / (whole // self.width + 1)
 
 
 class TransactionFamily(AccessFamily):

@@ -6,7 +6,6 @@ status 2. docs/glossary.md has the words of messages. Anything that is not a `Pe
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -126,6 +125,8 @@ def one_line(error: Exception) -> str:
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
+    import difflib  # slow to import, and only mistakes need it
+
     close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 

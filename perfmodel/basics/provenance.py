@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from perfmodel.basics.version import VERSION
 
+PACKAGES = ("loopy", "islpy-barvinok", "pyopencl")
 
-def versions() -> dict[str, str]:
-    """Returns versions by package; what is not installed is left out."""
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """Returns versions by package, perfmodel's too; what is not installed is left out."""
     found = {"perfmodel": VERSION}
-    for package in ("loopy", "islpy-barvinok", "pyopencl"):
+    for package in packages:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -12,7 +12,6 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -82,6 +81,8 @@ def folders(catalogue: str) -> list[Path]:
 
 
 def _modules(catalogue: str) -> Iterator[ModuleType]:
+    from importlib.metadata import entry_points  # slow to import
+
     package = importlib.import_module(f"perfmodel.{catalogue}")
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
         name = f"{package.__name__}.{info.name}"

@@ -19,7 +19,6 @@ from perfmodel.kernels.opencl_file import declared_arguments, read_source, split
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.emulation import Random, Zeros
 from perfmodel.opencl_c.types import Pointer, Record, Vector
 
 
@@ -153,15 +152,17 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not parsed.arg or len(kernel.sizes) < len(kernel.program.sizes):
         return {}
-    types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
     launched = {argument.name: argument for argument in kernel.launch().arrays()}
+    given = {name: _array(name, text) for name, text in _pairs(parsed.arg, "--arg").items() if name in launched}
+    if not any(said.kind for said in given.values()):
+        return {}
+    from perfmodel.opencl_c.emulation import Random, Zeros  # slow to import
+
+    types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
     position = 0
-    for name, text in _pairs(parsed.arg, "--arg").items():
+    for name, said in given.items():
         type_ = types.get(name)
-        if name not in launched or not isinstance(type_, Pointer):
-            continue
-        said = _array(name, text)
-        if not said.kind:
+        if not said.kind or not isinstance(type_, Pointer):
             continue
         _check_dtype(launched[name], said, kernel.name)
         length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size

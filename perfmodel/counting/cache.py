@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import islpy
-import loopy.version
 import platformdirs
-import pymbolic.version
-from loopy.tools import LoopyKeyBuilder
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError
-from perfmodel.basics.version import VERSION
+from perfmodel.basics.provenance import versions
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 
 MOST_ENTRIES = 4096
+PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
+"""What counts programs, beside perfmodel itself."""
 REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
 
 
@@ -71,6 +70,8 @@ def folder() -> Path:
 
 def loopy_key(translation_unit: Any) -> str:
     """Returns the text by which a Loopy program is known."""
+    from loopy.tools import LoopyKeyBuilder  # slow to import, and only Loopy's programs need it
+
     return str(LoopyKeyBuilder()(_ordered(translation_unit)))
 
 
@@ -98,8 +99,7 @@ def _versions() -> list[Any]:
     here = Path(__file__).parent
     for source in sorted([*here.rglob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
         own.update(source.read_bytes())
-    others = (module.version.VERSION_TEXT for module in (loopy, islpy, pymbolic))
-    return [VERSION, own.hexdigest(), *others, hasattr(islpy.Set, "card")]
+    return [own.hexdigest(), versions(PACKAGES), hasattr(islpy.Set, "card")]
 
 
 # Once and now, so that it is the code that this process runs.

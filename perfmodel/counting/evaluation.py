@@ -29,7 +29,7 @@ class Block(dict[str, NDArray[np.int64]]):
     def __init__(self, sizes: Mapping[str, ArrayLike]) -> None:
         super().__init__({name: np.asarray(size, dtype=np.int64) for name, size in sizes.items()})
         self.shape = np.broadcast_shapes(*(size.shape for size in self.values()))
-        self.known: dict[tuple[object, ...], tuple[NDArray[Any], object]] = {}
+        self.known: dict[tuple[object, ...], tuple[Any, object]] = {}
         self._powers: dict[tuple[str, int, type[Any]], NDArray[Any]] = {}
 
     def power(self, name: str, exponent: int, dtype: type[Any]) -> NDArray[Any]:
@@ -38,6 +38,16 @@ class Block(dict[str, NDArray[np.int64]]):
         if key not in self._powers:
             self._powers[key] = power(self[name].astype(dtype), exponent)
         return self._powers[key]
+
+    def value_of(self, count: Any) -> Any:
+        """Returns the value of a count, a function of blocks, at these sizes."""
+        return count.value(self)
+
+    def once(self, key: tuple[object, ...], compute: Callable[[], Any]) -> Any:
+        """Returns what is computed from the sizes the first time that it is asked for by this key."""
+        if key not in self.known:
+            self.known[key] = compute(), None
+        return self.known[key][0]
 
     def where(self, chosen: NDArray[np.bool_]) -> Block:
         """Returns the sizes chosen by a mask of their common shape, in one dimension."""
@@ -56,7 +66,8 @@ def once_per_block(method: _Method) -> _Method:
             value.flags.writeable = False
             # With the object itself: were it dropped, its id could become another's.
             block.known[key] = found = value, self
-        return found[0]
+        array: NDArray[Any] = found[0]
+        return array
 
     return cast(_Method, remembered)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,11 @@ class Affine:
             total = total + coefficient * inner.floor(block)
         return total
 
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """Returns the numerator at one number for each size."""
+        floors = sum(coefficient * (inner.at(sizes) // inner.denominator) for inner, coefficient in self.floors)
+        return self.constant + sum(coefficient * sizes[name] for name, coefficient in self.sizes) + floors
+
     def __str__(self) -> str:
         """Returns the numerator as Python text."""
         parts = [f"{c} * {name}" for name, c in self.sizes]
@@ -64,6 +69,10 @@ class Constraint:
 
     def __str__(self) -> str:
         return f"{self.affine} {'==' if self.is_equality else '>='} 0"
+
+    def holds_at(self, sizes: Mapping[str, int]) -> bool:
+        value = self.affine.at(sizes)
+        return value == 0 if self.is_equality else value >= 0
 
     @once_per_block
     def holds(self, block: Block) -> NDArray[np.bool_]:
@@ -174,7 +183,7 @@ class QuasiPolynomial:
     def __call__(self, sizes: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
         """Returns the count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a
         `Block`."""
-        return self.value(sizes) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
+        return sizes.value_of(self) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
 
     @once_per_block
     def value(self, block: Block) -> NDArray[np.float64]:
@@ -216,6 +225,9 @@ def constraints(domain: Any) -> tuple[tuple[Constraint, ...], ...]:
 
 def holds(domain: tuple[tuple[Constraint, ...], ...], sizes: Mapping[str, ArrayLike]) -> NDArray[np.bool_]:
     """Returns a mask of the sizes in the domain: an array that broadcasts to the sizes' common shape."""
+    if all(isinstance(size, int) for size in sizes.values()):
+        numbers = cast(Mapping[str, int], sizes)
+        return np.asarray(any(all(each.holds_at(numbers) for each in conjunction) for conjunction in domain))
     return _holds(domain, Block(sizes))
 
 

@@ -50,7 +50,8 @@ def check_shape(
 
 def check_extent(kernel: str, array: str, extent: Any, sizes: Mapping[str, Any]) -> None:
     """Refuses a launch with an array of no element, or with none of its local memory."""
-    if np.any(empty := np.asarray(extent) < 1):
+    empty = extent < 1
+    if empty is not False and np.any(empty):
         at = listed(first_of(empty, sizes))
         raise KernelError(f"array {array!r} of kernel {kernel!r} has no element at {at}; choose other sizes")
 

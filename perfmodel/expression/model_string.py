@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +125,11 @@ class Compiled:
     def __call__(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:
         """Returns the model's value."""
         (value,) = self._value(parameters, features)
+        return value
+
+    def applied(self, parameters: Mapping[str, Any], features: Mapping[str, Any], call: Callable[..., Any]) -> Any:
+        """Returns the model's value of values of any kind, each operation by ``call(function, *operands)``."""
+        (value,) = self._value.applied(parameters, features, call)
         return value
 
     def jacobian(self, parameters: Mapping[str, ArrayLike], features: Mapping[str, ArrayLike]) -> Floats:

@@ -97,6 +97,21 @@ class Tape:
             rows = self._evaluate_flat(inputs, shape)
         return rows.reshape(len(self.outputs), *shape)
 
+    def applied(
+        self, parameters: Mapping[str, Any], features: Mapping[str, Any], call: Callable[..., Any]
+    ) -> list[Any]:
+        """Returns every expression of values of any kind, each operation by ``call(function, *operands)``."""
+        cells: list[Any] = [None] * self.slots
+        for slots, values in ((self.parameters, parameters), (self.features, features)):
+            for name, slot in slots.items():
+                cells[slot] = values[name]
+        for slot, value in self.constants.items():
+            cells[slot] = np.float64(value)
+        with np.errstate(all="ignore"):
+            for step in self.instructions:
+                cells[step.target] = call(step.apply, *[cells[source] for source in step.sources])
+        return [cells[slot] for slot in self.outputs]
+
     def _evaluate_flat(self, inputs: dict[int, Floats], shape: tuple[int, ...]) -> Floats:
         size = math.prod(shape)
         varying = {slot: a for slot, a in inputs.items() if a.size != 1 and (any(a.strides) or not a.size)}

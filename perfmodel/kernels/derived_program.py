@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from numpy.typing import NDArray
-
 from perfmodel.basics.brief import brief
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -31,10 +29,10 @@ class DerivedProgram(Generic[P]):
     def deciding(self) -> tuple[str, ...]:
         return self.program.deciding
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check(self, sizes: Mapping[str, Any]) -> None:
         self.program.check(sizes)
 
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
         self.program.check_launch(sizes)
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
@@ -21,7 +21,9 @@ from perfmodel.kernels.program import Program
 from perfmodel.kernels.touched import Touched
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
-from perfmodel.opencl_c.static.branch_statistics import Observed
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.static.branch_statistics import Observed
 
 MOST_STEPS_FOR_PLACES = 5_000
 """Work-groups are not emulated any further only to see which places they touch."""

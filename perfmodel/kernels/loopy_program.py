@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
@@ -96,7 +95,7 @@ class LoopyProgram:
         """The OpenCL C that Loopy generates."""
         return self._code[0]
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check(self, sizes: Mapping[str, Any]) -> None:
         from perfmodel.counting.quasipolynomial import holds
 
         for name, value in sizes.items():
@@ -109,17 +108,30 @@ class LoopyProgram:
             culprit = ", ".join(f"{n}={int(np.broadcast_to(v, shape).flat[bad])}" for n, v in sizes.items())
             raise KernelError(f"{culprit} breaks what kernel {self.name!r} assumes: {self._assumption_text}")
 
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        from perfmodel.counting.loopy.extents import depends_on, evaluated
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
+        from perfmodel.counting.loopy.extents import evaluated
 
         groups, local = ([evaluated(extent, sizes) for extent in extents] for extents in self._grid)
         rank = max(len(groups), len(local), 1)
         groups, local = (axes + [1] * (rank - len(axes)) for axes in (groups, local))
         check_shape(self.name, [count * items for count, items in zip(groups, local, strict=True)], local, sizes)
-        for argument in self.translation_unit.default_entrypoint.args:
-            for extent in getattr(argument, "shape", None) or ():
-                if depends_on(extent) <= set(sizes):
-                    check_extent(self.name, argument.name, evaluated(extent, sizes), sizes)
+        for extent, array in self._extents:
+            check_extent(self.name, array, evaluated(extent, sizes), sizes)
+
+    @cached_property
+    def _extents(self) -> list[tuple[Any, str]]:
+        """Returns the extents of arrays that follow from the sizes, different ones, each with the first array of it."""
+        from perfmodel.counting.loopy.extents import depends_on
+
+        arguments = self.translation_unit.default_entrypoint.args
+        extents = [
+            (extent, argument.name) for argument in arguments for extent in getattr(argument, "shape", None) or ()
+        ]
+        return list(
+            {
+                extent: (extent, name) for extent, name in reversed(extents) if depends_on(extent) <= set(self.sizes)
+            }.values()
+        )
 
     @cached_property
     def _grid(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

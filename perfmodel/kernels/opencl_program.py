@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
@@ -22,8 +21,10 @@ from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
 from perfmodel.kernels.touched import Touched
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.lowered import LoweredKernel
-from perfmodel.opencl_c.static.branch_statistics import Observed
+
+if TYPE_CHECKING:
+    from perfmodel.opencl_c.lowered import LoweredKernel
+    from perfmodel.opencl_c.static.branch_statistics import Observed
 
 
 class OpenCLProgram:
@@ -162,8 +163,8 @@ class OpenCLProgram:
 
     def _counted(self, subgroup_size: int | None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
-        from perfmodel.opencl_c.static import count_opencl
         from perfmodel.opencl_c.static.accesses import GlobalArray
+        from perfmodel.opencl_c.static.counter import count_opencl
         from perfmodel.opencl_c.static.grid import Grid
 
         numbers = {name: number(value) for name, value in (at or {}).items() if name in self.sizes}
@@ -246,19 +247,20 @@ class OpenCLProgram:
         twin.is_compiled, twin._counts, twin.samples, twin.places = True, {}, {}, self.places
         return twin
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check(self, sizes: Mapping[str, Any]) -> None:
         for name, value in sizes.items():
             if name in self._extending and np.any(value < 0):
                 raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        arrays = {name: np.asarray(size) for name, size in sizes.items()} if self._conditions else {}
         for condition in self._conditions:
-            good = condition.holds(sizes)
+            good = condition.holds(arrays)
             if not good.all():
                 bad = int(np.argmin(good))
                 named = [name for name in sizes if name in condition.names]
                 culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
                 raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
 
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
         global_size, local_size = (
             [axis.values(sizes) for axis in axes] for axes in (self._global_size, self._local_size)
         )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -42,10 +40,10 @@ class Program(Protocol):
         possible where it is not for all.
         """
 
-    def check(self, sizes: Mapping[str, NDArray[Any]]) -> None:
-        """Raises KernelError where sizes break what the program assumes."""
+    def check(self, sizes: Mapping[str, Any]) -> None:
+        """Raises KernelError where sizes, whole numbers or arrays of them, break what the program assumes."""
 
-    def check_launch(self, sizes: Mapping[str, NDArray[Any]]) -> None:
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
         """Raises KernelError where there can be no launch of all its sizes, see `perfmodel.device.launch_shape`."""
 
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...

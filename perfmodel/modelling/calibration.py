@@ -72,8 +72,10 @@ class Calibration(Fitted):
         Raises:
             KernelError, FeatureError: for sizes or kernels outside what they allow.
         """
+        if not return_std:
+            return prediction.predicted_seconds(self, as_kernel(kernel), sizes)
         predicted = prediction.predict(self, as_kernel(kernel), sizes)
-        return (predicted.seconds, predicted.std) if return_std else predicted.seconds
+        return predicted.seconds, predicted.std
 
     def interval(
         self, kernel: Kernel, level: float = 0.9, /, **sizes: ArrayLike
@@ -142,7 +144,12 @@ class Calibration(Fitted):
             CalibrationError: if the file is missing, damaged, or of a newer version.
             ModelStringError: if it needs features that are not given.
         """
-        content = FILE.load(Path(path))
+        return cls._of(FILE.load(Path(path)), path, features)
+
+    @classmethod
+    def _of(
+        cls, content: dict[str, Any], path: str | os.PathLike[str], features: Mapping[str, Feature] | None = None
+    ) -> Calibration:
         try:
             loaded = cls(
                 model=_model(content["model"], features),
@@ -172,20 +179,21 @@ class Calibration(Fitted):
             CalibrationError: if there is none, or more than one.
         """
         found = shipped_files()
-        of_model = [cls.load(path) for path in found if path.stem.partition("@")[0] == model]
         wanted = device.lower()
-        chosen = [
-            each
-            for each in of_model
-            if wanted in each.device["name"].lower() or wanted in each.device["key"] or wanted == each.device["kind"]
-        ]
+        chosen = []
+        for path in found:
+            if path.stem.partition("@")[0] == model:
+                content = FILE.load(path)
+                known = content["device"]
+                if wanted in known["name"].lower() or wanted in known["key"] or wanted == known["kind"]:
+                    chosen.append((content, path))
         if len(chosen) != 1:
             raise CalibrationError(
                 f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
                 f"are {', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
                 f"{model}'"
             )
-        return chosen[0]
+        return cls._of(*chosen[0])
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""

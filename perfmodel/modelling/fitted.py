@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.notebook import MOST_ROWS, table
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.model import Model
+from perfmodel.modelling.quick import Quick
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.units import parameter_units
 
@@ -60,6 +61,11 @@ class Fitted:
     held_out: HeldOutErrors | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created: str = ""
+
+    @cached_property
+    def quick(self) -> Quick:
+        """The memory of predictions of single sizes; it takes no part in what the calibration is."""
+        return Quick()
 
     @cached_property
     def units(self) -> dict[str, str]:

@@ -382,14 +382,14 @@ def _quantile(scores: Floats, count: int, groups: int, probability: float) -> fl
 
     The errors of one group resemble each other, so that few groups show less of the tails than so many values would.
     """
-    from scipy.stats import t  # slow to import
-
     tail = min(probability, 1 - probability) * (groups - 1) / (groups + 1)
     probability = tail if probability < 0.5 else 1 - tail
     if tail * (count + 1) >= 1:
         # Conformal: the rank among one more than these.
         rank = probability * (count + 1) - 1
         return float(np.interp(rank / max(count - 1, 1), np.linspace(0, 1, len(scores)), scores))
+    from scipy.stats import t  # slow to import
+
     spread = float(np.sqrt(np.mean(scores**2)))
     drawn = float(t.ppf(probability, max(count - 1, 1))) * spread
     return min(drawn, float(scores[0])) if probability < 0.5 else max(drawn, float(scores[-1]))

@@ -21,6 +21,9 @@ from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, featur
 if TYPE_CHECKING:
     from perfmodel.modelling.calibration import Calibration
 
+WORK = ("operation", "access", "byte", "transaction")
+"""Units of features that count what a kernel does, beside its launch."""
+
 
 class Model:
     """T(n) = g(features(n), parameters), declared and checked, not yet fitted; immutable.
@@ -80,6 +83,11 @@ class Model:
                 self.string.positions[name],
             )
         return found
+
+    @cached_property
+    def work(self) -> tuple[str, ...]:
+        """The input features that count work: operations, and accesses in any unit."""
+        return tuple(name for name, found in self.features.items() if getattr(found, "unit", None) in WORK)
 
     @cached_property
     def is_of_compiled(self) -> bool:

@@ -31,8 +31,6 @@ LEVEL = 0.9
 STANDARD = 0.6827
 """The probability that a value of a normal distribution lies within one standard deviation."""
 
-WORK = ("operation", "access", "byte", "transaction")
-
 
 class PredictionWarning(PerfmodelWarning):
     """Warns of a prediction for a kernel that the model has nothing to say of."""
@@ -118,24 +116,37 @@ def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike])
     return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
 
 
+def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats:
+    """Predicts a kernel's seconds only: at single sizes many times as fast as `predict`, once it did so."""
+
+    def slowly() -> float | None:
+        features = feature_values(calibration, kernel, sizes)
+        seconds = float(predicted(calibration, kernel, features).seconds)
+        return None if _is_uncounted(calibration, kernel, features) else seconds
+
+    found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly)
+    return predict(calibration, kernel, sizes).seconds if found is None else np.asarray(found)
+
+
 def predicted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
     """Returns the prediction for features that are known."""
-    _warn_of_uncounted_work(calibration, kernel, features)
+    if _is_uncounted(calibration, kernel, features):
+        warnings.warn(
+            f"kernel {kernel.name!r} does nothing that the model counts as work; the prediction holds its launch only",
+            PredictionWarning,
+            stacklevel=4,
+        )
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
     return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
 
 
-def _warn_of_uncounted_work(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> None:
-    """Warns of a kernel that works, but does nothing that the model has a cost for."""
-    units = {name: getattr(found, "unit", None) for name, found in calibration.model.features.items()}
-    work = [features[name] for name, unit in units.items() if unit in WORK]
-    if work and not any(np.any(values) for values in work) and (kernel.counts.operations or kernel.counts.accesses):
-        warnings.warn(
-            f"kernel {kernel.name!r} does nothing that the model counts as work; the prediction holds its launch only",
-            PredictionWarning,
-            stacklevel=5,
-        )
+def _is_uncounted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> bool:
+    """Returns True for a kernel that works, but does nothing that the model has a cost for."""
+    work = calibration.model.work
+    if not work or any(np.any(features[name]) for name in work):
+        return False
+    return bool(kernel.counts.operations or kernel.counts.accesses)
 
 
 def feature_values(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:

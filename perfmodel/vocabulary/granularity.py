@@ -59,7 +59,7 @@ def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]])
     bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
     for loops, count in executed:
         bodies[loops] = np.maximum(bodies.get(loops, np.asarray(0.0)), count)
-    return np.asarray(sum(bodies.values(), np.asarray(0.0)))
+    return sum(bodies.values(), np.asarray(0.0))
 
 
 def parse_granularity(word: Word) -> Granularity:

@@ -17,6 +17,7 @@ from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError,
 from perfmodel.basics.notebook import table, titled
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.evaluation import blockwise
+from perfmodel.counting.recording import Recording, UnrecordableError
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
 
@@ -198,21 +199,44 @@ def evaluate_all(
 ) -> dict[str, NDArray[np.float64]]:
     """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
-    asked = {f.subgroup_size for f in found.values()}
-    # Counts with sub-groups of one size have all that counts without sub-groups have.
-    only = next(iter(asked - {None}), None) if len(asked) == 2 and None in asked else None
-    counts_of = {size: only if size is None else size for size in asked}
+    counts_of = _subgroup_sizes(found.values())
     counted: dict[str, Any] = {}
     is_single = not any(np.ndim(size) for size in bound.values())
     if is_single or not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
         here = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else None
         counts = {
-            size: kernel.counts_at({}, counts_of[size]) if here is None else here.counts_for(counts_of[size])
-            for size in asked
+            asked: kernel.counts_at({}, size) if here is None else here.counts_for(size)
+            for asked, size in counts_of.items()
         }
         counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+
+
+def recorded(features: Mapping[str, Feature], kernel: Kernel, recording: Recording) -> dict[str, Any]:
+    """Records several features of a kernel's sizes, which have no value yet.
+
+    Raises:
+        UnrecordableError: for what is not known for all sizes, or is more than arithmetic.
+    """
+    found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
+    if len(found) < len(features):
+        raise UnrecordableError("a feature that is not counted")
+    try:
+        counts = {asked: kernel.counts_at({}, size) for asked, size in _subgroup_sizes(found.values()).items()}
+    except CountingError as error:
+        raise UnrecordableError("counts that are not known for all sizes") from error
+    if any(each.unknown_places for each in counts.values()):
+        raise UnrecordableError("places that are not known for all sizes")
+    return {name: f.values(counts[f.subgroup_size], recording) for name, f in found.items()}
+
+
+def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int | None]:
+    """Returns the sub-groups' size of the counts that features are evaluated of, by the size that they ask for."""
+    asked = {f.subgroup_size for f in features}
+    # Counts with sub-groups of one size have all that counts without sub-groups have.
+    only = next(iter(asked - {None}), None) if len(asked) == 2 and None in asked else None
+    return {size: only if size is None else size for size in asked}
 
 
 def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
-from perfmodel.vocabulary.named_features import CountedFeature, families
+from perfmodel.vocabulary.named_features import CountedFeature, evaluate, families
 from tests.counting_kernels import make
 from tests.counting_oracle import Site, tally_of
 
@@ -205,6 +205,46 @@ def test_transactions_are_those_of_the_addresses(tags: str) -> None:
         ):
             expected = sum(served(knl, site, cost) for site in sites if site.space == space)
             assert pm.feature(f"f_mem_transactions_{name}").eval(knl) == pytest.approx(expected), (knl, name)
+
+
+BOX = """__kernel void box(__global TYPE *a, const int s, const int t, const int u)
+{
+    a[s * (int)get_local_id(0) - t * (int)get_local_id(1) + u * (int)get_local_id(2)] = 0;
+}"""
+
+
+@pytest.mark.parametrize("dtype", ["uchar", "float", "double", "float4"])
+@pytest.mark.parametrize("name", ["block:32", "block:128", "block:100", "banks:32", "banks:16"])
+def test_transactions_at_many_strides_are_those_of_the_addresses(dtype: str, name: str) -> None:
+    """Small, equal and neighbouring strides too, which reach into each other, and those that are periods apart."""
+    local_size = (6, 5, 4)
+    knl = pm.Kernel.from_opencl(BOX, "box", local_size, local_size, {"a": 2**20}, [f"-DTYPE={dtype}"])
+    rng = np.random.default_rng(len(dtype + name))
+    strides = np.concatenate(
+        [
+            rng.integers(0, 12, (100, 3)),
+            rng.integers(0, 400, (100, 3)),
+            2 ** rng.integers(0, 20, (100, 3)) + rng.integers(-1, 2, (100, 3)),
+            rng.integers(0, 3, (100, 3)) * rng.integers(1, 5000, (100, 1)),
+        ]
+    )
+    kind, size = name.split(":")
+    item = knl.counts.accesses[0].bits // 8
+    places = np.stack([axis.ravel(order="F") for axis in np.meshgrid(*map(np.arange, local_size), indexing="ij")])
+    expected = []
+    for row in strides:
+        addresses = (row * [1, -1, 1]) @ places * item
+        addresses -= addresses.min()
+        of_subgroups = [addresses[start : start + 32] for start in range(0, len(addresses), 32)]
+        touched = [{a + k for a in found for k in range(item)} for found in of_subgroups]
+        if kind == "block":
+            expected.append(sum(len({byte // int(size) for byte in each}) for each in touched))
+        else:
+            words = [{byte // 4 for byte in each} for each in touched]
+            expected.append(sum(max(Counter(w % int(size) for w in each).values()) for each in words))
+    feature = pm.feature(f"f_mem_transactions_global_{name}")
+    sizes = dict(zip("stu", strides.T, strict=True))
+    assert evaluate(feature, knl, knl.bind(sizes)).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("tags", MEMORY_KERNELS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
@@ -17,6 +18,11 @@ _SAFE = 2**31
 
 def evaluated(extent: Any, sizes: Mapping[str, NDArray[Any]]) -> Any:
     """Returns an extent at some sizes: a whole number, or an array of them, exact beyond 64 bits too."""
+    if isinstance(extent, int):
+        return extent
+    if all(isinstance(size, int) for size in sizes.values()):
+        with suppress(ZeroDivisionError):  # numpy says 0
+            return _Evaluator(sizes)(extent)
     if any(np.any(np.abs(size) >= _SAFE) for size in sizes.values()):
         sizes = {name: np.asarray(size, dtype=object) for name, size in sizes.items()}
     return _Evaluator(sizes)(extent)

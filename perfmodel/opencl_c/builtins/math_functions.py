@@ -5,16 +5,26 @@ So floats and halfs are nearly always rounded correctly; doubles are as good as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import pi
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from perfmodel.opencl_c.builtins.representation import Builder, Form, choose, dtype_of
 from perfmodel.opencl_c.builtins.rounded_once import remainder_and_quotient
 from perfmodel.opencl_c.types import Type
+
+
+def _special(name: str) -> Callable[[Any], Any]:
+    """Returns a function of scipy's by its name."""
+
+    def function(x: Any) -> Any:
+        from scipy import special  # slow to import
+
+        return getattr(special, name)(x)
+
+    return function
 
 
 def _wide(form: Form) -> Builder:
@@ -91,19 +101,19 @@ def _erfc(x: Any) -> Any:
     high = choose(np.less(np.absolute(x), 2.0**26), x, np.float64(0))
     high = np.bitwise_and(high.view(np.int64), -(2**27)).view(np.float64)
     rest = np.multiply(np.subtract(high, x), np.add(x, high))
-    tail = np.multiply(np.exp(np.negative(np.square(high))), np.multiply(np.exp(rest), special.erfcx(x)))
+    tail = np.multiply(np.exp(np.negative(np.square(high))), np.multiply(np.exp(rest), _special("erfcx")(x)))
     is_tail = np.logical_and(np.greater(x, 0.5), np.less(x, 30.0))
-    return choose(is_tail, tail, special.erfc(x))
+    return choose(is_tail, tail, _special("erfc")(x))
 
 
 def _tgamma(x: Any) -> Any:
-    return choose(np.logical_and(np.isinf(x), np.less(x, 0)), np.float64(np.nan), special.gamma(x))
+    return choose(np.logical_and(np.isinf(x), np.less(x, 0)), np.float64(np.nan), _special("gamma")(x))
 
 
 def _lgamma(x: Any) -> Any:
     """Takes a series near one and two, and the logarithm near zero, where scipy's other function has lost digits."""
     near_zero = np.negative(np.log(np.absolute(x)))
-    other = choose(np.greater(x, 0), special.loggamma(x), special.gammaln(x))
+    other = choose(np.greater(x, 0), _special("loggamma")(x), _special("gammaln")(x))
     return choose(np.isinf(x), np.absolute(x), choose(np.less(np.absolute(x), 1e-20), near_zero, other))
 
 
@@ -123,7 +133,7 @@ WIDE: Mapping[str, Form] = {
     "cos": np.cos,
     "cosh": np.cosh,
     "cospi": lambda x: np.add(_of_half_turns(x)[1], 0.0),  # no negative zero
-    "erf": special.erf,
+    "erf": _special("erf"),
     "erfc": _erfc,
     "exp": np.exp,
     "exp10": lambda x: np.power(10.0, x),

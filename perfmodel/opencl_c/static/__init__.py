@@ -1,5 +1,1 @@
-"""Lowered kernels are counted here without running them."""
-
-from perfmodel.opencl_c.static.counter import count_opencl
-
-__all__ = ["count_opencl"]
+"""Lowered kernels are counted here without running them: see `counter.count_opencl`."""

@@ -1,0 +1,117 @@
+"""Predictions of single sizes, which are recorded, and those of arrays: both are what the ordinary way gives."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.basics.errors import KernelError
+from perfmodel.modelling.prediction import PredictionWarning
+from tests.opencl_c.test_families import FAMILIES
+
+SIZES = np.array([1, 2, 3, 5, 9, 10, 13, 40])
+STEPS = (1, 16, 256, 512)
+ADD = """__kernel void add(__global float *c, __global const float *a, const int n)
+{
+    const int i = get_global_id(0);
+    if (i < n) c[3 * i] = a[n * i];
+}"""
+
+
+@pytest.fixture(scope="module", params=["unified-plus", "cache-aware"])
+def calibration(request: pytest.FixtureRequest) -> pm.Calibration:
+    return pm.Calibration.shipped(request.param, device="H200")
+
+
+def growing(kernel: pm.Kernel) -> tuple[str, np.ndarray] | None:
+    """Returns a size of the kernel with the first values that it may have; None for a kernel that has none."""
+    for name in sorted(kernel.sizes, key=lambda each: -kernel.sizes[each]):
+        for step in STEPS:
+            try:
+                kernel.bind({name: SIZES * step})
+            except KernelError:
+                continue
+            return name, SIZES * step
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_single_sizes_and_arrays_are_predicted_alike(family: str, calibration: pm.Calibration) -> None:
+    kernel = next(iter(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels([family])))
+    found = growing(kernel)
+    given: list[dict[str, Any]] = [{}] if found is None else [{found[0]: int(size)} for size in found[1]]
+    ordinary = [float(calibration.predict(kernel, return_std=True, **sizes)[0]) for sizes in given]
+    assert [float(calibration.predict(kernel, **sizes)) for sizes in given] == ordinary
+    assert [float(calibration.predict(kernel, **sizes)) for sizes in given] == ordinary, "predicted again"
+    if found is not None:
+        array: dict[str, Any] = {found[0]: found[1]}
+        assert calibration.predict(kernel, **array).tolist() == ordinary
+
+
+def kernel_of_source(**sizes: Any) -> pm.Kernel:
+    return pm.Kernel.from_opencl(ADD, "add", "(n + 63) // 64 * 64", 64, {"c": "3 * n", "a": "n * n"}, **sizes)
+
+
+def test_sizes_far_beyond_are_predicted_alike(calibration: pm.Calibration) -> None:
+    kernel = kernel_of_source()
+    for n in (1, 63, 64, 65, 2**20 + 1, 2**27 + 3, 2**30 - 1):
+        ordinary = calibration.predict(kernel, return_std=True, n=n)[0]
+        assert float(calibration.predict(kernel, n=n)) == float(ordinary), n
+        assert float(calibration.predict(kernel, n=[n])[0]) == float(ordinary), n
+
+
+def test_sizes_are_checked_after_a_first_prediction(calibration: pm.Calibration) -> None:
+    kernel = next(iter(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_tiled"])))
+    calibration.predict(kernel, n=1024)
+    for wrong, said in ((1000, "assumes"), (-16, "negative"), (0.5, "whole number"), (0, "assumes|empty")):
+        with pytest.raises(KernelError, match=said):
+            calibration.predict(kernel, n=wrong)
+    with pytest.raises(KernelError, match="no size 'm'"):
+        calibration.predict(kernel, m=1024)
+    with pytest.raises(KernelError, match="needs a value for n"):
+        calibration.predict(kernel_of_source())
+    with pytest.raises(KernelError, match="empty"):
+        calibration.predict(kernel_of_source(), n=0)
+
+
+def test_other_parameters_give_other_predictions(calibration: pm.Calibration) -> None:
+    kernel = kernel_of_source(n=4096)
+    mine = pickle.loads(pickle.dumps(calibration))
+    before = float(mine.predict(kernel))
+    assert float(pickle.loads(pickle.dumps(mine)).predict(kernel)) == before
+    for name in mine.parameters:
+        mine.parameters[name] *= 2
+    assert float(mine.predict(kernel)) == float(mine.predict(kernel, return_std=True)[0]) != before
+
+
+def test_a_kernel_without_counted_work_is_told_of_every_time() -> None:
+    model = pm.Model("f_cl_wall_time", "p_launch * f_sync_kernel_launch + p_double * f_op_float64_madd")
+    kernel = kernel_of_source(n=4096)
+    shipped = pm.Calibration.shipped("unified-plus", device="H200")
+    parameters = {"p_launch": 1e-6, "p_double": 1e-12}
+    calibration = pm.Calibration(model, parameters, parameters, np.zeros((2, 2)), 0.1, {}, shipped.device, {}, (), "")
+    for _ in range(3):
+        with pytest.warns(PredictionWarning, match="launch only"):
+            assert float(calibration.predict(kernel)) == 1e-6
+
+
+def test_a_feature_of_ones_own_is_asked_each_time() -> None:
+    class Side:
+        def eval(self, knl: pm.Kernel) -> float:
+            return float(knl.sizes["n"] ** 0.5)
+
+    model = pm.Model("f_cl_wall_time", "p_side * f_side", {"f_side": Side()})
+    shipped = pm.Calibration.shipped("unified-plus", device="H200")
+    calibration = pm.Calibration(
+        model, {"p_side": 1.0}, {"p_side": 0.0}, np.zeros((1, 1)), 0.1, {}, shipped.device, {}, (), ""
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (16, 64, 16):
+            assert float(calibration.predict(kernel_of_source(), n=n)) == n**0.5
