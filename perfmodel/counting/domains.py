@@ -29,7 +29,7 @@ MOST_FLOORS = 4
 
 @dataclass(frozen=True)
 class Effort:
-    """An effort limits what is done to count the points of one set.
+    """An effort limits what is done to count the points of one set, with the usual budget.
 
     Attributes:
         parting: operations of isl to make parts of it that have nothing in common.
