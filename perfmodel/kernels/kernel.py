@@ -10,7 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
+from perfmodel.counting import resampling
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
 from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
@@ -126,14 +129,22 @@ class Kernel(BoundKernel):
         from perfmodel.kernels.emulation import emulate  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
-        emulation = emulate(self.as_opencl(), arrays, groups=groups, checks=False, seed=seed).emulation
-        ran, items = len(emulation.groups), math.prod(emulation.local_size)
-        run = BranchRun(
-            entered=(ran * items, ran * math.ceil(items / emulation.machine.subgroup_size), ran),
-            blocks=emulation.blocks.sum(axis=0).tolist(),
-            sides=emulation.sides.sum(axis=0).tolist(),
-        )
-        return observed(emulation.kernel, run)
+        profile = emulate(self.as_opencl(), arrays, groups=groups, checks=False, seed=seed)
+        emulation = profile.emulation
+        items, ran = math.prod(emulation.local_size), len(emulation.groups)
+        entered = items, math.ceil(items / emulation.machine.subgroup_size), 1
+
+        def run(weights: Sequence[int]) -> BranchRun:
+            """Returns how the groups ran together, some of them several times."""
+            return BranchRun(
+                entered=(entered[0] * sum(weights), entered[1] * sum(weights), sum(weights)),
+                blocks=np.tensordot(weights, emulation.blocks, 1).tolist(),
+                sides=np.tensordot(weights, emulation.sides, 1).tolist(),
+            )
+
+        is_part = groups == "sample" and ran < profile.work_groups
+        replicas = [run(weights) for weights in resampling.weights(ran)] if is_part else []
+        return observed(emulation.kernel, run([1] * ran), replicas)
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.

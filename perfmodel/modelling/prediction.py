@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
+from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.replica import replicas
 from perfmodel.modelling.choosing import places, probabilities_first
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import between, sensitivities
-from perfmodel.vocabulary.named_features import evaluate_all
+from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +47,8 @@ class Prediction:
     calibration: Fitted
     features: Mapping[str, Floats]
     seconds: Floats
+    kernel: Kernel
+    sizes: Mapping[str, ArrayLike]
 
     @property
     def std(self) -> Floats:
@@ -68,12 +72,36 @@ class Prediction:
 
     @cached_property
     def scale(self) -> Floats:
-        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known."""
+        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known.
+
+        What a sample of work-groups leaves open is an error of its own.
+        """
         own = self._parameter_deviation
         known = self.calibration.held_out
         if known is None:
-            return np.asarray(np.hypot(own, self.calibration.residual_std))
-        return np.asarray(np.fmax(known.scale(self.distance), own))
+            return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self.sampling))
+        usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
+        found = np.fmax(known.scale(self.distance), own)
+        return np.asarray(np.hypot(found, self.sampling / usual) if usual > 0 else found)
+
+    @cached_property
+    def sampling(self) -> Floats:
+        """The standard error of the logarithm of each time that follows from counts of some work-groups only; 0 where
+        all are counted."""
+        compiled, parameters = self.calibration.model.string.compile(), self.calibration.parameters
+        others = [np.broadcast_to(compiled(parameters, features), self.seconds.shape) for features in self._resampled()]
+        return deviation(self.seconds, others)
+
+    def _resampled(self) -> Iterator[Mapping[str, Floats]]:
+        """Yields the features as other weights of the sampled work-groups would have them."""
+        features = self.calibration.model.features
+        widths = {f.subgroup_size for f in features.values() if isinstance(f, CountedFeature)}
+        if not widths:
+            return
+        bound = self.kernel.bind(self.sizes)
+        first = self.kernel.at(**{name: int(size.flat[0]) for name, size in bound.items() if size.size})
+        for replica in replicas(first, max(widths, key=lambda width: width or 0)):
+            yield evaluate_all(features, replica, bound)
 
     @cached_property
     def distance(self) -> Floats:
@@ -115,15 +143,18 @@ class Prediction:
 
 def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """Predicts a kernel at some sizes; see `Calibration.predict`."""
-    return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
+    return predicted(calibration, kernel, sizes, feature_values(calibration, kernel, sizes))
 
 
-def predicted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
+def predicted(
+    calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike], features: Mapping[str, Floats]
+) -> Prediction:
     """Returns the prediction for features that are known."""
     _warn_of_uncounted_work(calibration, kernel, features)
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
-    return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
+    seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
+    return Prediction(calibration, features, seconds, calibration.model.counted(kernel), sizes)
 
 
 def _warn_of_uncounted_work(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> None:

@@ -217,3 +217,20 @@ def test_a_loopy_program_beyond_its_budget_is_counted_at_its_sizes_or_sampled_on
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert least.counts_for(32) == counts
+
+
+def test_remainders_by_large_numbers_take_no_minutes() -> None:
+    source = """
+__kernel void steps(__global float *a, int n) {
+    int i = get_global_id(0);
+    float s = 0;
+    for (int k = 0; k < i % 1000 + (i / 64) % 7 * 50; k++) s = s * 0.5f + 1.0f;
+    a[i] = s;
+}"""
+    n = 12_800
+    kernel = pm.Kernel.from_opencl(source, "steps", "n", 64, {"a": "n"}, n=n)
+    started = time.process_time()
+    counts = kernel.counts_for(32)
+    assert time.process_time() - started < MOST_SECONDS
+    (madds,) = [each.executions.workitem({"n": n}) for each in counts.operations if each.kind == "madd"]
+    assert madds == sum(i % 1000 + i // 64 % 7 * 50 for i in range(n))
