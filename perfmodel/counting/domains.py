@@ -35,7 +35,8 @@ class Effort:
 
     Attributes:
         parting: operations of isl to make parts of it that have nothing in common.
-        corners: of these parts, for counts as functions of sizes; Barvinok, which can't be stopped, goes to each.
+        corners: of these parts, for counts as functions of sizes, each once more for each quotient; Barvinok, which
+            can't be stopped, goes to each.
         fixed_corners: the same, for counts at sizes that are numbers.
     """
 
@@ -343,7 +344,7 @@ class Domains:
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
         most = self.patience * (effort.corners if is_function else effort.fixed_corners)
-        if sum(map(_corners, parts)) > most:
+        if sum(_corners(part) * (1 + is_function * part.dim(isl.dim_type.div)) for part in parts) > most:
             raise TooHardError
         with unlimited():
             counts = [_cardinality(part) for part in parts]

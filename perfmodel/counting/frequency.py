@@ -42,7 +42,7 @@ class Frequency:
 
     @property
     def spread(self) -> tuple[Replica, ...]:
-        """By how much each replica differs: its numbers divided by those of the frequency."""
+        """The numbers of each replica, divided by those of the frequency."""
         numbers = [float(number) for number in self.each]
         return tuple(
             _triple(each / number if number else 1.0 for each, number in zip(replica, numbers, strict=True))

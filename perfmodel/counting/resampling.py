@@ -1,4 +1,4 @@
-"""How far counts are off that follow from a sample of work-groups is seen from the same sample with other weights.
+"""A sample of work-groups tells with other weights how far the counts are off that follow from it.
 
 A sample has one group out of each of an even number of parts of the grid. Of two parts that are neighbours, one weighs
 half as much again and the other half as much, in balanced patterns: the spread of what follows, twice over, is the
