@@ -78,7 +78,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
     expected = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, expected)
-    kernel = Kernel(program, {"generator": name}, None, **scalars)
+    kernel = with_budget(Kernel(program, {"generator": name}, None, **scalars), parsed)
     return kernel.as_countable(given) if (given := contents(kernel, parsed)) else kernel
 
 
@@ -97,6 +97,12 @@ def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: boo
         else kernel
         for path, kernel in zip(paths, kernels, strict=True)
     ]
+
+
+def with_budget(kernel: Kernel, parsed: argparse.Namespace) -> Kernel:
+    """Returns a kernel with the budget for counting that options give, where the command has one."""
+    budget = getattr(parsed, "counting_budget", None)
+    return kernel if budget is None else kernel.with_budget(budget)
 
 
 def with_arguments(kernel: Kernel, parsed: argparse.Namespace, shared: bool = False) -> Kernel:

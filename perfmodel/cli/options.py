@@ -96,6 +96,18 @@ def kernel_options(parser: argparse.ArgumentParser, count: str, name: str = "tag
     source_options(parser)
 
 
+def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
+    """Adds the arguments that select kernels, and how long counting one of them may take."""
+    kernel_options(parser, count)
+    parser.add_argument(
+        "--budget",
+        type=float,
+        dest="counting_budget",
+        metavar="TIMES",
+        help="how many times the usual work counting a kernel may take, before some work-groups stand for all",
+    )
+
+
 def calibration_option(parser: argparse.ArgumentParser) -> None:
     added = parser.add_argument(
         "calibration",

@@ -1,7 +1,11 @@
-"""Counting ends within a budget of isl's operations, not of time, so that a kernel always has the same counts."""
+"""Counting ends within a budget of isl's operations, not of time, so that a kernel always has the same counts.
+
+Users may give one that is so many times the usual; the limits of each step of counting grow with it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -9,11 +13,12 @@ from typing import TypeVar
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError, OutOfBudgetError
+from perfmodel.counting.usual_budget import USUAL
 
 _T = TypeVar("_T")
 
 MOST_WORK = 3_000_000
-"""Counting a kernel takes no more of isl's operations: about a second."""
+"""Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""
 _STEP = 64
 """Operations are told apart so finely."""
 
@@ -24,19 +29,27 @@ class TooHardError(Exception):
 
 _most = 0
 """The operations that the count under way may take in all; 0 for none under way."""
+_budget = USUAL
+"""The budget of the count under way."""
+
+
+def scaled(most: int) -> int:
+    """Returns a limit of counting with the usual budget as it is for the count under way."""
+    return math.ceil(most * _budget)
 
 
 @contextmanager
-def within_budget(kernel: str, most: int = MOST_WORK) -> Iterator[None]:
-    """Lets isl do so many operations for one kernel.
+def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
+    """Lets isl do so many times the operations for one kernel that it usually may take.
 
     Raises:
         OutOfBudgetError: there are no more.
     """
-    global _most
+    global _most, _budget
     context = isl.DEFAULT_CONTEXT
     context.reset_operations()
-    _most = most
+    _budget = budget
+    _most = most = scaled(MOST_WORK)
     context.set_max_operations(most)
     try:
         yield
@@ -44,24 +57,24 @@ def within_budget(kernel: str, most: int = MOST_WORK) -> Iterator[None]:
         # Who asks isl whether something holds may have taken its refusal for an answer.
         if isinstance(error, TooHardError) or _is_over(most):
             raise OutOfBudgetError(
-                f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or predict it by "
-                "kernel.as_emulated()"
+                f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or with a larger "
+                "budget (kernel.with_budget(10), --budget 10), or predict it by kernel.as_emulated()"
             ) from error
         raise
     finally:
-        _most = 0
+        _most, _budget = 0, USUAL
         context.set_max_operations(0)
         context.reset_operations()
 
 
 def limited(function: Callable[[], _T], most: int) -> _T:
-    """Returns what a function returns that takes no more of isl's operations.
+    """Returns what a function returns that takes no more of isl's operations, with the usual budget.
 
     Raises:
         TooHardError: it takes more.
     """
     global _most
-    before, start = _most, _done()
+    before, start, most = _most, _done(), scaled(most)
     _most = start + most if not before else min(start + most, before)
     isl.DEFAULT_CONTEXT.set_max_operations(_most)
     try:
@@ -77,9 +90,10 @@ def limited(function: Callable[[], _T], most: int) -> _T:
 
 @contextmanager
 def extended(by: int) -> Iterator[None]:
-    """Lets isl do so many more operations for what can be left out: the budget of counting is not touched."""
+    """Lets isl do so many more operations, with the usual budget, for what can be left out: the budget of counting is
+    not touched."""
     global _most
-    before, _most = _most, _done() + by
+    before, _most = _most, _done() + scaled(by)
     isl.DEFAULT_CONTEXT.set_max_operations(_most)
     try:
         yield

@@ -21,6 +21,7 @@ from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudg
 from perfmodel.basics.provenance import versions
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
+from perfmodel.counting.usual_budget import USUAL
 
 MOST_ENTRIES = 4096
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
@@ -33,6 +34,7 @@ def cached_counts(
     statistics: Mapping[str, float],
     subgroup_size: int | None,
     compute: Callable[[], KernelCounts],
+    budget: float = USUAL,
 ) -> KernelCounts:
     """Returns the counts of a program, from the disk, or else computed and written there; so are refusals.
 
@@ -40,6 +42,7 @@ def cached_counts(
 
     Args:
         program: gives what the program is known by, as JSON can write it; TypeError where there is no such thing.
+        budget: see `perfmodel.counting.budget`; with another one, there may be other counts.
 
     Raises:
         CountingError: as `compute` does, or did.
@@ -47,7 +50,7 @@ def cached_counts(
     if os.environ.get("PERFMODEL_NO_CACHE") == "1":
         return compute()
     try:
-        path = folder() / f"{_key(program(), statistics, subgroup_size)}.json"
+        path = folder() / f"{_key(program(), statistics, subgroup_size, budget)}.json"
     except TypeError:  # an object in the program, such as a preamble generator, that Loopy cannot hash
         return compute()
     try:
@@ -75,8 +78,8 @@ def loopy_key(translation_unit: Any) -> str:
     return str(LoopyKeyBuilder()(_ordered(translation_unit)))
 
 
-def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> str:
-    parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size]
+def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | None, budget: float) -> str:
+    parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size, budget]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

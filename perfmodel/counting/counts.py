@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,12 +41,27 @@ class Executions:
         workgroup: once for every work-group of which at least one work-item takes part.
         longest: as `workitem` would be if all work-items did as much as the one that does most: the largest of these.
             The first and the last work-item that take part are looked at, which finds the one with most in triangles.
+        spread: of counts from a sample of work-groups, how many times as often work-items, sub-groups and work-groups
+            do it in each of its replicas, see `perfmodel.counting.resampling`.
     """
 
     workitem: QuasiPolynomial
     subgroup: QuasiPolynomial | None
     workgroup: QuasiPolynomial
     longest: tuple[QuasiPolynomial, ...]
+    spread: tuple[tuple[float, float, float], ...] = ()
+
+    def replica(self, number: int) -> Executions:
+        """Returns these executions in one of the replicas; themselves where they are no estimate."""
+        if not self.spread:
+            return self
+        item, subgroup, group = self.spread[number]
+        return Executions(
+            self.workitem.scaled(item),
+            None if self.subgroup is None else self.subgroup.scaled(subgroup),
+            self.workgroup.scaled(group),
+            tuple(each.scaled(item) for each in self.longest),
+        )
 
 
 @dataclass(frozen=True)
@@ -248,6 +263,40 @@ class KernelCounts:
         on them."""
         accesses = sum(access.has_unknown_place for access in self.accesses)
         return accesses + sum(each.elements is None and each.touched is None for each in self.footprints)
+
+    @cached_property
+    def replicas(self) -> int:
+        """The number of replicas that show how far counts from a sample of work-groups are off; 0 for other counts."""
+        shared = [access for access in self.accesses if access.space != "private"]
+        found: list[Any] = [*self.operations, *shared, *self.collectives, *(self.index_operations or ())]
+        return max((len(each.executions.spread) for each in found), default=0)
+
+    def replica(self, number: int) -> KernelCounts:
+        """Returns the counts with the executions of one of the replicas."""
+        known: dict[Executions, Executions] = {}
+
+        def again(executions: Executions) -> Executions:
+            if executions not in known:
+                known[executions] = executions.replica(number)
+            return known[executions]
+
+        def changed(counts: Any) -> Any:
+            return tuple(replace(each, executions=again(each.executions)) for each in counts)
+
+        return replace(
+            self,
+            operations=changed(self.operations),
+            chains=tuple(replace(chain, turns=again(chain.turns)) for chain in self.chains),
+            accesses=tuple(replace(access, rounds=again(access.rounds)) for access in changed(self.accesses)),
+            branches=tuple(
+                branch
+                if branch.met is None
+                else replace(branch, met=again(branch.met), taken=None if branch.taken is None else again(branch.taken))
+                for branch in self.branches
+            ),
+            index_operations=None if self.index_operations is None else changed(self.index_operations),
+            collectives=changed(self.collectives),
+        )
 
     def __repr__(self) -> str:
         said = (

@@ -21,6 +21,8 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 # Of isl: to simplify a count, and to add up those of a set's parts.
 MOST_SIMPLIFYING = 50_000
 MOST_ADDING = 300_000
+MOST_TERMS = 20_000
+"""Terms of a count times its quotients; more, such as remainders by large numbers have, take isl minutes."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
 MOST_FLOORS = 4
@@ -29,11 +31,12 @@ MOST_FLOORS = 4
 
 @dataclass(frozen=True)
 class Effort:
-    """An effort limits what is done to count the points of one set.
+    """An effort limits what is done to count the points of one set, with the usual budget.
 
     Attributes:
         parting: operations of isl to make parts of it that have nothing in common.
-        corners: of these parts, for counts as functions of sizes; Barvinok, which can't be stopped, goes to each.
+        corners: of these parts, for counts as functions of sizes, each once more for each quotient; Barvinok, which
+            can't be stopped, goes to each.
         fixed_corners: the same, for counts at sizes that are numbers.
     """
 
@@ -104,7 +107,7 @@ class Domains:
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
         self._too_hard: set[tuple[str, Effort]] = set()
-        self._executions: dict[tuple[str, Frequency, frozenset[str]], Executions] = {}
+        self._executions: dict[Any, Executions] = {}
 
     # --- executions
 
@@ -113,7 +116,7 @@ class Domains:
 
         Grid axes that a region does not use multiply: there every work-item, or group, repeats the work.
         """
-        key = (str(region.points), region.factor, region.inames)
+        key = (str(region.points), region.factor, region.factor.replicas, region.inames)
         if key not in self._executions:
             self._executions[key] = self._counted(region)
         return self._executions[key]
@@ -126,6 +129,7 @@ class Domains:
             None if by_subgroup is None else from_isl(_scaled(by_subgroup, often.subgroup)),
             from_isl(_scaled(by_group, often.group)),
             tuple(from_isl(_scaled(count, often.item)) for count in self._of_the_longest(region)),
+            often.spread,
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
@@ -340,10 +344,12 @@ class Domains:
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
         most = self.patience * (effort.corners if is_function else effort.fixed_corners)
-        if sum(map(_corners, parts)) > most:
+        if sum(_corners(part) * (1 + is_function * part.dim(isl.dim_type.div)) for part in parts) > most:
             raise TooHardError
         with unlimited():
             counts = [_cardinality(part) for part in parts]
+        if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
+            raise TooHardError
         if len(counts) == 1:
             return counts[0]
         return limited(lambda: sum(counts, self.zero()), MOST_ADDING)
@@ -417,6 +423,12 @@ def _cardinality(part: Any) -> Any:
     rest = part.drop_constraints_not_involving_dims(points, 0, part.dim(points))
     used = isl.Set.from_basic_set(rest).drop_unused_params()
     return used.card().intersect_params(isl.Set.from_basic_set(beside).params())
+
+
+def _terms(count: Any) -> int:
+    """Returns how many terms the polynomials of a count have, each as often as the polynomial has quotients."""
+    polynomials = [polynomial for _, polynomial in count.get_pieces()]
+    return sum(len(each.get_terms()) * each.dim(isl.dim_type.div) for each in polynomials)
 
 
 def _corners(part: Any) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import add, mul
+from typing import Any, TypeAlias
 
 ONE = Fraction(1)
+Replica: TypeAlias = tuple[float, float, float]
+"""A replica is a frequency by work-items, sub-groups and work-groups, as another sample would have shown it."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +22,14 @@ class Frequency:
 
     Attributes:
         item, subgroup, group: executions by work-items, sub-groups and work-groups.
+        replicas: the same as the groups of a sample show it with other weights, see `perfmodel.counting.resampling`;
+            none where it is no estimate.
     """
 
     item: Fraction = ONE
     subgroup: Fraction = ONE
     group: Fraction = ONE
+    replicas: tuple[Replica, ...] = field(default=(), compare=False, kw_only=True)
 
     @classmethod
     def same(cls, value: Fraction) -> Frequency:
@@ -32,12 +40,36 @@ class Frequency:
     def each(self) -> tuple[Fraction, Fraction, Fraction]:
         return self.item, self.subgroup, self.group
 
+    @property
+    def spread(self) -> tuple[Replica, ...]:
+        """The numbers of each replica, divided by those of the frequency."""
+        numbers = [float(number) for number in self.each]
+        return tuple(
+            _triple(each / number if number else 1.0 for each, number in zip(replica, numbers, strict=True))
+            for replica in self.replicas
+        )
+
+    def with_replicas(self, others: Sequence[Frequency]) -> Frequency:
+        """Returns the same frequency, with others that are its replicas."""
+        return replace(self, replicas=tuple(_triple(map(float, other.each)) for other in others))
+
     def __mul__(self, other: Frequency) -> Frequency:
-        return Frequency(*(a * b for a, b in zip(self.each, other.each, strict=True)))
+        return self._with(mul, other)
 
     def __add__(self, other: Frequency) -> Frequency:
-        return Frequency(*(a + b for a, b in zip(self.each, other.each, strict=True)))
+        return self._with(add, other)
+
+    def _with(self, operation: Callable[[Any, Any], Any], other: Frequency) -> Frequency:
+        count = max(len(self.replicas), len(other.replicas))
+        ours, theirs = (each.replicas or (_triple(map(float, each.each)),) * count for each in (self, other))
+        replicas = tuple(_triple(map(operation, a, b)) for a, b in zip(ours, theirs, strict=True))
+        return Frequency(*map(operation, self.each, other.each), replicas=replicas)
 
 
 ALWAYS = Frequency()
 """The frequency of what nothing decides."""
+
+
+def _triple(numbers: Iterable[float]) -> Replica:
+    item, subgroup, group = numbers
+    return item, subgroup, group

@@ -196,6 +196,19 @@ class QuasiPolynomial:
                 result = np.where(inside, piece.value(block, inside), result)
         return result
 
+    def scaled(self, times: float) -> QuasiPolynomial:
+        """Returns the count times a number, to six digits behind the point."""
+        exact = Fraction(times).limit_denominator(10**6)
+        pieces = tuple(
+            Piece(
+                piece.domain,
+                tuple(Term(term.coefficient * exact.numerator, term.sizes, term.floors) for term in piece.terms),
+                piece.denominator * exact.denominator,
+            )
+            for piece in self.pieces
+        )
+        return QuasiPolynomial(pieces, f"{exact} * ({self.text})")
+
     def __str__(self) -> str:
         return self.text
 

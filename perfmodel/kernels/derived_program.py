@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from perfmodel.basics.brief import brief
 from perfmodel.kernels.launch import Launch
@@ -37,6 +37,9 @@ class DerivedProgram(Generic[P]):
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         return self.program.launch(arguments)
+
+    def with_budget(self, budget: float) -> Self:
+        return type(self)(cast("P", self.program.with_budget(budget)))
 
     def as_opencl(self) -> OpenCLProgram:
         return self.program.as_opencl()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
+from perfmodel.counting import resampling
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
+from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled, as_compiled
@@ -64,6 +68,7 @@ class Kernel(BoundKernel):
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         tags: Mapping[str, str] | None = None,
+        budget: float = USUAL,
         **arguments: Any,
     ) -> Kernel:
         """Returns a kernel of OpenCL C source: counted, measured, predicted and emulated like any other.
@@ -78,6 +83,7 @@ class Kernel(BoundKernel):
                 expressions over the sizes; all else is taken from the source. Or a full list of the arguments of
                 `perfmodel.kernels.arguments`, in the kernel's order.
             folders: where ``#include "…"`` looks; the file's own folder comes first.
+            budget: see `with_budget`.
             arguments: sizes and other scalar arguments, as for `Kernel`; give those that are named like a parameter
                 here by ``.at(args=…)``.
 
@@ -88,7 +94,20 @@ class Kernel(BoundKernel):
         program = opencl_program(
             source, name, global_size, local_size, args or {}, build_options, folders, assumptions, statistics
         )
-        return cls(program, tags, None, **arguments)
+        return cls(program.with_budget(budget), tags, None, **arguments)
+
+    def with_budget(self, budget: float, /) -> Kernel:
+        """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
+
+        What isn't counted for all sizes within the budget is counted at the kernel's own, and what isn't there either
+        is seen in work-groups that are emulated; see `counts_for`. Usually this ends after a second or two. The budget
+        is of work and not of time, so that a kernel has the same counts on every machine; hard sets take more time for
+        the same work than others.
+
+        Raises:
+            KernelError: for a budget that leaves nothing.
+        """
+        return Kernel(self.program.with_budget(budget), self.tags, None, **self._arguments)
 
     def as_observed(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
         """Returns the same kernel with statistics of what data decide in it, from emulating some of its work-groups.
@@ -125,21 +144,29 @@ class Kernel(BoundKernel):
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
         machine = Machine(line_bytes=LINE_BYTES)
-        emulation = emulate(self, arrays, groups=groups, machine=machine, checks=False, seed=seed).emulation
-        ran, items = len(emulation.groups), math.prod(emulation.local_size)
-        run = BranchRun(
-            entered=(ran * items, ran * math.ceil(items / emulation.machine.subgroup_size), ran),
-            blocks=emulation.blocks.sum(axis=0).tolist(),
-            sides=emulation.sides.sum(axis=0).tolist(),
-        )
-        return observed(emulation.kernel, run), touched(emulation, arrays or {})
+        profile = emulate(self.as_opencl(), arrays, groups=groups, machine=machine, checks=False, seed=seed)
+        emulation = profile.emulation
+        items, ran = math.prod(emulation.local_size), len(emulation.groups)
+        entered = items, math.ceil(items / emulation.machine.subgroup_size), 1
+
+        def run(weights: Sequence[int]) -> BranchRun:
+            """Returns how the groups ran together, some of them several times."""
+            return BranchRun(
+                entered=(entered[0] * sum(weights), entered[1] * sum(weights), sum(weights)),
+                blocks=np.tensordot(weights, emulation.blocks, 1).tolist(),
+                sides=np.tensordot(weights, emulation.sides, 1).tolist(),
+            )
+
+        is_part = groups == "sample" and ran < profile.work_groups
+        replicas = [run(weights) for weights in resampling.weights(ran)] if is_part else []
+        return observed(emulation.kernel, run([1] * ran), replicas), touched(emulation, arrays or {})
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
 
         What data decide is seen in some work-groups that are emulated on random data, with a warning. What is not done
-        within the budget (`perfmodel.counting.budget`) is seen so, too, and such counts are marked as sampled. Where
-        accesses go that follow from ids in no affine way is seen in some work-groups as well.
+        within the budget (`with_budget`) is seen so, too, and such counts are marked as sampled. Where accesses go that
+        follow from ids in no affine way is seen in some work-groups as well.
 
         Raises:
             CountingError: for what cannot be counted, as a size is open, or emulation fails.
@@ -164,7 +191,7 @@ class Kernel(BoundKernel):
         if key not in program.places:
             program.places[key] = None
             if decided_by_ids(program.lowered, counts):
-                with contextlib.suppress(PerfmodelError):  # no harm is done where emulation fails
+                with suppress(PerfmodelError):  # no harm is done where emulation fails
                     program.places[key] = self._touched()
         touched = program.places[key]
         return counts if touched is None else touched.counts(counts)
@@ -186,6 +213,10 @@ class Kernel(BoundKernel):
         source, is_sampled = self.program.as_opencl(), isinstance(why, OutOfBudgetError)
         if len(self.sizes) < len(self.program.sizes) or source.is_sampled or (source.observed and not is_sampled):
             raise why
+        if is_sampled and source is not self.program:  # of a Loopy program, its code may be counted at the own sizes
+            plain = BoundKernel(source, self.tags, None, **self._arguments)
+            with suppress(CountingError):
+                return replace(plain.counts_for(subgroup_size), transfers=isinstance(self.program, WithTransfers))
         key = (is_sampled, *self._arguments.items())
         if key not in source.samples:
             try:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import CountingWarning, KernelCounts
+from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape
 from perfmodel.kernels.arguments import Argument, Array, Scalar
 from perfmodel.kernels.launch import Launch
@@ -27,12 +28,15 @@ class LoopyProgram:
     Args:
         translation_unit: one entry point, all argument types known.
         statistics: see `perfmodel.Kernel`.
+        budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
         KernelError: for anything else.
     """
 
-    def __init__(self, translation_unit: Any, statistics: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, translation_unit: Any, statistics: Mapping[str, float] | None = None, budget: float = USUAL
+    ) -> None:
         import loopy as lp
 
         from perfmodel.counting.loopy.target import OpenCLTarget
@@ -49,8 +53,8 @@ class LoopyProgram:
         if not isinstance(translation_unit.target, OpenCLTarget):
             translation_unit = translation_unit.copy(target=OpenCLTarget())
         self.translation_unit = translation_unit
-        self.statistics = dict(statistics or {})
-        self._counts: dict[int | None, KernelCounts] = {}
+        self.statistics, self.budget = dict(statistics or {}), checked(budget)
+        self._counts: dict[int | None, KernelCounts | CountingError] = {}
         kernel = translation_unit.default_entrypoint
         self.name: str = kernel.name
         scalars = [arg for arg in kernel.args if isinstance(arg, lp.ValueArg)]
@@ -65,24 +69,37 @@ class LoopyProgram:
         return ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (LoopyProgram, (self.translation_unit, self.statistics))
+        return (LoopyProgram, (self.translation_unit, self.statistics, self.budget))
+
+    def with_budget(self, budget: float) -> LoopyProgram:
+        return LoopyProgram(self.translation_unit, self.statistics, budget)
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         if subgroup_size not in self._counts:
-            from perfmodel.counting.cache import cached_counts, loopy_key
-            from perfmodel.counting.loopy.counts import count_loopy
+            try:
+                self._counts[subgroup_size] = self._counted(subgroup_size)
+            except CountingError as error:
+                self._counts[subgroup_size] = error
+        found = self._counts[subgroup_size]
+        if isinstance(found, CountingError):
+            raise found
+        return found
 
-            count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size)
-            counts = cached_counts(partial(loopy_key, self.translation_unit), self.statistics, subgroup_size, count)
-            if not counts.exact:
-                warnings.warn(
-                    f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
-                    "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok'",
-                    CountingWarning,
-                    stacklevel=3,
-                )
-            self._counts[subgroup_size] = counts
-        return self._counts[subgroup_size]
+    def _counted(self, subgroup_size: int | None) -> KernelCounts:
+        from perfmodel.counting.cache import cached_counts, loopy_key
+        from perfmodel.counting.loopy.counts import count_loopy
+
+        count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size, self.budget)
+        known_by = partial(loopy_key, self.translation_unit)
+        counts = cached_counts(known_by, self.statistics, subgroup_size, count, self.budget)
+        if not counts.exact:
+            warnings.warn(
+                f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
+                "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok'",
+                CountingWarning,
+                stacklevel=4,
+            )
+        return counts
 
     @cached_property
     def content(self) -> str:
@@ -226,6 +243,10 @@ class LoopyProgram:
         Raises:
             KernelError: where these are more than sums, products and quotients.
         """
+        return self._opencl
+
+    @cached_property
+    def _opencl(self) -> OpenCLProgram:
         import loopy as lp
 
         from perfmodel.kernels.arguments import Array, Scalar
@@ -251,6 +272,7 @@ class LoopyProgram:
             arguments,
             assumptions=" and ".join(map(str, self._assumptions[0])) if len(self._assumptions) == 1 else "",
             statistics={loop: turns for loop, turns in self.statistics.items() if loop in loops},
+            budget=self.budget,
         )
 
     def _elements_text(self, array: Any) -> str:

@@ -15,6 +15,7 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
+from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import C_TYPES, Argument, Array, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
@@ -50,6 +51,7 @@ class OpenCLProgram:
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
         is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
         touched: what was seen of accesses whose addresses data decide on.
+        budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -68,6 +70,7 @@ class OpenCLProgram:
         observed: Mapping[int, Observed] | None = None,
         is_compiled: bool = False,
         is_sampled: bool = False,
+        budget: float = USUAL,
         touched: Touched | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
@@ -110,14 +113,15 @@ class OpenCLProgram:
         self._extending = frozenset(name for expression in expressions for name in expression.names)
         self.assumptions, self.statistics = assumptions, dict(statistics or {})
         self.observed = dict(observed or {})
-        self.is_compiled, self.is_sampled, self.touched = is_compiled, is_sampled, touched
+        self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
+        self.touched = touched
         self.samples: dict[object, OpenCLProgram] = {}
         self.places: dict[object, Touched | None] = {}
         self._conditions = conditions_of(self.assumptions, name, self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        how = (self.statistics, self.observed, self.is_compiled, self.is_sampled, self.touched)
+        how = (self.statistics, self.observed, self.is_compiled, self.is_sampled, self.budget, self.touched)
         return (OpenCLProgram, (*self._given, self.assumptions, *how))
 
     @property
@@ -152,7 +156,7 @@ class OpenCLProgram:
             parts = [self.content, self.assumptions, key[1], observed, self.is_compiled, self.is_sampled]
             count = partial(self._counted, subgroup_size, at)
             try:
-                found = cached_counts(lambda: parts, self.statistics, subgroup_size, count)
+                found = cached_counts(lambda: parts, self.statistics, subgroup_size, count, self.budget)
                 self._counts[key] = found if self.touched is None else self.touched.counts(found)
             except CountingError as error:
                 self._counts[key] = error
@@ -203,6 +207,7 @@ class OpenCLProgram:
             self.is_compiled,
             scalars,
             self.is_sampled,
+            max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
         )
 
     @property
@@ -236,15 +241,26 @@ class OpenCLProgram:
         self, observed: Mapping[int, Observed], is_sampled: bool = False, touched: Touched | None = None
     ) -> OpenCLProgram:
         """Returns the same program with other statistics of its branches; of what ids decide, too, if it is sampled."""
-        twin = copy(self)
-        twin.observed, twin.is_sampled, twin._counts, twin.samples = dict(observed), is_sampled, {}, {}
-        twin.touched, twin.places = touched or self.touched, {}
+        twin = self._twin()
+        twin.observed, twin.is_sampled = dict(observed), is_sampled
+        twin.touched = touched or self.touched
         return twin
 
     def as_compiled(self) -> OpenCLProgram:
         """Returns the same program, counted as an optimizing compiler leaves it."""
+        twin = self._twin()
+        twin.is_compiled = True
+        return twin
+
+    def with_budget(self, budget: float) -> OpenCLProgram:
+        twin = self._twin()
+        twin.budget = checked(budget)
+        return twin
+
+    def _twin(self) -> OpenCLProgram:
+        """Returns the same program, to be counted in another way."""
         twin = copy(self)
-        twin.is_compiled, twin._counts, twin.samples, twin.places = True, {}, {}, self.places
+        twin._counts, twin.samples, twin.places = {}, {}, {}
         return twin
 
     def check(self, sizes: Mapping[str, Any]) -> None:

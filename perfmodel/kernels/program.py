@@ -48,5 +48,12 @@ class Program(Protocol):
 
     def launch(self, arguments: Mapping[str, float]) -> Launch: ...
 
+    def with_budget(self, budget: float) -> Program:
+        """Returns the same program, of which counting may take so many times the usual work.
+
+        Raises:
+            KernelError: for a budget that leaves nothing.
+        """
+
     def as_opencl(self) -> OpenCLProgram:
         """Returns the same program as OpenCL C source."""

@@ -271,7 +271,7 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     See `perfmodel.modelling.attribution` for what a share is.
     """
     features = _of_one_size(calibration, kernel, sizes)
-    found = predicted(calibration, kernel, features)
+    found = predicted(calibration, kernel, sizes, features)
     string, parameters = calibration.model.string, calibration.parameters
     seconds = float(found.seconds)
     costs = _costs(calibration, features, seconds)

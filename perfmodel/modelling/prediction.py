@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
+from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.replica import replicas
 from perfmodel.modelling.choosing import places, probabilities_first
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import between, sensitivities
-from perfmodel.vocabulary.named_features import evaluate_all
+from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +45,8 @@ class Prediction:
     calibration: Fitted
     features: Mapping[str, Floats]
     seconds: Floats
+    kernel: Kernel
+    sizes: Mapping[str, ArrayLike]
 
     @property
     def std(self) -> Floats:
@@ -66,12 +70,36 @@ class Prediction:
 
     @cached_property
     def scale(self) -> Floats:
-        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known."""
+        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known.
+
+        What a sample of work-groups leaves open is an error of its own.
+        """
         own = self._parameter_deviation
         known = self.calibration.held_out
         if known is None:
-            return np.asarray(np.hypot(own, self.calibration.residual_std))
-        return np.asarray(np.fmax(known.scale(self.distance), own))
+            return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self.sampling))
+        usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
+        found = np.fmax(known.scale(self.distance), own)
+        return np.asarray(np.hypot(found, self.sampling / usual) if usual > 0 else found)
+
+    @cached_property
+    def sampling(self) -> Floats:
+        """The standard error of the logarithm of each time that follows from counts of some work-groups only; 0 where
+        all are counted."""
+        compiled, parameters = self.calibration.model.string.compile(), self.calibration.parameters
+        others = [np.broadcast_to(compiled(parameters, features), self.seconds.shape) for features in self._resampled()]
+        return deviation(self.seconds, others)
+
+    def _resampled(self) -> Iterator[Mapping[str, Floats]]:
+        """Yields the features as other weights of the sampled work-groups would have them."""
+        features = self.calibration.model.features
+        widths = {f.subgroup_size for f in features.values() if isinstance(f, CountedFeature)}
+        if not widths:
+            return
+        bound = self.kernel.bind(self.sizes)
+        first = self.kernel.at(**{name: int(size.flat[0]) for name, size in bound.items() if size.size})
+        for replica in replicas(first, max(widths, key=lambda width: width or 0)):
+            yield evaluate_all(features, replica, bound)
 
     @cached_property
     def distance(self) -> Floats:
@@ -113,7 +141,7 @@ class Prediction:
 
 def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """Predicts a kernel at some sizes; see `Calibration.predict`."""
-    return predicted(calibration, kernel, feature_values(calibration, kernel, sizes))
+    return predicted(calibration, kernel, sizes, feature_values(calibration, kernel, sizes))
 
 
 def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats:
@@ -121,14 +149,16 @@ def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, A
 
     def slowly() -> float | None:
         features = feature_values(calibration, kernel, sizes)
-        seconds = float(predicted(calibration, kernel, features).seconds)
+        seconds = float(predicted(calibration, kernel, sizes, features).seconds)
         return None if _is_uncounted(calibration, kernel, features) else seconds
 
     found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly)
     return predict(calibration, kernel, sizes).seconds if found is None else np.asarray(found)
 
 
-def predicted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> Prediction:
+def predicted(
+    calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike], features: Mapping[str, Floats]
+) -> Prediction:
     """Returns the prediction for features that are known."""
     if _is_uncounted(calibration, kernel, features):
         warnings.warn(
@@ -138,7 +168,8 @@ def predicted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats
         )
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
-    return Prediction(calibration, features, np.broadcast_to(compiled(calibration.parameters, features), shape))
+    seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
+    return Prediction(calibration, features, seconds, calibration.model.counted(kernel), sizes)
 
 
 def _is_uncounted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> bool:

@@ -185,3 +185,24 @@ def test_data_that_are_given_decide(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert "448" in json.dumps(kernel["operations"])
     assert main([*command, "--arg", "starts=65"]) == 0
     assert "data decide what kernel 'rows' does" in capsys.readouterr().err
+
+
+def test_a_kernel_is_counted_within_the_budget_that_options_give(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "corner.cl"
+    file.write_text(
+        "__kernel void corner(__global float *a, int n) {\n"
+        "    int x = get_global_id(0), y = get_global_id(1);\n"
+        "    for (int k = max(x - 4, 0); k < min(x + 4, n) && x + y < n; k++) a[y * n + k] += 1.5f;\n"
+        "}"
+    )
+    corner = ["count", str(file), "--global", "n,n", "--local", "16,4", "--arg", "a=n*n", "--arg", "n=512"]
+    assert main(corner) == 0
+    assert "from samples" not in capsys.readouterr().out
+    assert main([*corner, "--budget", "0.001"]) == 0
+    said = capsys.readouterr()
+    assert "from samples" in said.out
+    assert "takes too long to count" in said.err
+    assert main([*corner, "--budget", "0"]) == 2
+    assert "leaves nothing for counting" in capsys.readouterr().err

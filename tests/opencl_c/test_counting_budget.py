@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import time
+import warnings
 
+import loopy as lp
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import OutOfBudgetError
+from perfmodel.basics.errors import KernelError, OutOfBudgetError
 from perfmodel.counting.budget import TooHardError, limited, within_budget
 from perfmodel.counting.counts import CountingWarning
 from perfmodel.report.count_table import as_text, count_tables
@@ -155,10 +158,79 @@ def test_a_budget_stops_what_takes_more() -> None:
     with pytest.raises(TooHardError):
         limited(work, 100)
     assert limited(work, 10_000_000) is not None
-    with pytest.raises(OutOfBudgetError, match="counting kernel 'k' takes too long"), within_budget("k", 100):
+    with pytest.raises(OutOfBudgetError, match="counting kernel 'k' takes too long"), within_budget("k", 0.0001):
         work()
-    with within_budget("k", 10_000_000):  # a part that is too hard leaves the rest its budget
+    with within_budget("k", 4):  # a part that is too hard leaves the rest its budget
         with pytest.raises(TooHardError):
             limited(work, 100)
         work()
     work()
+
+
+def test_a_kernel_is_counted_within_the_budget_that_it_is_given() -> None:
+    kernel = windows(500, 4)
+    exact = kernel.counts_for(32)
+    with pytest.warns(CountingWarning, match="a sample of work-groups"):
+        sampled = kernel.with_budget(0.01).counts_for(32)
+    assert (exact.sampled, sampled.sampled) == (False, True)
+    given = pm.Kernel.from_opencl(
+        WINDOWS,
+        "windows",
+        ("(w + 15) // 16 * 16", "(h + 7) // 8 * 8"),
+        (16, 8),
+        {"in": "w*h", "out": "w*h"},
+        budget=0.001,
+    )
+    with pytest.warns(CountingWarning, match="a sample of work-groups"):  # its other forms have the same budget
+        assert (
+            pickle.loads(pickle.dumps(given.as_compiled().with_transfers())).at(**kernel.sizes).counts_for(32).sampled
+        )
+
+
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf"), True, "long"])
+def test_a_budget_that_leaves_nothing_is_refused(budget: object) -> None:
+    with pytest.raises(KernelError, match=r"leaves nothing for counting; give a number above 0"):
+        windows(500, 4).with_budget(budget)  # type: ignore[arg-type]
+
+
+def test_a_loopy_program_beyond_its_budget_is_counted_at_its_sizes_or_sampled_once() -> None:
+    program = lp.make_kernel(
+        "{ [i, k]: 0 <= i, k < n }",
+        "out[i] = sum(k, a[(i*5 + k*3) // 7 % 11 + k])",
+        [
+            lp.GlobalArg("out", "float32", shape="n"),
+            lp.GlobalArg("a", "float32", shape="2*n"),
+            lp.ValueArg("n", "int32"),
+        ],
+        assumptions="n >= 64 and n mod 64 = 0",
+        lang_version=(2018, 2),
+    )
+    kernel = pm.Kernel(lp.split_iname(program, "i", 64, outer_tag="g.0", inner_tag="l.0"), n=1024)
+    adds = pm.feature("f_op_float32_add")
+    with pytest.raises(OutOfBudgetError):
+        kernel.with_budget(0.01).program.counts_for(32)
+    assert adds.eval(kernel.with_budget(0.01)) == adds.eval(kernel) == 1024**2
+    least = kernel.with_budget(0.001)
+    with pytest.warns(CountingWarning, match="a sample of work-groups"):
+        counts = least.counts_for(32)
+    assert counts.sampled
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert least.counts_for(32) == counts
+
+
+def test_remainders_by_large_numbers_take_no_minutes() -> None:
+    source = """
+__kernel void steps(__global float *a, int n) {
+    int i = get_global_id(0);
+    float s = 0;
+    for (int k = 0; k < i % 1000 + (i / 64) % 7 * 50; k++) s = s * 0.5f + 1.0f;
+    a[i] = s;
+}"""
+    n = 12_800
+    kernel = pm.Kernel.from_opencl(source, "steps", "n", 64, {"a": "n"}, n=n)
+    started = time.process_time()
+    counts = kernel.counts_for(32)
+    assert time.process_time() - started < MOST_SECONDS
+    (madds,) = [each.executions.workitem({"n": n}) for each in counts.operations if each.kind == "madd"]
+    assert madds == sum(i % 1000 + i // 64 % 7 * 50 for i in range(n))

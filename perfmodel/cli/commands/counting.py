@@ -6,7 +6,7 @@ import argparse
 
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import lists_a_file, selected, with_contents
-from perfmodel.cli.options import Command, json_option, kernel_options
+from perfmodel.cli.options import Command, counting_options, json_option, kernel_options
 
 
 def add(command: Command) -> None:
@@ -16,7 +16,7 @@ def add(command: Command) -> None:
         "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
         "perfmodel count my_kernels.py:tiled --at n=256,1024",
     )
-    kernel_options(added, "+")
+    counting_options(added, "+")
     added.add_argument("--subgroup", type=int, default=32, metavar="N", help="work-items of a sub-group (default: 32)")
     json_option(added)
     added = command(

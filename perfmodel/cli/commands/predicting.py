@@ -11,7 +11,7 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
-from perfmodel.cli.options import Command, calibration_option, json_option, kernel_options
+from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
@@ -27,7 +27,7 @@ def add(command: Command) -> None:
     ):
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added)
-        kernel_options(added, "+")
+        counting_options(added, "+")
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)

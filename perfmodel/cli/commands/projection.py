@@ -8,9 +8,9 @@ from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable, store_beside, with_contents
 from perfmodel.cli.options import (
     Command,
+    counting_options,
     defaults_from_project_file,
     json_option,
-    kernel_options,
     protocol_option,
 )
 
@@ -23,7 +23,7 @@ def add(command: Command) -> None:
         "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
         "--devices H200,C2050",
     )
-    kernel_options(added, "+")
+    counting_options(added, "+")
     added.add_argument(
         "--devices",
         metavar="A,B,…",

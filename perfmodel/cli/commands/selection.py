@@ -63,12 +63,12 @@ def selected_sets(
     parsed: argparse.Namespace, sets: Sequence[Sequence[str]], device: str | None = None, at_sizes: bool = True
 ) -> list[list[Kernel]]:
     """Returns the kernels of each of several selections, which share the options of ``.cl`` files; see `selected`."""
-    from perfmodel.cli.opencl_command import check_arguments  # keeps start-up quick
+    from perfmodel.cli.opencl_command import check_arguments, with_budget  # keeps start-up quick
     from perfmodel.kernels.opencl_file import is_source
 
     _check_launch_options(parsed, [word for words in sets for word in words if is_source(word)])
     shared = len(sets) > 1
-    found = [_selected(words, parsed, device, shared) for words in sets]
+    found = [[with_budget(kernel, parsed) for kernel in _selected(words, parsed, device, shared)] for words in sets]
     together = [kernel for kernels in found for kernel in kernels]
     if len(together) > 1:
         check_arguments(together, parsed)

@@ -26,13 +26,14 @@ from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import OperationCounter, index_of
 from perfmodel.counting.loopy.types import Typing
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-
-MOST_WORK = 20_000_000
-"""Counting takes no more of isl's operations, about ten seconds, as there is nothing less to fall back on."""
+from perfmodel.counting.usual_budget import USUAL
 
 
 def count_loopy(
-    translation_unit: Any, statistics: Mapping[str, float] | None = None, subgroup_size: int | None = None
+    translation_unit: Any,
+    statistics: Mapping[str, float] | None = None,
+    subgroup_size: int | None = None,
+    budget: float = USUAL,
 ) -> KernelCounts:
     """Returns the counts of a Loopy translation unit's entry point.
 
@@ -40,10 +41,11 @@ def count_loopy(
         statistics: what data decide: the expected trip count of a loop, by its loop variable, and the probability of a
             predicate, by its text or by its instruction.
         subgroup_size: work-items of a sub-group; None counts no sub-groups.
+        budget: see `perfmodel.counting.budget`.
 
     Raises:
         CountingError: for loops or predicates that depend on data and have no statistics, calls of other kernels, and
-            C instructions.
+            C instructions; for what takes more than the budget.
 
     Returns:
         Exact counts; bounds from above, and marked so, where the installed isl library cannot count integer points.
@@ -63,7 +65,7 @@ def count_loopy(
             ) from error
         try:
             counter = _LoopyCounter(program, kernel, dict(statistics or {}), subgroup_size)
-            with within_budget(kernel.name, MOST_WORK):
+            with within_budget(kernel.name, budget):
                 return counter.counts()
         except (LoopyError, isl.Error) as error:
             raise CountingError(f"kernel {kernel.name!r} cannot be counted: {one_line(error)}") from error

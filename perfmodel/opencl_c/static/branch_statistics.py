@@ -28,6 +28,14 @@ class Observed:
     otherwise: Frequency
     behind: Frequency | None = None
 
+    def with_replicas(self, others: Sequence[Observed]) -> Observed:
+        behind = [other.behind for other in others if other.behind is not None]
+        return Observed(
+            self.taken.with_replicas([other.taken for other in others]),
+            self.otherwise.with_replicas([other.otherwise for other in others]),
+            None if self.behind is None else self.behind.with_replicas(behind),
+        )
+
     @classmethod
     def by_probability(cls, probability: Fraction) -> Observed:
         """Returns what a probability alone says of a condition."""
@@ -43,11 +51,16 @@ class BranchRun:
     sides: Sequence[tuple[Executions, Executions, Executions]]
 
 
-def observed(kernel: low.LoweredKernel, run: BranchRun) -> dict[int, Observed]:
-    """Returns what was seen of each branch, by its number."""
+def observed(kernel: low.LoweredKernel, run: BranchRun, replicas: Sequence[BranchRun] = ()) -> dict[int, Observed]:
+    """Returns what was seen of each branch, by its number.
+
+    Args:
+        replicas: how the groups of a sample ran with other weights, see `perfmodel.counting.resampling`.
+    """
     found: dict[int, Observed] = {}
     _observe(kernel.body, run.entered, run, found)
-    return found
+    others = [observed(kernel, replica) for replica in replicas]
+    return {number: each.with_replicas([other[number] for other in others]) for number, each in found.items()}
 
 
 def _observe(body: Sequence[low.Statement], now: Executions, run: BranchRun, found: dict[int, Observed]) -> None:

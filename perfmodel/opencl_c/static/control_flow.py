@@ -28,6 +28,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.branch_statistics import Observed
+from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
@@ -93,7 +94,7 @@ class Walk(ABC):
         self.domains: Domains = grid.domains(subgroup_size)
         self.bounds = dict(grid.bounds)
         items = grid.with_subgroups(kernel.subgroup_size or subgroup_size or SUBGROUP_SIZE)
-        self.evaluate = Evaluator(items, self.bounds, self.is_never)
+        self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
         self.accesses = StaticAccesses(self.domains, arrays, self.sampler(), self.scratch)

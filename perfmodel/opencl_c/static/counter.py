@@ -20,6 +20,7 @@ from perfmodel.counting.symbolic import (
     name,
     plain,
 )
+from perfmodel.counting.usual_budget import USUAL
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
@@ -43,6 +44,7 @@ def count_opencl(
     as_compiled: bool = False,
     scalars: Mapping[str, Any] | None = None,
     is_sampled: bool = False,
+    budget: float = USUAL,
 ) -> KernelCounts:
     """Returns the counts of a kernel in OpenCL C.
 
@@ -57,9 +59,11 @@ def count_opencl(
         as_compiled: whether operations are a compiler's, see `KernelOperations`, and index arithmetic is counted.
         scalars: arguments of floating-point type that have a value.
         is_sampled: whether `observed` also stands for what work-items' ids decide, as that is too hard to count.
+        budget: see `perfmodel.counting.budget`.
 
     Raises:
-        CountingError: for loops and branches that depend on data and have no statistics, or are not affine.
+        CountingError: for loops and branches that depend on data and have no statistics, or are not affine; for what
+            takes more than the budget.
     """
     _check_length(kernel)
     counter = StaticCounter(
@@ -75,7 +79,7 @@ def count_opencl(
         is_sampled,
     )
     try:
-        with within_budget(kernel.name):
+        with within_budget(kernel.name, budget):
             return counter.counts()
     except isl.Error as error:
         raise CountingError(

@@ -19,6 +19,15 @@ def deciding(kernel: low.LoweredKernel) -> tuple[str, ...]:
 
 def arguments_behind(kernel: low.LoweredKernel, registers: Iterable[low.Register]) -> tuple[tuple[str, ...], bool]:
     """Returns the arguments of floating-point type that registers follow from, and whether memory has a part in it."""
+    seen, has_loads = registers_behind(kernel, registers)
+    names = {register.name for register in seen if register.parameter is not None and is_float(register.type)}
+    return tuple(parameter.name for parameter in kernel.parameters if parameter.name in names), has_loads
+
+
+def registers_behind(
+    kernel: low.LoweredKernel, registers: Iterable[low.Register]
+) -> tuple[frozenset[low.Register], bool]:
+    """Returns the registers that some follow from, themselves included, and whether memory has a part in it."""
     assigned: dict[low.Register, list[low.Expression]] = {}
     from_memory: set[low.Register] = set()
     for statement in low.simple_statements(kernel.body):
@@ -35,5 +44,4 @@ def arguments_behind(kernel: low.LoweredKernel, registers: Iterable[low.Register
             new = set(low.registers_read(value)) - seen
             seen |= new
             waiting += new
-    names = {register.name for register in seen if register.parameter is not None and is_float(register.type)}
-    return tuple(parameter.name for parameter in kernel.parameters if parameter.name in names), has_loads
+    return frozenset(seen), has_loads

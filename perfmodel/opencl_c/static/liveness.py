@@ -26,6 +26,11 @@ def words_at_once(kernel: low.LoweredKernel) -> int:
     return _Liveness(kernel).most
 
 
+def live_before(kernel: low.LoweredKernel, body: Sequence[low.Statement], after: Live) -> Live:
+    """Returns the registers whose values statements of a kernel need, or pass on to what needs some after them."""
+    return _Liveness(kernel).before(body, after, {})
+
+
 class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         changed = low.registers_set(kernel.body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -27,11 +28,15 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
+from perfmodel.opencl_c.static.deciding import registers_behind
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
+from perfmodel.opencl_c.static.liveness import live_before
 from perfmodel.opencl_c.static.symbolic_values import Environment, PointsTo, Truth, Value
 
 MOST_ITERATIONS = 512
 """No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""
+MOST_TURNS = 32
+"""Other loops have no more, where flags and the like, which branches follow from, are followed one by one."""
 
 
 class Loops(Walk):
@@ -70,12 +75,36 @@ class Loops(Walk):
         if domain is None:
             return self.by_statistics(loop, active, assigned)
         most = constant_maximum(domain.points, own)
+        if most is not None and most <= MOST_TURNS and self.decides_by_what_it_carries(loop, entry, steps):
+            self.environment.update(entry)
+            unrolled = self.one_by_one(loop, active)
+            if unrolled is not None:
+                return unrolled[0]
+            self.environment.update(heads)
         self.bounds[own] = (0, most)
         self.count_loop(loop, active, domain, heads, is_loop=most != 0)
         exit_values = self.exit_values(loop, entry, steps, heads)
         for register in assigned:
             self.environment[register] = exit_values.get(register)
         return self.after_loop(loop, active)
+
+    def decides_by_what_it_carries(
+        self, loop: low.Loop, entry: Environment, steps: Mapping[low.Register, Polynomial]
+    ) -> bool:
+        """Returns whether branches follow from a variable that is known before a loop, and changes irregularly in it:
+        a flag, a maximum, a number that is halved."""
+        if self.observed or self.statistics:  # which tell of these branches
+            return False
+        carried = {register for register, value in entry.items() if value is not None and register not in steps}
+        carried = (carried & self.behind_branches) - {loop.condition}
+        return bool(carried & live_before(self.kernel, (*loop.test, *loop.body, *loop.step), frozenset(carried)))
+
+    @cached_property
+    def behind_branches(self) -> frozenset[low.Register]:
+        """Returns the registers that the conditions of branches and loops follow from."""
+        branches = [each for each in low.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
+        found, _ = registers_behind(self.kernel, {branch.condition for branch in branches})
+        return found
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
         """Returns by how much registers change in every iteration; those that change irregularly are left out."""

@@ -28,6 +28,7 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.arithmetic import COMPARISONS, number_as
+from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.known_numbers import Known, computed, known
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
@@ -55,12 +56,23 @@ class Components:
     values: tuple[Pieces | None, ...]
 
 
-Value: TypeAlias = Pieces | Truth | PointsTo | Components | Known | None
+@dataclass(frozen=True)
+class Wrapped:
+    """An unsigned number that may have been below zero is known but for a multiple of 2 to the power of its bits."""
+
+    value: Pieces
+
+
+Value: TypeAlias = Pieces | Wrapped | Truth | PointsTo | Components | Known | None
 """A value is None where it depends on data, or cannot be written as piecewise polynomial with isl's conditions."""
 
 MOST = 1 << 62
 """Larger numbers are no sizes, and would not fit into the coefficients of counts."""
 
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The operators that say the same with their sides exchanged."""
+
+POINTER_BYTES = 8
 SMALL = 1 << 20
 """Numbers that are this near to a multiple of 2^bits were negative before they became unsigned of so many bits."""
 
@@ -77,6 +89,7 @@ class Evaluator:
         work_item: value of ``get_local_id`` and its like, by function and axis.
         bounds: of all names.
         is_never: whether a condition holds nowhere where the kernel is now.
+        tables: what is in constant memory.
     """
 
     def __init__(
@@ -84,8 +97,10 @@ class Evaluator:
         work_item: Mapping[tuple[str, int], Pieces],
         bounds: Bounds,
         is_never: Callable[[str], bool],
+        tables: ConstantTables,
     ) -> None:
         self.work_item, self.bounds, self.is_never = work_item, bounds, is_never
+        self.tables = tables
         self.environment: Environment = {}
 
     def __call__(self, expression: low.Expression) -> Value:
@@ -93,9 +108,18 @@ class Evaluator:
 
     _value = Dispatch[[], Value](low.Expression)
 
-    @_value.on(low.Load, low.ReadImage, low.ImageSize)
-    def _unknown(self, expression: low.Load | low.ReadImage | low.ImageSize) -> Value:
+    @_value.on(low.ReadImage, low.ImageSize)
+    def _unknown(self, expression: low.ReadImage | low.ImageSize) -> Value:
         return None
+
+    @_value.on(low.Load)
+    def _load(self, expression: low.Load) -> Value:
+        if expression.access.space != "constant" or not isinstance(expression.type, Scalar):
+            return None
+        place = self(expression.pointer)
+        if not isinstance(place, PointsTo):
+            return None
+        return self.tables.value(place.variable, place.offset, expression.type, self.bounds)
 
     @_value.on(low.Join)
     def _joined(self, expression: low.Join) -> Value:
@@ -219,12 +243,33 @@ class Evaluator:
             return None
         if isinstance(left, PointsTo) and isinstance(right, PointsTo) and left.variable == right.variable:
             left, right = left.offset, right.offset
+        if isinstance(left, Wrapped) or isinstance(right, Wrapped):
+            return self._around(operator, left, right, expression.type)
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
             return self._number(expression, [left, right])
         if expression.type == BOOL:
             text = compared(operator, left, right)
             return None if text is None else Truth(text)
         return self._whole(operator, left, right, expression.type)
+
+    def _around(self, operator: str, left: Value, right: Value, type_: Type) -> Value:
+        """Returns what an operator makes of unsigned numbers that may have been below zero: sums and products of what
+        they were, and whether they are within a range, which they are not when they were below zero."""
+        plain_left, plain_right = (each.value if isinstance(each, Wrapped) else each for each in (left, right))
+        if not isinstance(plain_left, Pieces) or not isinstance(plain_right, Pieces):
+            return None
+        if operator in ("+", "-", "*") or (operator == "<<" and isinstance(right, Pieces)):
+            return self._whole(operator, plain_left, plain_right, type_)
+        if type_ != BOOL or operator not in MIRRORED:
+            return None
+        if isinstance(right, Wrapped):
+            operator, plain_left, plain_right = MIRRORED[operator], plain_right, plain_left
+            if isinstance(left, Wrapped):
+                return None
+        text, below = compared(operator, plain_left, plain_right), compared("<", plain_left, plain(ZERO))
+        if text is None or below is None:
+            return None
+        return Truth(both(opposite(below), text) if operator in ("<", "<=") else either(below, text))
 
     def _whole(self, operator: str, left: Pieces, right: Pieces, type_: Type) -> Value:
         if not isinstance(type_, Scalar) or type_.is_float:
@@ -327,7 +372,7 @@ class Evaluator:
         if not type_.is_signed:
             value = value.map(lambda piece: _small(piece, 8 * type_.size))
             if not self._is_at_least(value, 0):
-                return None
+                return None if type_.size < 4 else Wrapped(value)
         if type_.size < 4:
             bits = 8 * type_.size
             least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if type_.is_signed else (0, (1 << bits) - 1)
@@ -345,6 +390,8 @@ class Evaluator:
             return None
         if isinstance(value, Truth):
             return value if target == BOOL else chosen(value.text, plain(ONE), plain(ZERO))
+        if isinstance(value, Wrapped) and target.size <= source.size:
+            value = value.value
         if not isinstance(value, Pieces):
             return None
         if target == BOOL:
@@ -372,6 +419,9 @@ class Evaluator:
             return then if text == EVERYWHERE else otherwise
         if isinstance(then, Pieces) and isinstance(otherwise, Pieces):
             return chosen(text, then, otherwise)
+        if isinstance(then, Pieces | Wrapped) and isinstance(otherwise, Pieces | Wrapped):
+            inner = chosen(text, *(each.value if isinstance(each, Wrapped) else each for each in (then, otherwise)))
+            return None if inner is None else Wrapped(inner)
         if isinstance(then, Components) and isinstance(otherwise, Components):
             return _of_each(lambda a, b: self._selected(condition, a, b), then, otherwise)
         if isinstance(then, Truth) and isinstance(otherwise, Truth):
@@ -384,6 +434,8 @@ class Evaluator:
     @_value.on(low.Offset)
     def _offset(self, expression: low.Offset) -> Value:
         pointer, index = self(expression.pointer), self(expression.index)
+        if isinstance(index, Wrapped) and expression.index.type.size == POINTER_BYTES:  # the sum wraps around as well
+            index = index.value
         if not isinstance(pointer, PointsTo) or not isinstance(index, Pieces):
             return None
         offset = combined(pointer.offset, index, lambda a, b: a + b.scaled(expression.scale))
@@ -459,6 +511,8 @@ def _short(value: Value) -> Value:
     match value:
         case Truth():
             length = len(value.text)
+        case Wrapped():
+            length = sum(len(condition) for condition, _ in value.value.pieces)
         case Pieces():
             length = sum(len(condition) for condition, _ in value.pieces)
         case PointsTo():

@@ -1,0 +1,25 @@
+"""A budget of counting says how many times the usual work a kernel may take, see `perfmodel.counting.budget`."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+from perfmodel.basics.errors import KernelError
+
+USUAL = 1.0
+"""The budget of kernels of which nothing else is said."""
+
+
+def checked(budget: Any) -> float:
+    """Returns a budget as a number.
+
+    Raises:
+        KernelError: for what is no number, or leaves nothing.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 < float(budget) < math.inf:
+        raise KernelError(
+            f"budget={budget!r} leaves nothing for counting; give a number above 0: 10 for ten times the usual work"
+        )
+    return float(budget)
