@@ -20,7 +20,7 @@ from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Random, Zeros
-from perfmodel.opencl_c.types import Pointer, Record, Vector
+from perfmodel.opencl_c.types import Image, Pointer, Record, Vector
 
 
 def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
@@ -59,14 +59,16 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     others: dict[str, str] = {}
     for argument, value in _pairs(parsed.arg, "--arg").items():
         type_ = types.get(argument)
-        if isinstance(type_, Pointer):
+        if isinstance(type_, Image):
+            extents[argument] = value
+        elif isinstance(type_, Pointer):
             arrays[argument] = said = _array(argument, value)
             extents[argument] = said.elements(type_.target.size)
         else:
             others[argument] = value
     declared = declared_arguments(lowered, extents)
     for array in declared:
-        if isinstance(array, Array):
+        if isinstance(array, Array) and array.name in arrays:
             _check_dtype(array, arrays[array.name], name)
     numbers = {scalar.name for argument in declared for scalar in scalars_of(argument)}
     scalars: dict[str, Any] = {}
@@ -227,8 +229,8 @@ def _array(name: str, text: str) -> ArrayContents:
 
 
 def _check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
-    """Refuses numbers of another type than an argument's; structs and void are given as bytes."""
-    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype != "uint8":
+    """Refuses numbers of another type than an argument's; bytes, structs and void may be of any."""
+    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
         raise KernelError(
             f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
             f"of {array.dtype}; write that"

@@ -54,6 +54,13 @@ __kernel void wait_for_ever(__global volatile int *flag)
     while (flag[0] == 0) ;
 }
 
+__kernel void halve(__read_only image2d_t photo, __write_only image1d_buffer_t rows, __global const char *scales)
+{
+    const int i = get_global_id(0);
+    const float scale = ((__global const float *)scales)[i];
+    write_imagef(rows, i, scale * read_imagef(photo, (int2)(i % 16, i / 16)));
+}
+
 __kernel void beyond(__global int *out) { out[get_global_id(0) + 100000000000L] = 1; }
 """
 WRONG = "__kernel void wrong(__global int *out) { out[0] = missing; }"
@@ -70,6 +77,11 @@ GOOD = [
     case("follow", {"next": "next.npy", "steps": 60, "n": 60}, group="graphs"),
     case("weigh", {"items": "items.npy", "out": 64, "tile": {"local_bytes": 64}}, group="dense"),
     case("queue", {"taken": "zeros:int32:1", "order": 64}, group="graphs", any_order=["order"]),
+    case(
+        "halve",
+        {"photo": "image:rgba:unorm8:16:4", "rows": "image:rgba:float32:64", "scales": "random:float32:64:0:1"},
+        group="images",
+    ),
 ]
 
 
@@ -104,7 +116,7 @@ def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
     assert found.failures == []
     assert found.stages == ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
     assert seen == [each["name"] for each in GOOD]
-    assert {group: len(outcomes) for group, outcomes in found.groups.items()} == {"dense": 2, "graphs": 2}
+    assert {group: len(outcomes) for group, outcomes in found.groups.items()} == {"dense": 2, "graphs": 2, "images": 1}
     observed = {}
     for outcome in found.outcomes:
         predicted, measured, counted = (outcome.stage(name) for name in ("predicted", "measured", "counted"))
@@ -116,7 +128,7 @@ def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
         assert predicted.values["high_s"] is None or predicted.values["predicted_s"] <= predicted.values["high_s"]
         ratio = predicted.values["predicted_s"] / measured.values["measured_s"]
         assert outcome.error == pytest.approx(abs(ratio - 1))
-    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False}
+    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False, "halve": False}
 
 
 def test_what_fails_is_told_and_ends_nothing_else(folder: Path, cpu: Device) -> None:
