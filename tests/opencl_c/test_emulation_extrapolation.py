@@ -135,3 +135,30 @@ def test_full_grids_are_never_extrapolated() -> None:
     program = lower(read(loop("sum += a[j];")), "k")
     arguments: dict[str, Any] = {"n": 200, "a": Random(200), "out": Zeros(64)}
     assert not emulate(program, 64, 64, arguments, groups="all", extrapolate=True).extrapolated
+
+
+def test_loops_that_work_items_leave_one_after_the_other_are_counted_once_each() -> None:
+    """Masks and patterns are many here, and few of them are met between two looks at the counts."""
+    source = """
+    __kernel void k(__global const float *a, __global float *out, const int n)
+    {
+        const int i = get_global_id(0);
+        for (int j = i; j < n; ++j) {
+            float sum = 0;
+            for (int t = 0; t < n; ++t)
+                sum += a[t * n + i] * a[t * n + j];
+            out[i * n + j] = sum;
+        }
+    }
+    """
+    n, kernel = 192, lower(read(source), "k")
+    a = np.random.default_rng(0).random((n, n), np.float32)
+    arguments = {"a": a, "out": Zeros(n * n), "n": n}
+    whole = emulate(kernel, n, n, arguments, groups="all")
+    found = emulate(kernel, n, n, arguments, groups="all", extrapolate=True)
+    np.testing.assert_allclose(whole.array("out").reshape(n, n), np.triu(a.T @ a), rtol=1e-5)
+    assert found.extrapolated
+    assert found.steps < whole.steps / 2
+    for emulation in (whole, found):
+        executions = emulation.accesses["executions"].sum(axis=0).tolist()
+        assert executions == [n * n * (n + 1) // 2, n * n * (n + 1) // 2, n * (n + 1) // 2]
