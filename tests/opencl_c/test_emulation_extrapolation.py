@@ -152,7 +152,7 @@ def test_loops_that_work_items_leave_one_after_the_other_are_counted_once_each()
     }
     """
     n, kernel = 1024, lower(read(source), "k")
-    arguments = {"a": Random(n * n), "out": Zeros(n * n), "n": n}
+    arguments: dict[str, Any] = {"a": Random(n * n), "out": Zeros(n * n), "n": n}
     found = emulate(kernel, n, 64, arguments, groups="first", extrapolate=True)
     (inner,) = (loop for loop in found.extrapolated if loop.name == "t")
     assert inner.run < inner.turns / 4
