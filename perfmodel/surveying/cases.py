@@ -84,7 +84,16 @@ class Case:
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The contents of the array arguments, by name.
+        """The contents of the array arguments, by name, as elements of their types: bytes are bytes."""
+        types = {parameter.name: parameter.type for parameter in self.lowered().parameters}
+        return {
+            name: array.view("uint8") if isinstance(type_ := types[name], Pointer) and type_.target.size == 1 else array
+            for name, array in self.contents.items()
+        }
+
+    @cached_property
+    def contents(self) -> dict[str, NDArray[Any]]:
+        """The contents of the array arguments, by name; of bytes, the numbers that they are said to be.
 
         Raises:
             KernelError: for data that are not there, or do not fit the kernel.

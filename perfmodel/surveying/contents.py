@@ -23,7 +23,7 @@ MOST_BYTES = 2**32
 
 
 def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> NDArray[Any]:
-    """Returns the elements of an array argument, in memory order.
+    """Returns the elements of an array argument, in memory order; bytes as numbers of the type that is said.
 
     Args:
         said: as in ``survey.json``; see docs/surveys.md.
@@ -51,7 +51,8 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     if given.array is not None:
         if given.array.nbytes % expected.itemsize:
             raise KernelError(f"{what}: {said} does not hold whole elements of {element}; save these")
-        return np.frombuffer(given.array.tobytes(), expected.base)
+        is_bytes = expected.base.itemsize == 1 and given.array.dtype.kind != "V"
+        return np.frombuffer(given.array.tobytes(), given.array.dtype if is_bytes else expected.base)
     size = SizeExpression(what, given.elements(expected.itemsize), ()).at({})
     if not 1 <= size <= MOST_BYTES // expected.itemsize:
         raise KernelError(f"{what} is said to have {size} elements; give from 1 to {MOST_BYTES} bytes")
@@ -59,7 +60,7 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     if given.kind != "zeros":
         numbers = array if given.dtype is None else array.view(np.uint8).view(given.dtype)
         _fill(numbers, np.random.default_rng(seed), given.bounds)
-    return array
+    return array.view(given.dtype) if expected.itemsize == 1 and given.dtype is not None else array
 
 
 def pixels(name: str, said: Any, type_: c.Image, seed: int) -> NDArray[Any]:

@@ -156,7 +156,7 @@ class CaseStages:
         emulated = emulate(self._plain, self.case.arrays, groups="all")
         races = sorted({each.kind for each in emulated.findings})
         for name in [name for name in found if name not in self.case.any_order]:
-            element = self.case.arrays[name].dtype
+            element = self.case.contents[name].dtype
             ours, theirs = (
                 np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(element)
                 for array in (emulated.array(name), found[name])

@@ -61,6 +61,12 @@ __kernel void halve(__read_only image2d_t photo, __write_only image1d_buffer_t r
     write_imagef(rows, i, scale * read_imagef(photo, (int2)(i % 16, i / 16)));
 }
 
+__kernel void double_it(__global const void *a, __global char *out)
+{
+    const int i = get_global_id(0);
+    ((__global float *)out)[i] = 2 * native_exp(((__global const float *)a)[i]);
+}
+
 __kernel void beyond(__global int *out) { out[get_global_id(0) + 100000000000L] = 1; }
 """
 WRONG = "__kernel void wrong(__global int *out) { out[0] = missing; }"
@@ -265,6 +271,17 @@ def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(
     assert values.min() < -1.9
     assert values.max() > 1.9
     assert abs(values.mean()) < 0.1
+
+
+def test_bytes_are_compared_as_the_numbers_that_they_are_said_to_be(folder: Path, cpu: Device) -> None:
+    """Where a device rounds in its own way, bytes of a float may differ altogether."""
+    said = case("double_it", {"a": "random:float32:64:0:2", "out": "zeros:float32:64"})
+    saved = case("double_it", {"a": "a.npy", "out": "zeros:float32:64"}) | {"name": "saved"}
+    np.save(folder / "a.npy", np.linspace(0, 2, 64, dtype=np.float32))
+    bare = case("double_it", {"a": "a.npy", "out": "zeros:uint8:256"}) | {"name": "bare"}
+    found = survey(describe(folder, said, saved, bare), device=cpu.key, without=["counted"])
+    assert [outcome.succeeded("equal") for outcome in found.outcomes] == [True, True, False]
+    assert [each.contents["a"].dtype for each in describe(folder, said, saved)] == [np.float32, np.float32]
 
 
 def test_stages_are_left_out_by_name(folder: Path) -> None:
