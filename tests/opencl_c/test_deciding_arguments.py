@@ -63,7 +63,7 @@ def test_a_condition_on_an_argument_follows_from_its_value(condition: str, beta:
 def test_components_of_a_vector_decide_too(beta: tuple[float, float], holds: bool) -> None:
     decided = kernel(f"if (!(is_zero(beta.x) && is_zero(beta.y))) {{ {STEP} }}", "const float2 beta")
     assert madds(decided.at(beta=beta)) == holds
-    with pytest.raises(CountingError, match="depends on the argument beta_0 and beta_1, .*; give it as beta_0="):
+    with pytest.raises(CountingError, match=r"depends on the argument beta_0 and beta_1, .*; give it as beta_0="):
         madds(decided)
 
 
