@@ -29,11 +29,11 @@ def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
     Raises:
         SourceError: for what cannot be read.
     """
-    text, file = read_source(Path(path), parsed.include)
-    names = unit_of(text, tuple(parsed.option), file).kernels
+    text, _ = read_source(Path(path), parsed.include)
+    names = unit_of(text, tuple(parsed.option)).kernels
     if not names:
         raise KernelError(f"{path} defines no kernel; give it a function that is declared as __kernel void")
-    found = {name: lowered_kernel(text, name, parsed.option, (), file).parameters for name in names}
+    found = {name: lowered_kernel(text, name, parsed.option).parameters for name in names}
     return {name: f"kernel ({', '.join(each.name for each in parameters)})" for name, parameters in found.items()}
 
 
@@ -52,7 +52,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
-    lowered = lowered_kernel(text, name, parsed.option, (), file)
+    lowered = lowered_kernel(text, name, parsed.option)
     types = {parameter.name: parameter.type for parameter in lowered.parameters}
     arrays: dict[str, ArrayContents] = {}
     extents: dict[str, int | str] = {}
@@ -184,7 +184,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
-    kernels = unit_of(text, tuple(options), file).kernels
+    kernels = unit_of(text, tuple(options)).kernels
     if len(kernels) != 1:
         raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels) or 'none'}); name one by --kernel")
     return kernels[0]

@@ -51,16 +51,16 @@ def opencl_program(
         raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
     if isinstance(folders, str):
         raise KernelError(f"folders {folders!r} are a string; give a list of them")
-    text, file = read_source(source, folders)
+    text, _ = read_source(source, folders)
     if isinstance(build_options, str):
         raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
     build_options = [*build_options, *options_of_includes(source, text, folders)]
     if isinstance(args, Mapping):
-        args = declared_arguments(lowered_kernel(text, name, build_options, (), file), args)
+        args = declared_arguments(lowered_kernel(text, name, build_options), args)
     return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
 
 
-def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
+def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
     """Reads a source and returns its translation unit: which kernels it has, without what is in them.
 
     Raises:
@@ -68,7 +68,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, build_options, (), file, kernels=())
+    return read(text, build_options, kernels=())
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:

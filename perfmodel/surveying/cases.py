@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import KernelError, SurveyError, nearest
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import opencl_program, read_source
+from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Image as ImageType
 from perfmodel.opencl_c.types import Pointer
@@ -80,7 +80,9 @@ class Case:
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        return lowered_kernel(self.text, self.kernel, list(self.options), (), Path(self.source).name)
+        text, path = self.text, self.folder / self.source
+        options = [*self.options, *options_of_includes(path, text, self._include_folders)]
+        return lowered_kernel(text, self.kernel, options)
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:

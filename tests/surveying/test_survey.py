@@ -15,6 +15,7 @@ from perfmodel.device import Device
 from perfmodel.kernels.emulation import emulate
 from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.protocol import run_launch
+from perfmodel.opencl_c import reading
 from perfmodel.surveying import Case, load_cases, survey
 
 SOURCE = """\
@@ -69,6 +70,7 @@ __kernel void double_it(__global const void *a, __global char *out)
 
 __kernel void beyond(__global int *out) { out[get_global_id(0) + 100000000000L] = 1; }
 """
+READ = reading.read
 WRONG = "__kernel void wrong(__global int *out) { out[0] = missing; }"
 ITEM = np.dtype([("weight", "f4"), ("kind", "i4")])
 
@@ -282,6 +284,26 @@ def test_bytes_are_compared_as_the_numbers_that_they_are_said_to_be(folder: Path
     found = survey(describe(folder, said, saved, bare), device=cpu.key, without=["counted"])
     assert [outcome.succeeded("equal") for outcome in found.outcomes] == [True, True, False]
     assert [each.contents["a"].dtype for each in describe(folder, said, saved)] == [np.float32, np.float32]
+
+
+def test_a_source_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading is what large sources cost most."""
+    reads: list[str] = []
+
+    def counted(source: str, *given: Any, **more: Any) -> Any:
+        reads.append(source)
+        return READ(source, *given, **more)
+
+    monkeypatch.setattr(reading, "read", counted)
+    (folder / "half.h").write_text("#define HALF 0.5f\n", encoding="utf-8")
+    half = "__kernel void half_of(__global float *a) { a[get_global_id(0)] *= HALF; }"
+    source = f'#define HEADER "half.h"\n#include HEADER\n{half}\n'
+    (folder / "once.cl").write_text(source, encoding="utf-8")
+    (each,) = describe(folder, case("half_of", {"a": 64}) | {"source": "once.cl"})
+    kernel = each.as_kernel()
+    kernel.counts_for(32)
+    emulate(kernel, each.arrays)
+    assert len(reads) == 1
 
 
 def test_stages_are_left_out_by_name(folder: Path) -> None:
