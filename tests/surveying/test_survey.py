@@ -276,7 +276,7 @@ def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(
 
 
 def test_bytes_are_compared_as_the_numbers_that_they_are_said_to_be(folder: Path, cpu: Device) -> None:
-    """Where a device rounds in its own way, bytes of a float may differ altogether."""
+    """A device rounds in its own way, after which bytes of a float may differ altogether."""
     said = case("double_it", {"a": "random:float32:64:0:2", "out": "zeros:float32:64"})
     saved = case("double_it", {"a": "a.npy", "out": "zeros:float32:64"}) | {"name": "saved"}
     np.save(folder / "a.npy", np.linspace(0, 2, 64, dtype=np.float32))
