@@ -19,7 +19,8 @@ from perfmodel.kernels.opencl_file import declared_arguments, read_source, split
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.types import Pointer, Record, Vector
+from perfmodel.opencl_c.emulation import Random, Zeros
+from perfmodel.opencl_c.types import Image, Pointer, Record, Vector
 
 
 def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
@@ -28,11 +29,11 @@ def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
     Raises:
         SourceError: for what cannot be read.
     """
-    text, file = read_source(Path(path), parsed.include)
-    names = unit_of(text, tuple(parsed.option), file).kernels
+    text, _ = read_source(Path(path), parsed.include)
+    names = unit_of(text, tuple(parsed.option)).kernels
     if not names:
         raise KernelError(f"{path} defines no kernel; give it a function that is declared as __kernel void")
-    found = {name: lowered_kernel(text, name, parsed.option, (), file).parameters for name in names}
+    found = {name: lowered_kernel(text, name, parsed.option).parameters for name in names}
     return {name: f"kernel ({', '.join(each.name for each in parameters)})" for name, parameters in found.items()}
 
 
@@ -51,21 +52,23 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
-    lowered = lowered_kernel(text, name, parsed.option, (), file)
+    lowered = lowered_kernel(text, name, parsed.option)
     types = {parameter.name: parameter.type for parameter in lowered.parameters}
     arrays: dict[str, ArrayContents] = {}
     extents: dict[str, int | str] = {}
     others: dict[str, str] = {}
     for argument, value in _pairs(parsed.arg, "--arg").items():
         type_ = types.get(argument)
-        if isinstance(type_, Pointer):
+        if isinstance(type_, Image):
+            extents[argument] = value
+        elif isinstance(type_, Pointer):
             arrays[argument] = said = _array(argument, value)
             extents[argument] = said.elements(type_.target.size)
         else:
             others[argument] = value
     declared = declared_arguments(lowered, extents)
     for array in declared:
-        if isinstance(array, Array):
+        if isinstance(array, Array) and array.name in arrays:
             _check_dtype(array, arrays[array.name], name)
     numbers = {scalar.name for argument in declared for scalar in scalars_of(argument)}
     scalars: dict[str, Any] = {}
@@ -162,7 +165,6 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     given = {name: _array(name, text) for name, text in _pairs(parsed.arg, "--arg").items() if name in launched}
     if not any(said.kind for said in given.values()):
         return {}
-    from perfmodel.opencl_c.emulation import Random, Zeros  # slow to import
 
     types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
     position = 0
@@ -189,7 +191,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
-    kernels = unit_of(text, tuple(options), file).kernels
+    kernels = unit_of(text, tuple(options)).kernels
     if len(kernels) != 1:
         raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels) or 'none'}); name one by --kernel")
     return kernels[0]
@@ -234,8 +236,8 @@ def _array(name: str, text: str) -> ArrayContents:
 
 
 def _check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
-    """Refuses numbers of another type than an argument's; structs and void are given as bytes."""
-    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype != "uint8":
+    """Refuses numbers of another type than an argument's; bytes, structs and void may be of any."""
+    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
         raise KernelError(
             f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
             f"of {array.dtype}; write that"

@@ -45,6 +45,29 @@ class Array:
         return int(self.extent)
 
 
+@dataclass(frozen=True)
+class Image(Array):
+    """An image, an array whose elements are the channels of its pixels, row by row.
+
+    Attributes:
+        sizes: of its axes, the width first, as whole numbers or expressions over the sizes.
+        channels: of a pixel: 1, 2 or 4.
+        normalized: whether whole numbers stand for floats from 0 (or -1) to 1.
+        form: its type in the source, such as ``image2d_t``.
+    """
+
+    sizes: tuple[int | str, ...] = ()
+    channels: int = 4
+    normalized: bool = False
+    form: str = "image2d_t"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a launch's image as an array: the slowest axis first, several channels last."""
+        axes = tuple(int(size) for size in reversed(self.sizes))
+        return axes if self.channels == 1 else (*axes, self.channels)
+
+
 @dataclass(frozen=True, repr=False)
 class Scalar:
     """A number passed by value; a size if its dtype is of whole numbers. Only a launch's has a value."""

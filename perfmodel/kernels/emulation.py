@@ -17,12 +17,14 @@ from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
-from perfmodel.kernels.arguments import Array, LocalArray, Struct
+from perfmodel.device.buffers import random_values
+from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
+from perfmodel.opencl_c.emulation import Image as Pixels
 from perfmodel.opencl_c.emulation import emulate as emulate_lowered
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector, Void
@@ -75,6 +77,8 @@ def emulate(
             )
     for position, argument in enumerate(launch.arguments):
         match argument:
+            case Image():
+                given[argument.name] = _pixels(argument, (arrays or {}).get(argument.name), seed + position)
             case Array():
                 content = (arrays or {}).get(argument.name)
                 if content is None:
@@ -100,6 +104,18 @@ def emulate(
         **options,
     )
     return Profile(kernel, lowered, launch.global_size, launch.local_size, emulation)
+
+
+def _pixels(argument: Image, content: Any, seed: int) -> Pixels:
+    """Returns an image with its contents, or with random ones as in a measurement."""
+    if content is None:
+        content = random_values(np.random.default_rng(seed), str(argument.dtype), argument.size)
+    if not isinstance(content, np.ndarray) or content.size != argument.size or content.dtype != argument.dtype:
+        raise KernelError(
+            f"image {argument.name!r} holds {argument.size} numbers of {argument.dtype}, of shape {argument.shape}; "
+            "give an array of these"
+        )
+    return Pixels(content.reshape(argument.shape), argument.normalized)
 
 
 def _random(argument: Array, type_: Any, seed: int) -> Random:

@@ -9,12 +9,14 @@ from pathlib import Path
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.syntax import Unit
+from perfmodel.opencl_c.types import SAMPLER, Pointer, Record, Type, Vector, element_of, numbers_within, width_of
 from perfmodel.opencl_c.types import Array as ArrayType
-from perfmodel.opencl_c.types import Pointer, Record, Type, Vector, element_of, numbers_within, width_of
+from perfmodel.opencl_c.types import Image as ImageType
 from perfmodel.opencl_c.types import Scalar as ScalarType
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
@@ -49,16 +51,16 @@ def opencl_program(
         raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
     if isinstance(folders, str):
         raise KernelError(f"folders {folders!r} are a string; give a list of them")
-    text, file = read_source(source, folders)
+    text, _ = read_source(source, folders)
     if isinstance(build_options, str):
         raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
     build_options = [*build_options, *options_of_includes(source, text, folders)]
     if isinstance(args, Mapping):
-        args = declared_arguments(lowered_kernel(text, name, build_options, (), file), args)
+        args = declared_arguments(lowered_kernel(text, name, build_options), args)
     return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
 
 
-def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.cl") -> Unit:
+def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
     """Reads a source and returns its translation unit: which kernels it has, without what is in them.
 
     Raises:
@@ -66,7 +68,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = (), file: str = "kernel.
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, build_options, (), file, kernels=())
+    return read(text, build_options, kernels=())
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
@@ -153,7 +155,10 @@ def _line(number: int, file: str) -> str:
 
 
 def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) -> list[Argument]:
-    """Returns the arguments as the source declares them; extents are elements of arrays, and bytes of local memory.
+    """Returns the arguments as the source declares them.
+
+    Args:
+        extents: elements of arrays, bytes of local memory, and what images are (``image:rgba:float32:n:n``).
 
     Raises:
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
@@ -184,6 +189,14 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
                     dtype, times = _numbers(parameter.type.target)
                     elements = extent if times == 1 else f"({extent}) * {times}"
                     found.append(Array(parameter.name, dtype, elements, parameter.name in stored or None in stored))
+            case ImageType():
+                said = extents.get(parameter.name, "nothing")
+                found.append(image_argument(parameter.name, parameter.type, said, parameter.name in stored))
+            case _ if parameter.type == SAMPLER:
+                raise KernelError(
+                    f"argument {parameter.name!r} of kernel {kernel.name!r} is a sampler, which no launch can give; "
+                    "write it in the source, as const sampler_t"
+                )
             case Record() | Vector():
                 found.append(_struct(parameter.name, parameter.type))
             case _:

@@ -17,7 +17,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
-from perfmodel.kernels.arguments import C_TYPES, Argument, Array, LocalArray, Scalar, Struct, scalars_of
+from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Image, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
 from perfmodel.kernels.touched import Touched
@@ -40,8 +40,8 @@ class OpenCLProgram:
         name: of the kernel in the source.
         global_size, local_size: work-items of the launch and of a work-group, an expression for each axis (or one
             for a single axis); the former has to be a multiple of the latter.
-        arguments: an `Array`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each of the
-            kernel's arguments, in its order.
+        arguments: an `Array`, `Image`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each
+            of the kernel's arguments, in its order.
         build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
@@ -100,6 +100,11 @@ class OpenCLProgram:
                 f"kernel {name!r} has {len(self._global_size)} axes of work-items and {len(self._local_size)} of "
                 "work-groups; give 1 to 3, the same for both"
             )
+        self._image_sizes = {
+            argument.name: [self._expression(f"size of image {argument.name!r}", size) for size in argument.sizes]
+            for argument in self._declared
+            if isinstance(argument, Image)
+        }
         self._extents = {
             argument.name: self._expression(
                 f"extent of array {argument.name!r}",
@@ -183,9 +188,7 @@ class OpenCLProgram:
                 "give the local size as numbers"
             )
         arrays = {
-            a.name: GlobalArray(
-                str(a.dtype), np.dtype(a.dtype).itemsize, self._extents[a.name].polynomial().replaced(numbers)
-            )
+            a.name: GlobalArray(str(a.dtype), self._item(a), self._extents[a.name].polynomial().replaced(numbers))
             for a in self._declared
             if isinstance(a, Array)
         }
@@ -209,6 +212,14 @@ class OpenCLProgram:
             self.is_sampled,
             max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
         )
+
+    def _item(self, array: Array) -> int:
+        """Returns how many bytes lie between elements, as the lowered kernel has them: pixels as what they are read
+        as."""
+        if not isinstance(array, Image):
+            return int(np.dtype(array.dtype).itemsize)
+        pixels = [access.bytes for access in self.lowered.accesses if access.variable == array.name]
+        return max(max(pixels, default=0) // array.channels, 1)
 
     @property
     def local_arguments(self) -> tuple[SizeExpression, ...]:
@@ -301,6 +312,9 @@ class OpenCLProgram:
     def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         """Returns an argument in numbers."""
         match argument:
+            case Image():
+                axes = tuple(axis.at(sizes) for axis in self._image_sizes[argument.name])
+                return replace(argument, extent=self._extents[argument.name].at(sizes), sizes=axes)
             case Array():
                 return replace(argument, extent=self._extents[argument.name].at(sizes))
             case LocalArray():
@@ -322,8 +336,8 @@ class OpenCLProgram:
         """Returns the argument in one form, as equal programs have equal content."""
         if not isinstance(argument, Argument) or not isinstance(argument.name, str):
             raise KernelError(
-                f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar, Struct or LocalArray; give one by "
-                "name"
+                f"argument {argument!r} of kernel {self.name!r} is no Array, Image, Scalar, Struct or LocalArray; give "
+                "one by name"
             )
         match argument:
             case LocalArray():
@@ -332,7 +346,8 @@ class OpenCLProgram:
                 return replace(argument, fields=tuple(map(self._plain_number, argument.fields)))
             case Array():
                 plain = self._plain_number(Scalar(argument.name, argument.dtype))
-                return replace(argument, dtype=plain.dtype, extent=str(argument.extent).strip())
+                found = replace(argument, dtype=plain.dtype, extent=str(argument.extent).strip())
+                return replace(found, sizes=tuple(map(str, found.sizes))) if isinstance(found, Image) else found
         return self._plain_number(argument)
 
     def _plain_number(self, scalar: Scalar) -> Scalar:

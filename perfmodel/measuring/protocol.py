@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
+from perfmodel.device.buffers import SEED, random_values
 from perfmodel.device.device import Device
+from perfmodel.device.images import copy, image_of
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.device.session import Session, failures_of
-from perfmodel.kernels.arguments import Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.arguments import Array, Image, LocalArray, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
@@ -154,14 +156,12 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
     """
     hosts = _hosts(launch, arrays)
     with _prepared(launch, device) as (session, kernel, buffers):
-        from pyopencl import enqueue_copy  # which may not load
-
         _fill(session, buffers, hosts)
         _enqueued(launch, session, kernel).wait()
         outputs: dict[str, np.ndarray] = {}
         for argument in launch.arrays():
             if argument.is_output:
-                enqueue_copy(session.queue, hosts[argument.name].ravel(order="K"), buffers[argument.name])
+                copy(session.queue, hosts[argument.name].ravel(order="K"), buffers[argument.name])
                 outputs[argument.name] = hosts[argument.name]
     return outputs
 
@@ -268,22 +268,30 @@ def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, di
     kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
     with failures_of(launch.kernel_name, device):
         _check_built(launch, kernel, session)
-        arrays = launch.arrays()
+        images = [argument for argument in launch.arrays() if isinstance(argument, Image)]
+        arrays = [argument for argument in launch.arrays() if argument not in images]
         sizes = [argument.size * _item_size(launch, argument) for argument in arrays]
         with session.buffers.lent(sizes) as lent:
             for argument, size, buffer in zip(arrays, sizes, lent, strict=True):
                 session.buffers.fill(buffer, size, argument.dtype)
             buffers = {argument.name: buffer for argument, buffer in zip(arrays, lent, strict=True)}
+            buffers |= {image.name: _image(launch, image, session) for image in images}
             _set_arguments(launch, kernel, buffers)
             yield session, kernel, buffers
 
 
+def _image(launch: Launch, image: Image, session: Session) -> Any:
+    """Returns an image of the device, filled with random values."""
+    sizes, n_bytes = [int(size) for size in image.sizes], image.size * _item_size(launch, image)
+    memory = image_of(session.context, image.form, sizes, image.channels, image.dtype, image.normalized, n_bytes)
+    copy(session.queue, memory, random_values(np.random.default_rng(SEED), image.dtype, image.size))
+    return memory
+
+
 def _fill(session: Session, buffers: Mapping[str, Any], hosts: Mapping[str, np.ndarray]) -> None:
     """Copies arrays of the host into their buffers, and waits for it."""
-    from pyopencl import enqueue_copy
-
     for name, host in hosts.items():
-        enqueue_copy(session.queue, buffers[name], host.ravel(order="K"), is_blocking=True)
+        copy(session.queue, buffers[name], host.ravel(order="K"))
 
 
 def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
@@ -362,9 +370,7 @@ class Copies:
         return time.perf_counter() - started
 
     def _copy(self, target: Any, source: Any) -> None:
-        from pyopencl import enqueue_copy  # which may not load
-
-        enqueue_copy(self._queue, target, source, is_blocking=True)
+        copy(self._queue, target, source)
 
 
 def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:

@@ -16,7 +16,6 @@ def lowered_kernel(
     name: str,
     build_options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
-    file: str = "kernel.cl",
 ) -> LoweredKernel:
     """Returns a kernel of a source, read, with its calls inlined; the last ones are remembered.
 
@@ -24,14 +23,12 @@ def lowered_kernel(
         SourceError: for what is no OpenCL C, or not supported, with its place.
         KernelError: if the source has no such kernel.
     """
-    return _lowered_kernel(source, name, tuple(build_options), tuple(map(str, folders)), file)
+    return _lowered_kernel(source, name, tuple(build_options), tuple(map(str, folders)))
 
 
 @lru_cache(maxsize=256)
-def _lowered_kernel(
-    source: str, name: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
-) -> LoweredKernel:
+def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...], folders: tuple[str, ...]) -> LoweredKernel:
     from perfmodel.opencl_c.lowering import lower  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    return lower(read(source, build_options, folders, file, kernels=(name,)), name)
+    return lower(read(source, build_options, folders, kernels=(name,)), name)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import KernelError, SurveyError, nearest
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import opencl_program, read_source
+from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
 from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.types import Image as ImageType
 from perfmodel.opencl_c.types import Pointer
-from perfmodel.surveying.contents import contents
+from perfmodel.surveying.contents import contents, pixels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,22 +80,34 @@ class Case:
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        return lowered_kernel(self.text, self.kernel, list(self.options), (), Path(self.source).name)
+        text, path = self.text, self.folder / self.source
+        options = [*self.options, *options_of_includes(path, text, self._include_folders)]
+        return lowered_kernel(text, self.kernel, options)
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The contents of the array arguments, by name.
+        """The contents of the array arguments, by name, as elements of their types: bytes are bytes."""
+        types = {parameter.name: parameter.type for parameter in self.lowered().parameters}
+        return {
+            name: array.view("uint8") if isinstance(type_ := types[name], Pointer) and type_.target.size == 1 else array
+            for name, array in self.contents.items()
+        }
+
+    @cached_property
+    def contents(self) -> dict[str, NDArray[Any]]:
+        """The contents of the array arguments, by name; of bytes, the numbers that they are said to be.
 
         Raises:
             KernelError: for data that are not there, or do not fit the kernel.
         """
-        return {
-            parameter.name: contents(
-                parameter.name, self._said(parameter.name), parameter.type.target, self.folder, position
-            )
-            for position, parameter in enumerate(self.lowered().parameters)
-            if isinstance(parameter.type, Pointer) and parameter.type.space != "local"
-        }
+        found: dict[str, NDArray[Any]] = {}
+        for position, parameter in enumerate(self.lowered().parameters):
+            name, type_ = parameter.name, parameter.type
+            if isinstance(type_, ImageType):
+                found[name] = pixels(name, self._said(name), type_, position)
+            elif isinstance(type_, Pointer) and type_.space != "local":
+                found[name] = contents(name, self._said(name), type_.target, self.folder, position)
+        return found
 
     def as_kernel(self) -> Kernel:
         """Returns the case as a kernel, all its arguments bound.
@@ -110,7 +123,9 @@ class Case:
                 raise KernelError(f"kernel {self.kernel!r} has no argument {name!r}{nearest(name, names)}")
         for parameter in parameters:
             name, said = parameter.name, self._said(parameter.name)
-            if not isinstance(parameter.type, Pointer):
+            if isinstance(parameter.type, ImageType):
+                extents[name] = said
+            elif not isinstance(parameter.type, Pointer):
                 scalars[name] = said
             elif parameter.type.space == "local":
                 extents[name] = _local_bytes(name, said)

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.array_contents import FORMS, said_of_array
+from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import types as c
 
@@ -22,7 +23,7 @@ MOST_BYTES = 2**32
 
 
 def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> NDArray[Any]:
-    """Returns the elements of an array argument, in memory order.
+    """Returns the elements of an array argument, in memory order; bytes as numbers of the type that is said.
 
     Args:
         said: as in ``survey.json``; see docs/surveys.md.
@@ -44,12 +45,14 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     given = said_of_array(what, str(said), folder)
     expected = c.numpy_type(element)
     number = None if expected.base.kind == "V" else expected.base  # None for structs
-    if given.dtype is not None and given.dtype.kind != "V" and number is not None and given.dtype != number:
+    is_taken = number is None or number.itemsize == 1 or given.dtype is None or given.dtype.kind == "V"
+    if not is_taken and given.dtype != number:  # bytes may be those of any type
         raise KernelError(f"{what} is said to have {given.dtype}, and the kernel takes {element}; say {number}")
     if given.array is not None:
         if given.array.nbytes % expected.itemsize:
             raise KernelError(f"{what}: {said} does not hold whole elements of {element}; save these")
-        return np.frombuffer(given.array.tobytes(), expected.base)
+        is_bytes = expected.base.itemsize == 1 and given.array.dtype.kind != "V"
+        return np.frombuffer(given.array.tobytes(), given.array.dtype if is_bytes else expected.base)
     size = SizeExpression(what, given.elements(expected.itemsize), ()).at({})
     if not 1 <= size <= MOST_BYTES // expected.itemsize:
         raise KernelError(f"{what} is said to have {size} elements; give from 1 to {MOST_BYTES} bytes")
@@ -57,6 +60,21 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     if given.kind != "zeros":
         numbers = array if given.dtype is None else array.view(np.uint8).view(given.dtype)
         _fill(numbers, np.random.default_rng(seed), given.bounds)
+    return array.view(given.dtype) if expected.itemsize == 1 and given.dtype is not None else array
+
+
+def pixels(name: str, said: Any, type_: c.Image, seed: int) -> NDArray[Any]:
+    """Returns the pixels of an image argument, random ones.
+
+    Raises:
+        KernelError: for what is not understood.
+    """
+    image = image_argument(name, type_, said, is_output=True)
+    size = SizeExpression(f"image {name!r}", image.extent, ()).at({})
+    if not 1 <= size <= MOST_BYTES // np.dtype(image.dtype).itemsize:
+        raise KernelError(f"image {name!r} is said to have {size} numbers; give from 1 to {MOST_BYTES} bytes")
+    array = np.zeros(size, image.dtype)
+    _fill(array, np.random.default_rng(seed), ())
     return array
 
 

@@ -42,7 +42,7 @@ class Stage:
     """Holds what became of one stage of a case.
 
     Attributes:
-        seconds: that it took.
+        seconds: that it took. processor_seconds: of these, what the processor did for it; None if the stage was ended.
         failure: why it failed, in one sentence; empty if it didn't.
         values: what it found, such as ``predicted_s``.
     """
@@ -51,6 +51,7 @@ class Stage:
     seconds: float
     failure: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    processor_seconds: float | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -87,7 +88,7 @@ class CaseStages:
             "equal": self._equal,
             "measured": self._measured,
         }
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         failure, values = "", {}
         try:
             with warnings.catch_warnings():
@@ -97,7 +98,7 @@ class CaseStages:
             failure = " ".join(str(error).split("\n")[0].split())
         except Exception as error:  # which would be a mistake of perfmodel's, and is reported as one
             failure = f"perfmodel failed: {reason(error)}"
-        return Stage(stage, time.perf_counter() - started, failure, values)
+        return Stage(stage, time.perf_counter() - started, failure, values, time.process_time() - worked)
 
     @cached_property
     def _plain(self) -> Kernel:
@@ -137,8 +138,12 @@ class CaseStages:
         return {"predicted_s": float(found.seconds), "low_s": low, "high_s": high}
 
     def _emulated(self) -> dict[str, Any]:
-        found = emulate(self._plain, self.case.arrays, groups="sample")
-        return {"groups": len(found.emulation.groups), "findings": sorted({each.kind for each in found.findings})}
+        found = emulate(self._plain, self.case.arrays, groups="sample", extrapolate=True)
+        return {
+            "groups": len(found.emulation.groups),
+            "findings": sorted({each.kind for each in found.findings}),
+            "extrapolated": bool(found.emulation.extrapolated),
+        }
 
     def _built(self) -> dict[str, Any]:
         self._device.session().kernel(self.case.text, self.case.kernel, self.case.options)
@@ -151,7 +156,7 @@ class CaseStages:
         emulated = emulate(self._plain, self.case.arrays, groups="all")
         races = sorted({each.kind for each in emulated.findings})
         for name in [name for name in found if name not in self.case.any_order]:
-            element = self.case.arrays[name].dtype
+            element = self.case.contents[name].dtype
             ours, theirs = (
                 np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(element)
                 for array in (emulated.array(name), found[name])

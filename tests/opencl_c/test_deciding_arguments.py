@@ -59,6 +59,14 @@ def test_a_condition_on_an_argument_follows_from_its_value(condition: str, beta:
     assert madds(kernel(f"if ({condition}) {{ {STEP} }}", SCALARS).at(beta=beta, wide=0.0)) == holds
 
 
+@pytest.mark.parametrize(("beta", "holds"), [((0.0, 0.0), False), ((0.0, 0.5), True)])
+def test_components_of_a_vector_decide_too(beta: tuple[float, float], holds: bool) -> None:
+    decided = kernel(f"if (!(is_zero(beta.x) && is_zero(beta.y))) {{ {STEP} }}", "const float2 beta")
+    assert madds(decided.at(beta=beta)) == holds
+    with pytest.raises(CountingError, match=r"depends on the argument beta_0 and beta_1, .*; give it as beta_0="):
+        madds(decided)
+
+
 def test_what_an_argument_leaves_out_is_neither_accessed_nor_a_branch_of_data() -> None:
     knl = kernel("if (beta != 0) x += a[n + i];", SCALARS)
     loads = pm.feature("f_mem_access_global_load")

@@ -135,3 +135,27 @@ def test_full_grids_are_never_extrapolated() -> None:
     program = lower(read(loop("sum += a[j];")), "k")
     arguments: dict[str, Any] = {"n": 200, "a": Random(200), "out": Zeros(64)}
     assert not emulate(program, 64, 64, arguments, groups="all", extrapolate=True).extrapolated
+
+
+def test_loops_that_work_items_leave_one_after_the_other_are_counted_once_each() -> None:
+    """Masks and patterns are many here, and few of them are met between two looks at the counts."""
+    source = """
+    __kernel void k(__global const float *a, __global float *out, const int n)
+    {
+        const int i = get_global_id(0);
+        for (int j = i; j < 128; ++j) {
+            float sum = 0;
+            for (int t = 0; t < n; ++t)
+                sum += a[t * n + i] * a[t * n + j];
+            out[i * n + j] = sum;
+        }
+    }
+    """
+    n, kernel = 1024, lower(read(source), "k")
+    arguments: dict[str, Any] = {"a": Random(n * n), "out": Zeros(n * n), "n": n}
+    found = emulate(kernel, n, 64, arguments, groups="first", extrapolate=True)
+    (inner,) = (loop for loop in found.extrapolated if loop.name == "t")
+    assert inner.run < inner.turns / 4
+    executions = found.accesses["executions"].sum(axis=0).tolist()
+    pairs = sum(128 - i for i in range(64))
+    assert executions == [n * pairs, n * pairs, pairs]

@@ -15,6 +15,7 @@ from perfmodel.device import Device
 from perfmodel.kernels.emulation import emulate
 from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.protocol import run_launch
+from perfmodel.opencl_c import reading
 from perfmodel.surveying import Case, load_cases, survey
 
 SOURCE = """\
@@ -54,8 +55,22 @@ __kernel void wait_for_ever(__global volatile int *flag)
     while (flag[0] == 0) ;
 }
 
+__kernel void halve(__read_only image2d_t photo, __write_only image1d_buffer_t rows, __global const char *scales)
+{
+    const int i = get_global_id(0);
+    const float scale = ((__global const float *)scales)[i];
+    write_imagef(rows, i, scale * read_imagef(photo, (int2)(i % 16, i / 16)));
+}
+
+__kernel void double_it(__global const void *a, __global char *out)
+{
+    const int i = get_global_id(0);
+    ((__global float *)out)[i] = 2 * native_exp(((__global const float *)a)[i]);
+}
+
 __kernel void beyond(__global int *out) { out[get_global_id(0) + 100000000000L] = 1; }
 """
+READ = reading.read
 WRONG = "__kernel void wrong(__global int *out) { out[0] = missing; }"
 ITEM = np.dtype([("weight", "f4"), ("kind", "i4")])
 
@@ -70,6 +85,11 @@ GOOD = [
     case("follow", {"next": "next.npy", "steps": 60, "n": 60}, group="graphs"),
     case("weigh", {"items": "items.npy", "out": 64, "tile": {"local_bytes": 64}}, group="dense"),
     case("queue", {"taken": "zeros:int32:1", "order": 64}, group="graphs", any_order=["order"]),
+    case(
+        "halve",
+        {"photo": "image:rgba:unorm8:16:4", "rows": "image:rgba:float32:64", "scales": "random:float32:64:0:1"},
+        group="images",
+    ),
 ]
 
 
@@ -104,19 +124,21 @@ def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
     assert found.failures == []
     assert found.stages == ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
     assert seen == [each["name"] for each in GOOD]
-    assert {group: len(outcomes) for group, outcomes in found.groups.items()} == {"dense": 2, "graphs": 2}
+    assert {group: len(outcomes) for group, outcomes in found.groups.items()} == {"dense": 2, "graphs": 2, "images": 1}
     observed = {}
     for outcome in found.outcomes:
         predicted, measured, counted = (outcome.stage(name) for name in ("predicted", "measured", "counted"))
         assert predicted is not None
         assert measured is not None
         assert counted is not None
+        assert counted.processor_seconds is not None
+        assert counted.processor_seconds > 0
         observed[outcome.case.name] = counted.values["observed"]
         assert 0 < predicted.values["low_s"] <= predicted.values["predicted_s"]
         assert predicted.values["high_s"] is None or predicted.values["predicted_s"] <= predicted.values["high_s"]
         ratio = predicted.values["predicted_s"] / measured.values["measured_s"]
         assert outcome.error == pytest.approx(abs(ratio - 1))
-    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False}
+    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False, "halve": False}
 
 
 def test_what_fails_is_told_and_ends_nothing_else(folder: Path, cpu: Device) -> None:
@@ -251,6 +273,37 @@ def test_random_contents_have_the_types_of_structs_and_the_bounds_that_are_said(
     assert values.min() < -1.9
     assert values.max() > 1.9
     assert abs(values.mean()) < 0.1
+
+
+def test_bytes_are_compared_as_the_numbers_that_they_are_said_to_be(folder: Path, cpu: Device) -> None:
+    """A device rounds in its own way, after which bytes of a float may differ altogether."""
+    said = case("double_it", {"a": "random:float32:64:0:2", "out": "zeros:float32:64"})
+    saved = case("double_it", {"a": "a.npy", "out": "zeros:float32:64"}) | {"name": "saved"}
+    np.save(folder / "a.npy", np.linspace(0, 2, 64, dtype=np.float32))
+    bare = case("double_it", {"a": "a.npy", "out": "zeros:uint8:256"}) | {"name": "bare"}
+    found = survey(describe(folder, said, saved, bare), device=cpu.key, without=["counted"])
+    assert [outcome.succeeded("equal") for outcome in found.outcomes] == [True, True, False]
+    assert [each.contents["a"].dtype for each in describe(folder, said, saved)] == [np.float32, np.float32]
+
+
+def test_a_source_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading is what large sources cost most."""
+    reads: list[str] = []
+
+    def counted(source: str, *given: Any, **more: Any) -> Any:
+        reads.append(source)
+        return READ(source, *given, **more)
+
+    monkeypatch.setattr(reading, "read", counted)
+    (folder / "half.h").write_text("#define HALF 0.5f\n", encoding="utf-8")
+    half = "__kernel void half_of(__global float *a) { a[get_global_id(0)] *= HALF; }"
+    source = f'#define HEADER "half.h"\n#include HEADER\n{half}\n'
+    (folder / "once.cl").write_text(source, encoding="utf-8")
+    (each,) = describe(folder, case("half_of", {"a": 64}) | {"source": "once.cl"})
+    kernel = each.as_kernel()
+    kernel.counts_for(32)
+    emulate(kernel, each.arrays)
+    assert len(reads) == 1
 
 
 def test_stages_are_left_out_by_name(folder: Path) -> None:

@@ -18,13 +18,13 @@ from typing import Any, NoReturn
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import Device
-from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.kernels.arguments import Argument, Array, Image, LocalArray, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
 Timer = Callable[[Launch, Protocol], Timing]
 
-_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Scalar, Struct, LocalArray)}
+_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Image, Scalar, Struct, LocalArray)}
 
 
 def device_timer(device: Device) -> Timer:
@@ -49,6 +49,8 @@ def _argument(form: str, values: Mapping[str, Any]) -> Argument:
     if form == Struct.__name__:
         fields = tuple(Scalar(**field) for field in values["fields"])
         values = {**values, "fields": fields, "offsets": tuple(values["offsets"])}
+    if form == Image.__name__:
+        values = {**values, "sizes": tuple(values["sizes"])}
     found: Argument = _FORMS[form](**values)
     return found
 

@@ -40,6 +40,8 @@ class Handler:
         alignment: bytes that addresses must be multiples of to go the quick way.
         phases: the low bits of addresses that matter for counts.
         lane_offsets, group_stride: see `Region` and `Footprint`.
+        met: patterns and low bits of addresses that were counted since the counts were last taken.
+        placed: patterns that are known at some address.
     """
 
     def __init__(self, context: Context, access: low.Access, scale: int) -> None:
@@ -54,6 +56,8 @@ class Handler:
         self.alignment = max(access.alignment, self.element)
         self.is_store = access.direction != "load"
         self.patterns: dict[_Key, Pattern] = {}
+        self.met: list[tuple[Pattern, int]] = []
+        self.placed: list[Pattern] = []
         self._shift = self.element.bit_length() - 1
         self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
 
@@ -160,6 +164,7 @@ class Handler:
                 self.context.fold(self)
                 self.mark_all()
                 self.patterns.clear()
+                self.placed.clear()
             pattern = self.patterns[found_by] = Pattern(self, mask, offsets)
         return pattern
 
@@ -203,7 +208,12 @@ class Handler:
             self._last_part, self._last_mask = None, None
         phase = base & self.phases
         counts = pattern.counts
-        counts[phase] = counts.get(phase, 0) + 1
+        count = counts.get(phase)
+        if count is None:
+            self.met.append((pattern, phase))
+            counts[phase] = 1
+        else:
+            counts[phase] = count + 1
         if base not in pattern.known and not missed:
             self._meet(pattern, base)
         return pattern, base, missed
@@ -216,6 +226,8 @@ class Handler:
         """Does what need only be done the first time that a pattern comes at an address."""
         if len(pattern.known) >= _REMEMBERED_PLACES:
             pattern.known.clear()
+        elif not pattern.known:
+            self.placed.append(pattern)
         pattern.known.add(base)
         self.context.trace(pattern, base)
         start = base + pattern.low - self._origin >> self._shift

@@ -53,8 +53,9 @@ class Context:
         """Makes all accesses count as met for the first time, so that they are traced."""
         assert self.recorder is not None
         for handler in self.recorder.handlers:
-            for pattern in handler.patterns.values():
+            for pattern in handler.placed:
                 pattern.known.clear()
+            handler.placed.clear()
 
     def trace(self, pattern: Pattern, base: int) -> None:
         if self.traced is not None:

@@ -100,18 +100,12 @@ class Recorder:
     def fold_accesses(self, handlers: Iterable[Handler]) -> None:
         found: list[tuple[int, NDArray[np.int64], int]] = []
         for handler in handlers:
-            met = [
-                (pattern, phase, count)
-                for pattern in handler.patterns.values()
-                for phase, count in pattern.counts.items()
-            ]
-            if not met:
+            if not handler.met:
                 continue
-            for pattern in handler.patterns.values():
-                pattern.counts.clear()
-            costs = self._costs(handler, [(pattern, phase) for pattern, phase, _ in met])
-            number = handler.access.number
-            found += [(number, cost, count) for (_, _, count), cost in zip(met, costs, strict=True)]
+            costs, number = self._costs(handler, handler.met), handler.access.number
+            for (pattern, phase), cost in zip(handler.met, costs, strict=True):
+                found.append((number, cost, pattern.counts.pop(phase)))
+            handler.met.clear()
         _add(self._totals.accesses, found)
 
     def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:

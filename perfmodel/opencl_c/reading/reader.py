@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
@@ -71,15 +72,22 @@ def read(
     Raises:
         SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
     """
+    text, unrolls, tree = _prepared(source, tuple(build_options), tuple(map(str, folders)), file)
+    return _Program(Scope(tree, text, Types(tree, text)), unrolls).read(kernels)
+
+
+@lru_cache(maxsize=2)
+def _prepared(
+    source: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
+) -> tuple[Expanded, dict[int, int], Tree]:
+    """Returns what all kernels of a source share: its expanded text, its factors of loops, and clang's tree."""
     options = BuildOptions.of(build_options)
     searched = [*map(Path, folders), *options.folders]
     text = preprocess(source, file, options.macros(predefined(options.standard)), searched)
     unrolls = _unrolls(text)
     check_nesting(text)
     refuse_unsupported(text)
-    tree = _parsed(text, options)
-    scope = Scope(tree, text, Types(tree, text))
-    return _Program(scope, unrolls).read(kernels)
+    return text, unrolls, _parsed(text, options)
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.types import is_float
+from perfmodel.opencl_c.types import Vector, is_float
 
 
 def deciding(kernel: low.LoweredKernel) -> tuple[str, ...]:
@@ -18,10 +18,20 @@ def deciding(kernel: low.LoweredKernel) -> tuple[str, ...]:
 
 
 def arguments_behind(kernel: low.LoweredKernel, registers: Iterable[low.Register]) -> tuple[tuple[str, ...], bool]:
-    """Returns the arguments of floating-point type that registers follow from, and whether memory has a part in it."""
+    """Returns the arguments of floating-point type that registers follow from, and whether memory has a part in it.
+
+    Of a vector by value, these are its components, as a launch names them.
+    """
     seen, has_loads = registers_behind(kernel, registers)
     names = {register.name for register in seen if register.parameter is not None and is_float(register.type)}
-    return tuple(parameter.name for parameter in kernel.parameters if parameter.name in names), has_loads
+    found = [parameter for parameter in kernel.parameters if parameter.name in names]
+    return tuple(name for parameter in found for name in _numbers(parameter)), has_loads
+
+
+def _numbers(parameter: low.Parameter) -> list[str]:
+    if not isinstance(parameter.type, Vector):
+        return [parameter.name]
+    return [f"{parameter.name}_{component}" for component in range(parameter.type.width)]
 
 
 def registers_behind(

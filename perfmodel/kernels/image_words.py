@@ -1,0 +1,36 @@
+"""Words say what an image argument is: ``image:rgba:unorm8:WIDTH:HEIGHT``."""
+
+from __future__ import annotations
+
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.arguments import Image
+from perfmodel.opencl_c.types import Image as ImageType
+
+CHANNELS = {"r": 1, "rg": 2, "rgba": 4}
+NUMBERS = {
+    **{name: (name, False) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32")},
+    "unorm8": ("uint8", True),
+    "unorm16": ("uint16", True),
+    "snorm8": ("int8", True),
+    "snorm16": ("int16", True),
+}
+"""Here each name of a channel's numbers has its meaning, as numpy's type and whether they are normalized."""
+AXES = ("WIDTH", "HEIGHT", "DEPTH")
+
+
+def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -> Image:
+    """Returns the image that words say, such as ``image:rgba:float32:n:n``.
+
+    Raises:
+        KernelError: for what is not understood, or has another number of axes than the argument's type.
+    """
+    word, *parts = [part.strip() for part in str(said).split(":")]
+    form = ":".join(["image", "|".join(CHANNELS), "DTYPE", *AXES[: type_.axes]])
+    if word != "image" or len(parts) != 2 + type_.axes or parts[0] not in CHANNELS or parts[1] not in NUMBERS:
+        raise KernelError(
+            f"argument {name!r} is an {type_.name}, and said to be {said!r:.60}; write {form}, with DTYPE one of "
+            f"{', '.join(NUMBERS)}"
+        )
+    channels, (dtype, is_normalized), sizes = CHANNELS[parts[0]], NUMBERS[parts[1]], tuple(parts[2:])
+    extent = " * ".join(f"({size})" for size in (*sizes, channels))
+    return Image(name, dtype, extent, is_output, sizes, channels, is_normalized, type_.name)
