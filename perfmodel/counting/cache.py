@@ -24,7 +24,7 @@ from perfmodel.counting.serialization import from_data, to_data
 
 MOST_ENTRIES = 4096
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
-"""What counts programs, beside perfmodel itself."""
+"""The packages that count programs, beside perfmodel itself."""
 REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
 
 
