@@ -25,7 +25,7 @@ from perfmodel.counting.usual_budget import USUAL
 
 MOST_ENTRIES = 4096
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
-"""What counts programs, beside perfmodel itself."""
+"""The packages that count programs, beside perfmodel itself."""
 REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
 
 

@@ -6,7 +6,7 @@ called once with a `Recording` in its place; what it does with the counts is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,8 +85,7 @@ class Recording(Block):
         self.lines: list[str] = []
         self._called: dict[Callable[..., Any], str] = {}
         self.shape = ()
-        self.limit = 2.0**62
-        """The values are right for sizes up to this, from 0."""
+        self._pieces: list[Piece] = []
         self._sizes = {size: f"n{place}" for place, size in enumerate(sizes)}
         self._names: dict[str, Recorded] = {}
         self._counts: dict[Any, Any] = {}
@@ -128,6 +127,11 @@ class Recording(Block):
         found: Callable[..., tuple[float, ...]] = namespace["recorded"]
         return found
 
+    def is_exact(self, limits: Sequence[float]) -> bool:
+        """Returns True if sums of whole numbers are the same in floating point for all sizes from 0 to these limits."""
+        by_name = dict(zip(self._sizes, limits, strict=True))
+        return all(_magnitude(piece, by_name) < EXACT for piece in self._pieces)
+
     def _line(self, text: str) -> Recorded:
         if text not in self._names:
             self._names[text] = Recorded(self, f"v{len(self._names)}")
@@ -142,9 +146,7 @@ class Recording(Block):
         return repr(np.asarray(value).item())
 
     def _counted(self, pieces: Sequence[Piece]) -> Any:
-        for piece in pieces:
-            while self.limit > 1 and _magnitude(piece, self.limit) >= EXACT:
-                self.limit /= 2
+        self._pieces += pieces
         text = "0.0"
         for piece in reversed(pieces):
             value = " + ".join(self._term(term) for term in piece.terms) or "0"
@@ -186,22 +188,23 @@ def _is(value: Any, number: float | None) -> bool:
     return number is not None and not isinstance(value, Recorded) and not np.ndim(value) and value == number
 
 
-def _magnitude(piece: Piece, limit: float) -> float:
-    """Returns a bound on the absolute values of a polynomial's terms, added up, for sizes from 0 to a limit."""
+def _magnitude(piece: Piece, limits: Mapping[str, float]) -> float:
+    """Returns a bound on the absolute values of a polynomial's terms, added up, for sizes from 0 to some limits."""
     total = 0.0
     for term in piece.terms:
         product = abs(float(term.coefficient))
-        for _, exponent in term.sizes:
-            product *= limit**exponent
+        for size, exponent in term.sizes:
+            product *= limits[size] ** exponent
         for inner, exponent in term.floors:
-            product *= _largest(inner, limit) ** exponent
+            product *= _largest(inner, limits) ** exponent
         total += product
     for conjunction in piece.domain:
         for constraint in conjunction:
-            total = max(total, _largest(constraint.affine, limit))
+            total = max(total, _largest(constraint.affine, limits))
     return total
 
 
-def _largest(affine: Affine, limit: float) -> float:
-    inner = sum(abs(c) * _largest(floor, limit) for floor, c in affine.floors)
-    return (abs(affine.constant) + sum(abs(c) for _, c in affine.sizes) * limit + inner) / affine.denominator + 1
+def _largest(affine: Affine, limits: Mapping[str, float]) -> float:
+    inner = sum(abs(c) * _largest(floor, limits) for floor, c in affine.floors)
+    outer = sum(abs(c) * limits[size] for size, c in affine.sizes)
+    return (abs(affine.constant) + outer + inner) / affine.denominator + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,13 +24,14 @@ class Recorded:
     """Holds the predictions of one program with one choice of its other arguments.
 
     Attributes:
-        function: of all sizes: seconds, and whether the model has a cost for anything; None where it is not to be had.
-        limit: up to which sizes it is right.
+        function: of all sizes: seconds, and whether the model has a cost for what is done; None where there is none.
+        is_exact: whether it is right up to some sizes; kept by their numbers of bits.
         values: seconds by sizes.
     """
 
     function: Callable[..., tuple[float, ...]] | None
-    limit: float
+    is_exact: Callable[[Sequence[float]], bool]
+    exact: dict[tuple[int, ...], bool] = field(default_factory=dict)
     values: dict[tuple[int, ...], float] = field(default_factory=dict)
 
 
@@ -93,7 +94,12 @@ def _is_whole(size: Any) -> bool:
 
 
 def _evaluated(found: Recorded, numbers: tuple[int, ...]) -> float | None:
-    if found.function is None or max(numbers, default=0) > found.limit:
+    if found.function is None:
+        return None
+    bits = tuple(number.bit_length() for number in numbers)
+    if bits not in found.exact:
+        found.exact[bits] = found.is_exact([2.0**each for each in bits])
+    if not found.exact[bits]:
         return None
     try:
         seconds, is_work = found.function(*numbers)
@@ -108,10 +114,12 @@ def _recorded(model: Model, parameters: Mapping[str, float], kernel: Kernel) -> 
         with np.errstate(all="ignore"):
             features = recorded(model.features, model.counted(kernel), recording)
             seconds = model.string.compile().applied(parameters, features, recording.call)
-            is_work = _is_work(model, features, recording)
-            return Recorded(recording.function(seconds, is_work), recording.limit)
+            counts = kernel.counts
+            is_idle = not (counts.operations or counts.accesses)  # there is nothing to have a cost for
+            is_work = is_idle or _is_work(model, features, recording)
+            return Recorded(recording.function(seconds, is_work), recording.is_exact)
     except (UnrecordableError, SyntaxError, RecursionError, MemoryError):  # those of Python's own limits
-        return Recorded(None, 0.0)
+        return Recorded(None, recording.is_exact)
 
 
 def _is_work(model: Model, features: Mapping[str, Any], recording: Recording) -> Any:
