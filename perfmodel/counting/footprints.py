@@ -11,7 +11,8 @@ import islpy as isl
 
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import FOOTPRINTS, Footprint
-from perfmodel.counting.domains import ELEMENTS, Domains, has_barvinok
+from perfmodel.counting.domains import Domains
+from perfmodel.counting.points import ELEMENTS, has_barvinok
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 MOST_WORK = 500_000

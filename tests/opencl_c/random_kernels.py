@@ -26,6 +26,7 @@ TOGETHER = (
 """Work-items of a group do these together."""
 
 HELPERS = """\
+__constant int steps[4] = {1, 0, -1, 2};
 int moved(int at, int by) { if (by > 2) return at + by; return at - by; }
 float taken(__global const float *a, int at, int n) {
     float x = 0;
@@ -144,6 +145,11 @@ class _Writer:
         return self.comparison(scope)
 
     def comparison(self, scope: _Scope) -> str:
+        match self.choose.number(0, 7):
+            case 0:  # what is below zero is out of the range
+                return f"(uint)({self.affine(scope)}) < (uint){self.choose.one_of(scope.positive)}"
+            case 1:
+                return f"{self.affine(scope)} > steps[{self.choose.one_of(scope.positive)} % 4]"
         sign = self.choose.one_of(("<", "<=", ">", ">=", "==", "!="))
         return f"{self.affine(scope)} {sign} {self.choose.one_of((*scope.names, '2'))}"
 
@@ -177,8 +183,10 @@ class _Writer:
                 else:
                     self.line(scope, f"k += {self.choose.one_of(scope.names)};")
                     self.line(scope, "o[MIDDLE] = k;")
-            case 6 | 7 | 8:
+            case 6 | 7:
                 self.branch(scope)
+            case 8:
+                self.flag(scope)
             case _:
                 if self.loops < LOOPS:
                     self.loop(scope)
@@ -194,6 +202,14 @@ class _Writer:
             self.line(scope, "} else {")
             self.statements(inner)
         self.line(scope, "}")
+
+    def flag(self, scope: _Scope) -> None:
+        """Writes a short loop that leaves a flag, and halves a number beside its counter."""
+        v, flag, half = self.fresh(), self.fresh(), self.fresh()
+        self.line(scope, f"int {flag} = 0, {half} = {self.choose.one_of(('16', *scope.positive))};")
+        self.line(scope, f"for (int {v} = 0; {v} < 3; ++{v}, {half} /= 2)")
+        self.line(scope, f"    if ({self.affine(scope)} == {self.choose.one_of((v, half))}) {flag} = 1;")
+        self.line(scope, f"if ({flag}) x *= 3.0f;")
 
     def loop(self, scope: _Scope) -> None:
         self.loops += 1

@@ -23,11 +23,12 @@ from pymbolic import flatten, var
 from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import ELEMENTS, Region
+from perfmodel.counting.domains import Region
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.frequency import ALWAYS
 from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import access_tags, index_of, subscripts, variable_of
+from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.strides import polynomial, symbolic
 from perfmodel.counting.symbolic import ZERO, Pieces, plain

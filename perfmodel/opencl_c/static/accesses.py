@@ -13,8 +13,9 @@ import islpy as isl
 from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import ELEMENTS, Domains, Region, projected_on
+from perfmodel.counting.domains import Domains, Region, projected_on
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low

@@ -1,0 +1,208 @@
+"""Counts the points of sets, as functions of sizes; Barvinok and isl do it, within limits of work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.counting.budget import TooHardError, limited, unlimited
+from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+
+# Of isl: to simplify a count, and to add up those of a set's parts.
+MOST_SIMPLIFYING = 50_000
+MOST_ADDING = 300_000
+MOST_TERMS = 20_000
+"""Terms of a count times its quotients; more, such as remainders by large numbers have, take isl minutes."""
+MOST_SIZES = 4
+"""Sizes that a set's points do not depend on are left to isl where there are more."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """An effort limits what is done to count the points of one set, with the usual budget.
+
+    Attributes:
+        parting: operations of isl to make parts of it that have nothing in common.
+        corners: of these parts, for counts as functions of sizes, each once more for each quotient; Barvinok, which
+            can't be stopped, goes to each.
+        fixed_corners: the same, for counts at sizes that are numbers.
+    """
+
+    parting: int
+    corners: int
+    fixed_corners: int
+
+
+EXECUTIONS = Effort(1_000_000, 5_000, 5_000)
+ELEMENTS = Effort(100_000, 20_000, 20_000)
+BY_GROUP = Effort(30_000, 3_000_000, 3_000_000)
+DIVERGENT = Effort(30_000, 3_000, 3_000)
+"""The efforts are for what counts need, for what accesses touch, for what each work-group touches, and for sub-groups
+that go both ways at a branch."""
+
+
+class Points:
+    """The sets of one kernel's points can be counted here.
+
+    Args:
+        sizes: names of the parameters.
+        assumptions: isl set of what is known of them.
+
+    Attributes:
+        exact: turns False once a count had to be bounded instead.
+    """
+
+    patience = 1
+    """Parts of sets may have so many times the corners that an effort allows."""
+
+    def __init__(self, sizes: Iterable[str], assumptions: Any) -> None:
+        self.exact = True
+        self.sizes = frozenset(sizes)
+        self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
+        self.assumptions = assumptions.align_params(self.space)
+        self._cardinalities: dict[str, Any] = {}
+        self._too_hard: set[tuple[str, Effort]] = set()
+
+    def cardinality(self, points: Any, effort: Effort = EXECUTIONS) -> Any:
+        """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
+        barvinok.
+
+        Raises:
+            TooHardError: it takes more than this effort, by default that for executions.
+        """
+        key = str(points)
+        if key not in self._cardinalities:
+            if (key, effort) in self._too_hard:
+                raise TooHardError
+            try:
+                count = self._points(points, effort) if has_barvinok() else self._boxes(points)
+            except TooHardError:
+                self._too_hard.add((key, effort))
+                raise
+            self._cardinalities[key] = self.gist(count)
+        return self._cardinalities[key]
+
+    def distinct(self, elements: Any) -> Any:
+        """Returns the number of elements, as `cardinality`; None where irregular strides are too hard to count."""
+        try:
+            return self.cardinality(elements, BY_GROUP)
+        except TooHardError:
+            return None
+
+    def _points(self, points: Any, effort: Effort) -> Any:
+        # Barvinok, which can't be stopped, is only given what is disjoint already, part by part.
+        parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
+        is_function = points.dim(isl.dim_type.param) > 0
+        most = self.patience * (effort.corners if is_function else effort.fixed_corners)
+        if sum(_corners(part) * (1 + is_function * part.dim(isl.dim_type.div)) for part in parts) > most:
+            raise TooHardError
+        with unlimited():
+            counts = [_cardinality(part) for part in parts]
+        if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
+            raise TooHardError
+        if len(counts) == 1:
+            return counts[0]
+        return limited(lambda: sum(counts, self.zero()), MOST_ADDING)
+
+    def _boxes(self, points: Any) -> Any:
+        """Returns the number of points of the boxes around the set's disjoint parts: exact where a part is a box."""
+        total = self.zero()
+        for part in points.make_disjoint().get_basic_sets():
+            part = isl.Set.from_basic_set(part)
+            box, count = isl.Set.universe(part.space), self.one()
+            for axis in range(part.dim(isl.dim_type.set)):
+                low, high = part.dim_min(axis), part.dim_max(axis)
+                count = count * isl.PwQPolynomial.from_pw_aff((high - low + 1).align_params(self.space))
+                box = box & _between(part.space, axis, low, high)
+            total = total + count
+            self.exact &= box.intersect_params(part.params()).is_subset(part)
+        return total
+
+    def product(self, extents: Any) -> Any:
+        result = self.one()
+        for extent in extents:
+            if isinstance(extent, int):
+                result = result * extent
+            else:
+                # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
+                result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
+        return self.gist(result)
+
+    def gist(self, count: Any) -> Any:
+        """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
+        try:
+            return limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
+        except TooHardError:
+            return count
+
+    def one(self) -> Any:
+        point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
+        value = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
+        return isl.PwQPolynomial.from_pw_aff(isl.PwAff.val_on_domain(point.params(), value))
+
+    def zero(self) -> Any:
+        return self.one() * 0
+
+    def finished(self, count: Any) -> QuasiPolynomial:
+        return from_isl(self.gist(count))
+
+
+def has_barvinok() -> bool:
+    """Returns True if the installed islpy is the one that counts integer points."""
+    return hasattr(isl.Set, "card")
+
+
+def _cardinality(part: Any) -> Any:
+    """Returns the number of points of a basic set.
+
+    Sizes that have nothing to do with the points, but are in conditions beside, would cost Barvinok seconds.
+    """
+    whole, points = isl.Set.from_basic_set(part), isl.dim_type.set
+    if part.dim(isl.dim_type.param) <= MOST_SIZES:
+        return whole.card()
+    beside = isl.BasicSet.universe(part.space)
+    for constraint in part.get_constraints():
+        if not any(constraint.involves_dims(kind, 0, part.dim(kind)) for kind in (points, isl.dim_type.div)):
+            beside = beside.add_constraint(constraint)
+    rest = part.drop_constraints_not_involving_dims(points, 0, part.dim(points))
+    used = isl.Set.from_basic_set(rest).drop_unused_params()
+    return used.card().intersect_params(isl.Set.from_basic_set(beside).params())
+
+
+def _terms(count: Any) -> int:
+    """Returns how many terms the polynomials of a count have, each as often as the polynomial has quotients."""
+    polynomials = [polynomial for _, polynomial in count.get_pieces()]
+    return sum(len(each.get_terms()) * each.dim(isl.dim_type.div) for each in polynomials)
+
+
+def _corners(part: Any) -> int:
+    """Returns how many corners a basic set may have: so many constraints meet in one as it has dimensions."""
+    kinds = [kind for kind in (isl.dim_type.set, isl.dim_type.div) for _ in range(part.dim(kind))]
+    places = [place for kind in (isl.dim_type.set, isl.dim_type.div) for place in range(part.dim(kind))]
+    if len(kinds) <= 2:
+        return 1
+    together: list[tuple[set[int], int]] = []
+    for constraint in part.get_constraints():
+        used = {
+            axis
+            for axis, (kind, place) in enumerate(zip(kinds, places, strict=True))
+            if constraint.involves_dims(kind, place, 1)
+        }
+        number = 0 if constraint.is_equality() else 1
+        for other in [group for group in together if group[0] & used]:
+            together.remove(other)
+            used, number = used | other[0], number + other[1]
+        if used:
+            together.append((used, number))
+    # Variables that no constraint brings together are counted apart.
+    return max((math.comb(number, len(used)) for used, number in together), default=1)
+
+
+def _between(space: Any, axis: int, low: Any, high: Any) -> Any:
+    """Returns the points of a space whose coordinate lies between two functions of the sizes."""
+    coordinate = isl.PwAff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.set, axis)
+    return coordinate.ge_set(low.insert_domain(space)) & coordinate.le_set(high.insert_domain(space))
