@@ -1,9 +1,12 @@
 """What emulated work-groups show of addresses is what numpy says of the same addresses."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import perfmodel as pm
 
@@ -15,16 +18,16 @@ GATHER = """__kernel void gather(__global const float *x, __global const int *in
 N, LOCAL, LARGE = 1024, 64, 1 << 16  # 16 groups, all of which are looked at
 
 
-def gather():
+def gather() -> pm.Kernel:
     return pm.Kernel.from_opencl(GATHER, "gather", "n", LOCAL, {"x": LARGE, "index": "n", "out": "n"}, n=N)
 
 
-def blocks_of(places, size, together):
+def blocks_of(places: NDArray[Any], size: int, together: int) -> int:
     """Returns the number of distinct blocks in each row of so many places, added up."""
     return sum(len(np.unique(row * 4 // size)) for row in places.reshape(-1, together))
 
 
-ORDERS = {
+ORDERS: dict[str, Callable[[np.random.Generator], NDArray[Any]]] = {
     "sorted": lambda random: np.sort(random.integers(0, LARGE, N)),
     "near": lambda random: np.arange(N) + random.integers(0, 8, N),
     "anywhere": lambda random: random.integers(0, LARGE, N),
@@ -33,7 +36,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_gathers_touch_what_their_indices_say(order):
+def test_gathers_touch_what_their_indices_say(order: str) -> None:
     index = ORDERS[order](np.random.default_rng(1)).astype(np.int32)
     kernel = gather().as_countable({"index": index})
     for size in (32, 128):
@@ -43,7 +46,7 @@ def test_gathers_touch_what_their_indices_say(order):
     assert of_groups == pytest.approx(32 * blocks_of(index, 32, LOCAL))
 
 
-def test_without_their_contents_indices_may_be_anywhere():
+def test_without_their_contents_indices_may_be_anywhere() -> None:
     kernel = gather()
     assert kernel.as_countable() is kernel
     assert kernel.as_countable({"x": np.zeros(LARGE, np.float32)}).counts_for(32).unknown_places
@@ -51,7 +54,7 @@ def test_without_their_contents_indices_may_be_anywhere():
     assert found == pytest.approx(N, rel=0.01)  # a block of its own for each
 
 
-def test_places_that_ids_decide_are_looked_at_by_themselves():
+def test_places_that_ids_decide_are_looked_at_by_themselves() -> None:
     source = """__kernel void twisted(__global const float *x, __global float *out, const int n)
     {
         int i = get_global_id(0), at = i;
@@ -69,7 +72,7 @@ def test_places_that_ids_decide_are_looked_at_by_themselves():
     assert pm.feature("f_mem_transactions_global_load_var:x_block:32").eval(kernel.as_compiled()) == found
 
 
-def test_clamped_places_have_the_strides_of_the_inside():
+def test_clamped_places_have_the_strides_of_the_inside() -> None:
     source = """__kernel void border(__global const float *x, __global float *out, const int n)
     {
         const int i = get_global_id(0);
@@ -82,13 +85,16 @@ def test_clamped_places_have_the_strides_of_the_inside():
     kernel = pm.Kernel.from_opencl(source, "border", "n", LOCAL, {"x": "n", "out": "n"}, assumptions="n % 64 == 0")
     loads = [access for access in kernel.counts.accesses if access.variable == "x"]
     assert len(loads) == 2
-    assert all(float(access.local_strides[0]({"n": N})) == 1 for access in loads)
+    for access in loads:
+        stride = access.local_strides[0]
+        assert stride is not None
+        assert float(stride({"n": np.asarray(N)})) == 1
     sizes = np.array([N, 2**20])
     found = pm.feature("f_mem_transactions_global_load_var:x_block:128")
     assert [found.eval(kernel.at(n=int(n))) for n in sizes] == [2 * n / 32 for n in sizes]
 
 
-def test_constant_tables_are_known_without_data():
+def test_constant_tables_are_known_without_data() -> None:
     source = """__constant int steps[4] = {0, 64, 128, 192};
     __kernel void shifted(__global const float *x, __global float *out, const int n)
     {
@@ -102,7 +108,7 @@ def test_constant_tables_are_known_without_data():
     assert found == pytest.approx(4 * N / 8)
 
 
-def test_observed_kernels_keep_what_was_touched_when_pickled():
+def test_observed_kernels_keep_what_was_touched_when_pickled() -> None:
     import pickle
 
     index = np.arange(N, dtype=np.int32)[::-1].copy()

@@ -27,7 +27,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("case", BODIES)
-def test_arrays_are_in_memory_where_an_index_is_unknown(case):
+def test_arrays_are_in_memory_where_an_index_is_unknown(case: str) -> None:
     body, is_in_memory = BODIES[case]
     sizes = {"x": "n + m", "places": "n", "out": "n"}
     kernel = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", 64, sizes, n=1024, m=8)
@@ -36,7 +36,7 @@ def test_arrays_are_in_memory_where_an_index_is_unknown(case):
     assert (scratch > 0) == is_in_memory
 
 
-def test_arrays_too_large_for_registers_are_in_memory():
+def test_arrays_too_large_for_registers_are_in_memory() -> None:
     source = """__kernel void k(__global float *out)
     {
         float own[512];
@@ -47,7 +47,7 @@ def test_arrays_too_large_for_registers_are_in_memory():
     assert pm.feature("f_mem_scratch").eval(kernel) == 64 * 2048
 
 
-def test_work_items_at_one_place_of_their_arrays_touch_one_block_together():
+def test_work_items_at_one_place_of_their_arrays_touch_one_block_together() -> None:
     body = "own[0] = 1; for (int j = 0; j < m; j++) own[j & 7] = x[i];"
     sizes = {"x": "n + m", "places": "n", "out": "n"}
     same = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", 64, sizes, n=1024, m=16)
