@@ -61,7 +61,7 @@ class PointerChase(KernelGenerator):
     )
     checks = (
         ("waits:*", "span:1024,16384", "m:1,4", "lsize_0:64", "n:256"),
-        ("waits:*", f"span:{2**18},{2**22}", "m:16,64", "n:512"),
+        ("waits:*", f"span:{2**18},{2**22},{2**26}", "m:16,64", "n:512"),
         ("waits:*", "lsize_0:128,256,512", "span:1024", "m:4", "n:1024"),
     )
 

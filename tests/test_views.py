@@ -186,6 +186,7 @@ FORMS: dict[str, Callable[[pm.Kernel], pm.Kernel]] = {
     "as_observed": lambda kernel: kernel.as_observed(),
     "as_countable": lambda kernel: kernel.as_countable(),
     "with_transfers": lambda kernel: kernel.with_transfers(),
+    "with_budget": lambda kernel: kernel.with_budget(2),
     "with_one_access": lambda kernel: kernel.with_one_access("load a"),
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.kernels.arguments import Array, scalars_of
+from perfmodel.kernels.arguments import Image as ImageArgument
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
@@ -161,7 +162,9 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not parsed.arg or len(kernel.sizes) < len(kernel.program.sizes):
         return {}
-    launched = {argument.name: argument for argument in kernel.launch().arrays()}
+    launched = {
+        argument.name: argument for argument in kernel.launch().arrays() if not isinstance(argument, ImageArgument)
+    }
     given = {name: _array(name, text) for name, text in _pairs(parsed.arg, "--arg").items() if name in launched}
     if not any(said.kind for said in given.values()):
         return {}

@@ -174,8 +174,9 @@ def _cardinality(part: Any) -> Any:
 
 
 def _terms(count: Any) -> int:
-    """Returns how many terms the polynomials of a count have, each as often as the polynomial has quotients."""
-    polynomials = [polynomial for _, polynomial in count.get_pieces()]
+    """Returns how many terms the polynomials of a count have, each as often as the polynomial has quotients; those of
+    infinite ones are left out."""
+    polynomials = [each for _, each in count.get_pieces() if not (each.is_infty() or each.is_nan())]
     return sum(len(each.get_terms()) * each.dim(isl.dim_type.div) for each in polynomials)
 
 

@@ -1,4 +1,4 @@
-"""Where data decide on addresses, emulated work-groups tell what accesses touch."""
+"""Emulated work-groups tell what accesses touch whose addresses data decide on."""
 
 from __future__ import annotations
 

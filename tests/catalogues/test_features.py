@@ -321,7 +321,7 @@ def test_unrolled_loops_are_no_rounds() -> None:
     [
         ("f_mem_transactions_global_load", ["needs one of block:BYTES and banks:NUMBER"]),
         ("f_mem_transactions_global_block:32_banks:32", ["needs one of block:BYTES"]),
-        ("f_mem_transactions_block:32", ["is of global or of local memory"]),
+        ("f_mem_transactions_block:32", ["is of global, local or scratch memory"]),
         ("f_mem_transactions_global_block:many", ["block:many is no whole number"]),
         ("f_mem_transactions_global_block:32_granularity:subgroup", ["is by sub-groups"]),
         ("f_mem_rounds", ["of global or of local memory"]),

@@ -1,4 +1,4 @@
-"""What emulated work-groups show of addresses is what numpy says of the same addresses."""
+"""Emulated work-groups touch what numpy says of the same addresses."""
 
 import warnings
 from collections.abc import Callable

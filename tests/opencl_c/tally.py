@@ -18,6 +18,7 @@ from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.types import Pointer, numpy_type
 from tests.opencl_c.kernel_files import Launch
 
@@ -30,8 +31,14 @@ Tally: TypeAlias = Counter[tuple[str, ...]]
 """
 
 
-def space_of(access: low.Access) -> str:
-    return "global" if access.space == "constant" else access.space
+def spaces_of(kernel: LoweredKernel) -> dict[low.Access, str]:
+    """Returns the space that each access is counted in."""
+    scratch, found = scratch_arrays(kernel), {}
+    for access in kernel.accesses:
+        found[access] = "global" if access.space == "constant" else access.space
+        if access.space == "private" and access.variable in scratch:
+            found[access] = "scratch"
+    return found
 
 
 def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
@@ -42,17 +49,21 @@ def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
         times = int(run.blocks[:, block.number, 0].sum())
         for (kind, dtype), number in operations.of(block).values.items():
             found["operations", kind, dtype] += number * times
-    for access in kernel.accesses:
+    nodes = (node for statement in low.simple_statements(kernel.body) for node in low.accesses_of(statement))
+    directions = {node.access: low.direction_of(node) for node in nodes}
+    updated = {access.variable for access, direction in directions.items() if direction == "atomic"}
+    for access, space in spaces_of(kernel).items():
         seen = run.accesses[:, access.number]
-        for direction in ("load", "store") if access.direction == "atomic" else (access.direction,):
-            found["work-items", space_of(access), direction] += int(seen["executions"].sum())
-            found["sub-groups", space_of(access), direction] += int(seen["subgroups"].sum())
-            found["bytes", space_of(access), direction] += int(seen["bytes"].sum())
+        key = space, directions.get(access, access.direction)
+        found["work-items", *key] += int(seen["executions"].sum())
+        found["sub-groups", *key] += int(seen["subgroups"].sum())
+        found["bytes", *key] += int(seen["bytes"].sum())
     found["barriers",] = int(run.barriers.sum())
     arguments = {parameter.name for parameter in kernel.parameters}
     for place, (space, variable) in enumerate(run.variables):
         if space != "local" and variable in arguments:
-            for direction in ("load", "store", "any"):
+            # An emulation doesn't tell what atomics touch from what stores do.
+            for direction in ("any",) if variable in updated else ("load", "store", "any"):
                 found["footprint", variable, direction] += int(run.footprints[f"{direction}_bytes"][:, place].sum())
     return +found
 
@@ -79,8 +90,9 @@ def counted(kernel: pm.Kernel, subgroup_size: int = SUBGROUP) -> Tally:
         found["sub-groups", *key] += number(access.executions.subgroup)
         found["bytes", *key] += access.bits // 8 * number(access.executions.workitem)
     found["barriers",] = number(counts.barriers.workgroup)
+    updated = {footprint.variable for footprint in counts.footprints if footprint.direction == "atomic"}
     for footprint in counts.footprints:
-        if footprint.by_group is not None:
+        if footprint.by_group is not None and (footprint.direction == "any" or footprint.variable not in updated):
             key = footprint.variable, footprint.direction
             found["footprint", *key] += np.dtype(footprint.dtype).itemsize * number(footprint.by_group)
     return +found

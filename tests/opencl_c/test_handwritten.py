@@ -21,7 +21,10 @@ LARGEST_ARRAY = 4 << 30
 
 IN_SOURCE = {
     "access_classes",
+    "atomic_update",
     "index_arithmetic",
+    "pointer_chase",
+    "private_array",
     "random_expression",
     "sq_mod",
     "straight_operations",

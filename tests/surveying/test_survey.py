@@ -138,7 +138,7 @@ def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
         assert predicted.values["high_s"] is None or predicted.values["predicted_s"] <= predicted.values["high_s"]
         ratio = predicted.values["predicted_s"] / measured.values["measured_s"]
         assert outcome.error == pytest.approx(abs(ratio - 1))
-    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": False, "halve": False}
+    assert observed == {"scale": False, "follow": True, "weigh": True, "queue": True, "halve": False}
 
 
 def test_what_fails_is_told_and_ends_nothing_else(folder: Path, cpu: Device) -> None:
