@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
-from perfmodel.features.footprint import FootprintFeature
+from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import block_bytes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
@@ -40,7 +39,7 @@ class ScatteredFeature(CountedFeature):
         self, name: FeatureName, direction: str | None, block: int, reach: float, fresh: bool, turns: bool
     ) -> None:
         super().__init__(name)
-        self.parsed, self.direction, self.block, self.reach = name, direction, block, reach
+        self.direction, self.block, self.reach = direction, block, reach
         self.fresh, self.turns = fresh, turns
         self.unit = "turn" if turns else "byte"
 
@@ -49,10 +48,6 @@ class ScatteredFeature(CountedFeature):
         for access in counts.accesses:
             if access.space == "global" and self.direction in (None, access.direction) and self.jumps(access):
                 total = total + self.counted(self.moved(access, counts, sizes), self.reach_of(access, counts, sizes))
-        if self.fresh:
-            for footprint in counts.footprints:
-                if footprint.touched is not None and footprint.direction == (self.direction or "any"):
-                    total = total + self.again(footprint, counts, sizes)
         return total
 
     def jumps(self, access: AccessCount) -> bool:
@@ -77,12 +72,6 @@ class ScatteredFeature(CountedFeature):
         part = access.fresh if self.fresh and access.fresh is not None else 1.0
         moved: Floats = access.executions.workitem(sizes) * of_one * part
         return moved
-
-    def again(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
-        """Returns bytes that several work-groups touch of an array, beyond the first time."""
-        whole = FootprintFeature(self.parsed, None, footprint.direction, footprint.variable, block=self.block)
-        by_groups, once = (whole.bytes_of(footprint, counts, sizes, by_group) for by_group in (True, False))
-        return self.counted(np.maximum(by_groups - once, 0.0), once)
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         array = next((f for f in counts.footprints if f.variable == access.variable), None)

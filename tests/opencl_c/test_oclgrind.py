@@ -135,7 +135,9 @@ def accesses_of(found: Instructions) -> dict[tuple[str, ...], int]:
 
 
 def accesses_in(tally: Tally) -> dict[tuple[str, ...], int]:
-    return {key: n for key, n in tally.items() if key[0] in ("work-items", "bytes") and key[1] != "private"}
+    return {
+        key: n for key, n in tally.items() if key[0] in ("work-items", "bytes") and key[1] not in ("private", "scratch")
+    }
 
 
 def operations_of(found: Instructions) -> dict[str, int]:
