@@ -96,8 +96,20 @@ class Loops(Walk):
         if self.observed or self.statistics:  # which tell of these branches
             return False
         carried = {register for register, value in entry.items() if value is not None and register not in steps}
-        carried = (carried & self.behind_branches) - {loop.condition}
-        return bool(carried & live_before(self.kernel, (*loop.test, *loop.body, *loop.step), frozenset(carried)))
+        kept = frozenset((carried & self.behind_branches) - {loop.condition})
+        return bool(kept) and self._is_needed_in(loop, kept)
+
+    def _is_needed_in(self, loop: low.Loop, carried: frozenset[low.Register]) -> bool:
+        """Returns whether an iteration needs the values of variables; looked up for loops that are met again."""
+        key = loop, carried
+        if key not in self.needed:
+            live = live_before(self.kernel, (*loop.test, *loop.body, *loop.step), carried)
+            self.needed[key] = bool(carried & live)
+        return self.needed[key]
+
+    @cached_property
+    def needed(self) -> dict[tuple[low.Loop, frozenset[low.Register]], bool]:
+        return {}
 
     @cached_property
     def behind_branches(self) -> frozenset[low.Register]:
