@@ -17,13 +17,17 @@ from perfmodel.kernels.opencl_program import OpenCLProgram
 # Knuth's multiplicative hash, its upper half folded onto the lower one.
 PLACES = {"hashed": "hash(i * m + k)", "neighbours": "i + k"}
 
-GLOBAL = """\
+HASH = """\
 uint hash(uint x)
 {
     x *= 2654435761u;
     return x ^ (x >> 15);
 }
 
+"""
+GLOBAL = (
+    HASH
+    + """\
 __kernel void atomic_update(__global uint *counters, const uint m, const uint n)
 {
     const uint i = get_global_id(0);
@@ -31,13 +35,10 @@ __kernel void atomic_update(__global uint *counters, const uint m, const uint n)
         UPDATE(&counters[(PLACE) & (COUNTERS - 1)]);
 }
 """
-LOCAL = """\
-uint hash(uint x)
-{
-    x *= 2654435761u;
-    return x ^ (x >> 15);
-}
-
+)
+LOCAL = (
+    HASH
+    + """\
 __kernel void atomic_update(__global uint *counters, const uint m, const uint n)
 {
     __local uint own[COUNTERS];
@@ -52,6 +53,7 @@ __kernel void atomic_update(__global uint *counters, const uint m, const uint n)
         counters[get_group_id(0) * COUNTERS + c] = own[c];
 }
 """
+)
 UPDATES = {"add": "atomic_add({}, k + 1)", "max": "atomic_max({}, i)"}
 MOST_LOCAL = 2048
 
