@@ -368,8 +368,8 @@ def _scale(expected: Floats, slope: float, distance: Floats) -> Floats:
 
 
 def _slope(errors: Floats, expected: Floats, distances: Floats, groups: int) -> float:
-    """Returns the likeliest growth of a Laplace distribution's scale with distance; about what is usual where few groups
-    show it, as the errors of one resemble each other."""
+    """Returns the likeliest growth of a Laplace distribution's scale with distance; about what is usual where few
+    groups show it, as the errors of one resemble each other."""
 
     def surprise(slope: float) -> float:
         scale = _scale(expected, slope, distances)
