@@ -70,7 +70,7 @@ class Emulator:
         self._kept = taken(kernel, self._shape, layout)
         self.masks = self._kept.masks
         self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
-        self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
+        self.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
         self.waiting = Waiting(kernel, self.regions)
         self.work_items = work_items
@@ -128,7 +128,7 @@ class Emulator:
         for number, (access, scale) in enumerate(self.code.accesses):
             is_image = isinstance(self.bound.buffers.get(access.variable or ""), ImageBuffer)
             kind = AtomicHandler if access.direction == "atomic" else ImageHandler if is_image else Handler
-            handler = kind(self.context, access, scale)
+            handler = kind(self.context, access, scale, self.recorder.fold)
             self.recorder.handlers.append(handler)
             name = {"load": "read", "store": "write"}[access.direction] if is_image else access.direction
             names[f"{access.direction}{number}"] = getattr(handler, name)

@@ -132,17 +132,28 @@ class Emission:
         times = self.loop_names[stem] = self.loop_names.get(stem, 0) + 1
         return stem if times == 1 else f"{stem}__{times}"
 
-    def counted_loop(
+    def loop(
         self,
         stem: str,
-        goes_on: low.Expression,
-        fill: Callable[[], object],
+        goes_on: Callable[[], low.Expression],
+        iteration: Callable[[str], object],
         step: Callable[[], object],
         place: syn.Place,
+        is_do: bool = False,
+        unroll: int | None = None,
     ) -> None:
-        """Emits a loop that the source does not have."""
+        """Emits a loop.
+
+        Args:
+            stem: of its name.
+            goes_on: emits what its condition needs, and returns that.
+            iteration: emits an iteration; it gets the label that leaves the loop.
+            step: emits what comes between two iterations.
+        """
         number, label, condition = self.branch(), self.label("loop"), self.register("_go", BOOL)
-        test, body, stepped = map(self.nested, (lambda: self.assign(condition, goes_on), fill, step))
+        name = self.loop_name(stem)
+        test = self.nested(lambda: self.assign(condition, goes_on()))
+        body, stepped = self.nested(lambda: iteration(label)), self.nested(step)
         self.structured(
             low.Loop(
                 number=number,
@@ -151,9 +162,9 @@ class Emission:
                 condition=condition,
                 body=body,
                 step=stepped,
-                is_do=False,
-                name=self.loop_name(stem),
-                unroll=None,
+                is_do=is_do,
+                name=name,
+                unroll=unroll,
                 place=place,
             )
         )

@@ -9,7 +9,6 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
-from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
 from perfmodel.opencl_c.lowering.lvalues import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
@@ -23,12 +22,18 @@ class Expressions:
 
     Args:
         inlined: emits a called function in place, and returns where its result is.
+        builtin: lowers the call of a built-in function, and returns its value, which need not be one if nobody wants
+            it.
     """
 
-    def __init__(self, out: Emission, inlined: Callable[[syn.Call], Storage | None]) -> None:
-        self.out, self.inlined = out, inlined
+    def __init__(
+        self,
+        out: Emission,
+        inlined: Callable[[syn.Call], Storage | None],
+        builtin: Callable[[syn.BuiltinCall, bool], low.Expression],
+    ) -> None:
+        self.out, self.inlined, self.builtin = out, inlined, builtin
         self.places = Places(out)
-        self.builtins = BuiltinCalls(out, self)
 
     # --- lvalues
 
@@ -134,7 +139,7 @@ class Expressions:
             case syn.CompoundAssign():
                 self.compound(expression, keep=False)
             case syn.BuiltinCall():
-                self.builtins.value(expression, wanted=False)
+                self.builtin(expression, False)
             case syn.Conditional():
                 self.choice(
                     expression.condition,
@@ -197,7 +202,7 @@ class Expressions:
             case syn.Call():
                 return self.result_of(expression)
             case syn.BuiltinCall():
-                return self.builtins.value(expression, wanted=True)
+                return self.builtin(expression, True)
             case syn.Assign():
                 target = self.places.fixed(self.lvalue(expression.target))
                 value = self.out.held(self.value(expression.value), "_value")
