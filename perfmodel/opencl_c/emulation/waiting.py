@@ -20,6 +20,7 @@ from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import Region
+from perfmodel.opencl_c.origins import Origins
 
 SOON = 512
 """Steps until a loop is looked at for the first time."""
@@ -37,14 +38,8 @@ def deciding(loop: low.Loop) -> tuple[low.Register, ...]:
         if isinstance(statement, low.Store | low.Atomic):
             found |= {register for each in low.expressions_of(statement) for register in low.registers_read(each)}
     found |= _of_pointers(loop)
-    before = -1
-    while len(found) != before:
-        before = len(found)
-        for statement in low.simple_statements((loop,)):
-            if isinstance(statement, low.Assign) and statement.register in found:
-                found.update(low.registers_read(statement.value))
-    changed = low.registers_set((loop,))
-    return tuple(sorted(found & changed, key=lambda register: register.name))
+    changed = Origins((loop,)).registers_behind(found) & low.registers_set((loop,))
+    return tuple(sorted(changed, key=lambda register: register.name))
 
 
 def loop_conditions(loop: low.Loop) -> Iterator[low.Register]:
@@ -158,20 +153,9 @@ class Waiting:
 
 def _awaited(loop: low.Loop) -> Iterable[low.Access]:
     """Returns the accesses to memory that others can write by which a loop ends."""
-    wanted = {loop.condition}
-    inside = list(low.simple_statements((loop,)))
     left = [each for each in low.statements((loop,)) if isinstance(each, low.If) and low.labels_left((each,))]
-    wanted |= {each.condition for each in left}
-    found: list[low.Access] = []
-    before = -1
-    while len(wanted) != before:
-        before = len(wanted)
-        for statement in inside:
-            if isinstance(statement, low.Assign) and statement.register in wanted:
-                wanted.update(low.registers_read(statement.value))
-                found += [part.access for part in low.walk(statement.value) if isinstance(part, low.Load)]
-            elif isinstance(statement, low.Atomic) and statement.result in wanted:
-                found.append(statement.access)
+    behind = Origins((loop,)).behind([loop.condition, *(each.condition for each in left)])
+    found = [each.access for each in behind if isinstance(each, low.Load | low.Atomic)]
     return [each for each in found if each.space != "private"]
 
 

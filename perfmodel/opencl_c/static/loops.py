@@ -27,8 +27,8 @@ from perfmodel.counting.symbolic import (
     quotient,
 )
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
-from perfmodel.opencl_c.static.deciding import registers_behind
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.liveness import live_before
 from perfmodel.opencl_c.static.symbolic_values import Environment, PointsTo, Truth, Value
@@ -115,8 +115,7 @@ class Loops(Walk):
     def behind_branches(self) -> frozenset[low.Register]:
         """Returns the registers that the conditions of branches and loops follow from."""
         branches = [each for each in low.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
-        found, _ = registers_behind(self.kernel, {branch.condition for branch in branches})
-        return found
+        return Origins(self.kernel.body).registers_behind(branch.condition for branch in branches)
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
         """Returns by how much registers change in every iteration; those that change irregularly are left out."""
