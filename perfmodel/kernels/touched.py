@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from perfmodel.counting.counts import FOOTPRINTS, AccessCount, Blocks, Footprint, KernelCounts
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def touched(emulation: Emulation, given: Collection[str]) -> Touched:
     known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
     by_access: dict[AccessKey, Blocks] = {}
     unknown: set[str | None] = set()
-    for statement in low.simple_statements(kernel.body):
-        for node in low.accesses_of(statement):
+    for statement in walks.simple_statements(kernel.body):
+        for node in walks.accesses_of(statement):
             access = node.access
             if access.space not in ("global", "constant"):
                 continue
@@ -90,7 +91,7 @@ def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:
     unknown = {(a.instruction, a.text) for a in counts.accesses if a.space == "global" and a.has_unknown_place}
     constants = {each.name for each in kernel.objects if each.space == "constant"}
     origins = Origins(kernel.body)
-    nodes = (node for statement in low.simple_statements(kernel.body) for node in low.accesses_of(statement))
+    nodes = (node for statement in walks.simple_statements(kernel.body) for node in walks.accesses_of(statement))
     return bool(unknown) and any(
         _arrays_behind(origins, node.pointer) <= constants
         for node in nodes

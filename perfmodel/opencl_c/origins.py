@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.visitor import walk
 
 Origin: TypeAlias = low.Expression | low.Simple
@@ -15,8 +16,8 @@ Origin: TypeAlias = low.Expression | low.Simple
 def setting(body: Iterable[low.Statement]) -> dict[low.Register, list[low.Simple]]:
     """Returns the statements that give each register a value, be it to some of its components only."""
     found: dict[low.Register, list[low.Simple]] = defaultdict(list)
-    for statement in low.simple_statements(body):
-        if (register := low.register_set(statement)) is not None:
+    for statement in walks.simple_statements(body):
+        if (register := walks.register_set(statement)) is not None:
             found[register].append(statement)
     return found
 
@@ -30,7 +31,7 @@ class Origins:
     def __init__(self, body: tuple[low.Statement, ...]) -> None:
         self._setting = setting(body)
         self._storing: dict[str | None, list[low.Simple]] = defaultdict(list)
-        for statement in low.simple_statements(body):
+        for statement in walks.simple_statements(body):
             if isinstance(statement, low.Store | low.Atomic) and _is_own(statement.access):
                 self._storing[statement.access.variable].append(statement)
 

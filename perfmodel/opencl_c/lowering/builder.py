@@ -9,6 +9,7 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.lowering.memory_layout import aligned
 from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.types import BOOL, Pointer, Type
@@ -193,7 +194,7 @@ class Emission:
         body = self.nested(fill)
         if body and isinstance(body[-1], low.Leave) and body[-1].label == label:
             body = body[:-1]
-            if not any(isinstance(inner, low.Leave) and inner.label == label for inner in low.statements(body)):
+            if not any(isinstance(inner, low.Leave) and inner.label == label for inner in walks.statements(body)):
                 return body
         elif label not in self.left:
             return body

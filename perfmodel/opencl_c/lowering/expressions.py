@@ -7,6 +7,7 @@ from collections.abc import Callable
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
@@ -152,7 +153,7 @@ class Expressions:
                 self.lvalue(expression)
             case _:
                 value = self.value(expression)
-                if any(isinstance(part, low.Load) for part in low.walk(value)):
+                if any(isinstance(part, low.Load) for part in walks.walk(value)):
                     self.out.held(value, "_unused")
 
     def value(self, expression: syn.Expression) -> low.Expression:

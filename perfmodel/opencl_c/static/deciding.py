@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.types import Vector, is_float
 
@@ -13,7 +14,7 @@ def deciding(kernel: low.LoweredKernel) -> tuple[str, ...]:
     """Returns the arguments of floating-point type that conditions of branches and loops are computed from."""
     if not any(is_float(parameter.type) for parameter in kernel.parameters):
         return ()
-    branches = (each for each in low.statements(kernel.body) if isinstance(each, low.If | low.Loop))
+    branches = (each for each in walks.statements(kernel.body) if isinstance(each, low.If | low.Loop))
     found, _ = arguments_behind(kernel, {branch.condition for branch in branches})
     return found
 

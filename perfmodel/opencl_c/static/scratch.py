@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origin, Origins, setting
 
 MOST_BYTES = 1024
@@ -25,8 +26,8 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
     found = {name for name, size in private.items() if size > MOST_BYTES}
     origins = Origins(kernel.body)
     unknown = _stepped_in_open_loops(kernel, origins)
-    for statement in low.simple_statements(kernel.body):
-        for node in low.accesses_of(statement):
+    for statement in walks.simple_statements(kernel.body):
+        for node in walks.accesses_of(statement):
             if node.access.space != "private" or node.access.variable in found:
                 continue
             if not _is_known(node.pointer, origins, unknown):
@@ -51,11 +52,11 @@ def _decides_late(origin: Origin, unknown: Collection[low.Register]) -> bool:
 def _stepped_in_open_loops(kernel: low.LoweredKernel, origins: Origins) -> set[low.Register]:
     """Returns the registers that go on from iteration to iteration of loops that are not unrolled."""
     found: set[low.Register] = set()
-    for loop in low.statements(kernel.body):
+    for loop in walks.statements(kernel.body):
         if isinstance(loop, low.Loop) and (loop.unroll == 1 or not _is_known(loop.condition, origins, ())):
             found |= {
                 register
                 for register, statements in setting((loop,)).items()
-                if all(register in set(low.registers_read(each)) for each in statements)
+                if all(register in set(walks.registers_read(each)) for each in statements)
             }
     return found
