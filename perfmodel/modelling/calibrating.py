@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,10 @@ from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 
 if TYPE_CHECKING:
@@ -30,8 +30,15 @@ NAMED = 5
 """So many kernels that take no part in a fit are named in a warning."""
 
 
-def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
-    """Fits a model to a feature table; see `Model.fit`."""
+FittedT = TypeVar("FittedT", bound=Fitted)
+
+
+def calibrate(kind: type[FittedT], model: Formula, table: pd.DataFrame, **options: Any) -> FittedT:
+    """Fits a model to a feature table; see `Model.fit`.
+
+    Args:
+        kind: of what holds the fitted values.
+    """
     model = model.with_parameters(options.pop("parameters", None) or {})
     options["parameters"] = model.declared
     table = _normalized(table, model)
@@ -42,7 +49,7 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
     rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
     fitted = [row for row in rows if row.predicted_s is not None]
-    return Calibration(
+    return kind(
         model=model,
         parameters=result.parameters,
         stderr=result.stderr,
@@ -61,7 +68,7 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     )
 
 
-def _normalized(table: Any, model: Model) -> pd.DataFrame:
+def _normalized(table: Any, model: Formula) -> pd.DataFrame:
     """Returns the table with times as numbers and flags as tuples, however it was edited, or written to a file and
     read.
 
@@ -122,7 +129,7 @@ def _warn(sentence: str) -> None:
 
 
 def _held_out(
-    model: Model,
+    model: Formula,
     columns: Mapping[str, NDArray[np.float64]],
     times: NDArray[np.float64],
     rows: Sequence[Row],

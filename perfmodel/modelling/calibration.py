@@ -1,4 +1,7 @@
-"""Calibration: a model's parameters on one device, with all that is needed to predict, doubt and repeat them."""
+"""Model and Calibration: what is declared and fitted, and what comes of a fit, each of which leads to the other.
+
+A calibration is a model's parameters on one device, with all that is needed to predict, doubt and repeat them.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
+from perfmodel.modelling.calibrating import calibrate
 from perfmodel.modelling.comparison import Comparison, compare
 from perfmodel.modelling.explanation import Explanation, explain
 from perfmodel.modelling.fitted import ROW, Fitted
+from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
 
@@ -44,12 +48,53 @@ FILE = DocumentKind(
 )
 
 
+class Model(Formula):
+    """T(n) = g(features(n), parameters), declared and checked, not yet fitted; immutable.
+
+    Args:
+        output: name of the feature to be predicted, e.g. ``f_cl_wall_time``.
+        expression: the model string (docs/model-language.md).
+        features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
+        parameters: what is known of parameters before a fit, by name: a number holds one at that value, ``(lower,
+            upper)`` bounds it (None where open), and a text ties it to others: ``"2 * p_a"``; see docs/fitting.md.
+
+    Attributes:
+        output: the output feature.
+        features: the input features by name, in order of first appearance.
+        parameters: names of the parameters, in order of first appearance.
+        string: the parsed model string.
+        declared: what is said of parameters before a fit, by name.
+
+    Raises:
+        ModelStringError: for a string that is not in the language or names an unknown feature.
+        FeatureError: for an output that is no feature.
+        FitError: for what cannot be said of parameters.
+
+    Two models are equal if output, string and features are, whatever is known of their parameters.
+    """
+
+    def fit(self, table: Any, **options: Any) -> Calibration:
+        """Fits the parameters to a feature table.
+
+        Args:
+            table: as `perfmodel.measure` returns it; rows with flags are left out and listed in the calibration.
+            options: of `perfmodel.modelling.fitting.fit`: parameters, beside those of the model and before them;
+                nonnegative, residuals, strict.
+
+        Raises:
+            FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
+        """
+        return calibrate(Calibration, self, table, **options)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Fitted):
     """A calibration is a fitted model on one device; it predicts without any OpenCL driver.
 
     Its attributes are those of `perfmodel.modelling.fitted.Fitted`.
     """
+
+    model: Model
 
     @overload
     def predict(
