@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.models.gpu_terms import MEANINGS
 from perfmodel.models.unified import LARGE, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
@@ -210,6 +211,7 @@ class CacheAware(Recipe):
     name = "cache-aware"
     summary = "random kernels from their OpenCL C alone, with what caches do (Pöppl and Herz)"
     models: ClassVar = {"simple": UNAWARE, "classes": AWARE, "cache-aware": MODEL}
+    meanings: ClassVar = {"cache-aware": MEANINGS}
     ranked = False
     baselines = False
 

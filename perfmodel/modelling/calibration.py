@@ -22,6 +22,7 @@ from perfmodel.modelling.comparison import Comparison, compare
 from perfmodel.modelling.explanation import Explanation, explain
 from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
@@ -115,7 +116,8 @@ class Calibration(Fitted):
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
         declared = {name: each.given for name, each in self.model.declared.items()}
-        said = {"parameters": declared} if declared else {}
+        meanings = {name: each.as_json() for name, each in self.model.meanings.items()}
+        said = {name: each for name, each in (("parameters", declared), ("meanings", meanings)) if each}
         return {
             "format": FILE.format,
             "version": FILE.version,
@@ -270,7 +272,9 @@ def shipped_files() -> list[Path]:
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:
     try:
-        return Model(content["output"], content["expression"], features, parameters=content.get("parameters"))
+        said = {name: Meaning(**each) for name, each in content.get("meanings", {}).items()}
+        given = content.get("parameters")
+        return Model(content["output"], content["expression"], features, parameters=given, meanings=said)
     except FitError as error:
         raise ValueError(str(error)) from error
 
