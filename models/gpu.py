@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of, sum_of
+from perfmodel.models.gpu_terms import MEANINGS
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
@@ -106,6 +107,7 @@ class Gpu(Recipe):
     name = "gpu"
     summary = "the model of any kernel on a GPU, from its source as a compiler leaves it"
     models: ClassVar = {"gpu": MODEL}
+    meanings: ClassVar = {"gpu": MEANINGS}
     ranked = False
     baselines = False
     published = Unified.published

@@ -28,6 +28,7 @@ from perfmodel.modelling.explanation import Explanation, explain
 from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
+from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
 
@@ -57,6 +58,7 @@ class Model(Formula):
         features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
         parameters: what is known of parameters before a fit, by name: a number holds one at that value, ``(lower,
             upper)`` bounds it (None where open), and a text ties it to others: ``"2 * p_a"``; see docs/fitting.md.
+        meanings: what terms and parameters stand for, by name: a text or a `Meaning`; see docs/model-language.md.
 
     Attributes:
         output: the output feature.
@@ -64,13 +66,15 @@ class Model(Formula):
         parameters: names of the parameters, in order of first appearance.
         string: the parsed model string.
         declared: what is said of parameters before a fit, by name.
+        meanings: what terms and parameters stand for, by name.
+        further_features: features that only their meanings name, by name; explanations count them.
 
     Raises:
         ModelStringError: for a string that is not in the language or names an unknown feature.
         FeatureError: for an output that is no feature.
-        FitError: for what cannot be said of parameters.
+        FitError: for what cannot be said of parameters or terms.
 
-    Two models are equal if output, string and features are, whatever is known of their parameters.
+    Two models are equal if output, string and features are, whatever is said of their parameters.
     """
 
     def fit(self, table: Any, **options: Any) -> Calibration:
@@ -161,7 +165,8 @@ class Calibration(Fitted):
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
         declared = {name: each.given for name, each in self.model.declared.items()}
-        said = {"parameters": declared} if declared else {}
+        meanings = {name: each.as_json() for name, each in self.model.meanings.items()}
+        said = {name: each for name, each in (("parameters", declared), ("meanings", meanings)) if each}
         return {
             "format": FILE.format,
             "version": FILE.version,
@@ -330,7 +335,9 @@ def default_models() -> list[str]:
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:
     try:
-        return Model(content["output"], content["expression"], features, parameters=content.get("parameters"))
+        said = {name: Meaning(**each) for name, each in content.get("meanings", {}).items()}
+        given = content.get("parameters")
+        return Model(content["output"], content["expression"], features, parameters=given, meanings=said)
     except FitError as error:
         raise ValueError(str(error)) from error
 

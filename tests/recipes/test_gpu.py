@@ -7,6 +7,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.device import Device
+from perfmodel.models import gpu
 from perfmodel.models.unified import LABELS
 from perfmodel.recipes.recipe import recipe
 
@@ -63,6 +64,39 @@ def test_shipped_predicts_from_source() -> None:
     assert items["p_launch"].number == pytest.approx(1)
     assert items["p_i64_div"].seconds > 0
     assert "cost type" in str(explained)
+
+
+def test_every_term_and_parameter_has_a_meaning_and_the_shipped_calibration_has_the_same() -> None:
+    said = recipe("gpu").meanings["gpu"]
+    model = pm.Model("f_cl_wall_time", gpu.MODEL, meanings=said)
+    assert set(said) == {*model.string.terms, *model.parameters}
+    shipped = pm.Calibration.shipped("gpu", device="H200")
+    assert shipped.model.meanings == model.meanings, "run python docs/parameter_table.py"
+
+
+@pytest.mark.parametrize(
+    ("tags", "words", "advice"),
+    [
+        (
+            "column_sum result:sum lsize_0:256 n:2048 m:512",
+            "one after another: 512 rounds",
+            "several independent loads",
+        ),
+        ("local_access direction:load lstride_0:8 n:262144 m:64", "7.9 times the cycles", "padded by one element"),
+        ("transpose access:strided_writes n:4096", "16 times the lines", "neighbouring work-items that store"),
+        ("atomic_update counters:1 place:hashed n:1048576 m:4", "131 k of them", "combined in local memory"),
+        ("private_array start:different access:load words:64 m:256 n:262144", "256 bytes", "stay in registers"),
+        ("launch groups:16384", "16.4 k work-groups, 256 work-items", "larger work-groups"),
+        ("throughput op:pow n:262144 m:128", "100 % of them for powers", "native_powr"),
+        ("throughput dtype:float64 op:madd n:262144 m:128", "double-precision operations", "single precision"),
+    ],
+)
+def test_explanations_name_the_mechanism(collection: pm.KernelCollection, tags: str, words: str, advice: str) -> None:
+    (kernel,) = collection.generate_kernels(tags.split())
+    found = pm.Calibration.shipped("gpu", device="H200").explain(kernel).mechanism
+    assert found is not None
+    assert words in found.state
+    assert advice in found.advice
 
 
 def test_arrays_of_sizes_give_what_each_size_gives() -> None:
