@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
@@ -46,9 +47,12 @@ def calibrate(kind: type[FittedT], model: Formula, table: pd.DataFrame, **option
     used = table[chosen]
     columns = {name: used[column].to_numpy(dtype=np.float64) for name, column in model.columns.items()}
     times = used[model.output_name].to_numpy(dtype=np.float64)
-    result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
-    rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
-    fitted = [row for row in rows if row.predicted_s is not None]
+    # Matrices of a fit are tall and narrow: several threads wait for each other, on a busy machine most of the time.
+    with threadpool_limits(1, "blas"):
+        result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
+        rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
+        fitted = [row for row in rows if row.predicted_s is not None]
+        held_out = _held_out(model, columns, times, fitted, result, options)
     return kind(
         model=model,
         parameters=result.parameters,
@@ -62,7 +66,7 @@ def calibrate(kind: type[FittedT], model: Formula, table: pd.DataFrame, **option
         report=result.report(),
         undetermined=tuple(str(u) for u in result.undetermined),
         marks={name: mark for name in model.parameters if (mark := result.mark(name))},
-        held_out=_held_out(model, columns, times, fitted, result, options),
+        held_out=held_out,
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
