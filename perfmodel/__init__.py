@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.estimator import ModelRegressor
     from perfmodel.modelling.evaluation import evaluate
     from perfmodel.modelling.feature_table import measure
+    from perfmodel.modelling.meaning import Meaning
     from perfmodel.modelling.suggestion import suggest
     from perfmodel.projection.device_choice import choose_device
     from perfmodel.projection.device_profile import DeviceProfile
@@ -49,6 +50,7 @@ _EXPORTS = {
     "Kernel": "kernels.kernel",
     "KernelCollection": "collection.collection",
     "KernelGenerator": "collection.kernel_generator",
+    "Meaning": "modelling.meaning",
     "Model": "modelling.calibration",
     "ModelRegressor": "modelling.estimator",
     "PerfmodelError": "basics.errors",
@@ -79,6 +81,7 @@ __all__ = [
     "Kernel",
     "KernelCollection",
     "KernelGenerator",
+    "Meaning",
     "Model",
     "ModelRegressor",
     "PerfmodelError",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -28,7 +30,7 @@ BLOCKS: dict[str, str] = {
     f"{page.name}-{number}": block
     for page in PAGES
     for number, block in enumerate(_blocks(page))
-    if page.name != "model-language.md"  # tests/expression/test_reference.py runs those
+    if ">>>" not in block  # tests/expression/test_reference.py runs those
 }
 
 
@@ -108,6 +110,30 @@ def test_every_family_and_generator_is_described() -> None:
     # The numbers of kernels that were checked are those of when it was made.
     table = re.escape(as_markdown(pm.ALL_GENERATORS, dict.fromkeys(map(_name, pm.ALL_GENERATORS), 0)))
     assert re.search(table.replace(r"\ 0\ \|", r"\ \d+\ \|"), kernels), "run python docs/kernel_table.py"
+
+
+def test_the_page_of_the_gpu_model_has_the_values_of_the_calibration_that_comes_along() -> None:
+    parameter_table = _script("parameter_table")
+    text = parameter_table.PAGE.read_text(encoding="utf-8")
+    calibration = pm.Calibration.load(parameter_table.FILE)
+    assert parameter_table.with_table(text, calibration) == text, "run python docs/parameter_table.py"
+    model = calibration.model.string
+    assert all(f"| `{name}` |" in text for name in model.parameters)
+    about = text.split("## What its parameters say")[0]
+    assert not [name for name in model.terms if f"`{name}" not in about and name not in UNDER_OTHERS]
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+UNDER_OTHERS = {"chip", "own", "spilled", "filled", "waits"}
+"""Terms that stand in the page's formulas, or within what it says of another one."""
 
 
 def _name(generator: pm.KernelGenerator) -> str:

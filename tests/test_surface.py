@@ -20,7 +20,7 @@ from perfmodel.basics import files
 from perfmodel.basics.json_values import plain
 
 NAMES = {
-    *("Model", "feature", "register", "Feature"),
+    *("Model", "Meaning", "feature", "register", "Feature"),
     *("Kernel", "KernelCollection", "KernelGenerator", "ALL_GENERATORS"),
     *("devices", "Device", "Protocol", "measure", "Campaign", "Store"),
     *("Calibration", "evaluate", "suggest", "ModelRegressor", "Recipe"),

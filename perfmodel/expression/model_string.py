@@ -13,7 +13,7 @@ from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.algebra import ZERO
 from perfmodel.expression.derivative import gradient, is_affine
 from perfmodel.expression.latex import to_latex
-from perfmodel.expression.parser import parse_model
+from perfmodel.expression.parser import ParsedModel, parse_model
 from perfmodel.expression.sympy_form import to_sympy
 from perfmodel.expression.tape import Floats, Tape
 from perfmodel.expression.text import to_text
@@ -75,6 +75,19 @@ class ModelString:
                 signed = Negation(node) if negative else node
                 label = to_text(signed, self._names)
                 found[label] = Binary("+", found[label], signed) if label in found else signed
+        return found
+
+    def parsed(self, source: str) -> ParsedModel:
+        """Parses an expression that may name this model's terms, beside parameters and features.
+
+        Raises:
+            ModelStringError: it is not in the language, or names a parameter that the model has not.
+        """
+        found = parse_model(source, self.terms)
+        for name, position in found.parameters.items():
+            if name not in self.parameters:
+                message = f"the model has no parameter {name!r}{nearest(name, self.parameters)}"
+                raise ModelStringError(message, source, position)
         return found
 
     def latex(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.functions import LANGUAGE
 from perfmodel.expression.limits import MAX_NESTING, Ledger
 from perfmodel.expression.tokens import Kind, Token, tokenize
-from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter
+from perfmodel.expression.tree import Binary, Call, FeatureName, Negation, Node, Number, Parameter, walk
 
 # How strongly an operator binds its left operand; the right one of a left-associative operator binds one more.
 _BINDING = {"+": 10, "-": 10, "*": 20, "/": 20, "**": 40}
@@ -28,17 +28,21 @@ class ParsedModel:
     features: dict[str, int]
 
 
-def parse_model(source: str) -> ParsedModel:
+def parse_model(source: str, known: Mapping[str, Node] | None = None) -> ParsedModel:
     """Parses and checks a model string.
+
+    Args:
+        known: terms that it may name beside those that it defines.
 
     Raises:
         ModelStringError: the string is not in the language or exceeds one of its limits.
     """
-    return _Parser(source).model()
+    return _Parser(source, known or {}).model()
 
 
 class _Parser:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, known: Mapping[str, Node]) -> None:
+        self.known = known
         self.source = source
         self.tokens = tokenize(source)
         self.index = 0
@@ -186,6 +190,8 @@ class _Parser:
         if name.text in self.terms:
             self.unused.pop(name.text, None)
             return self.terms[name.text]
+        if name.text in self.known:
+            return self.taken(self.known[name.text], name)
         if name.text in LANGUAGE:
             raise self.fail(
                 f"function {name.text!r} needs arguments: {name.text}({LANGUAGE[name.text].signature})", name
@@ -199,9 +205,20 @@ class _Parser:
         known = [token.text for token in self.tokens if token.kind in (Kind.PARAMETER, Kind.FEATURE)]
         raise self.fail(
             f"unknown name {name.text!r}: a parameter starts with p_, a feature with f_, and a term is defined on a "
-            f"line above{_suggest(name.text, [*self.terms, *LANGUAGE, *known])}",
+            f"line above{_suggest(name.text, [*self.terms, *self.known, *LANGUAGE, *known])}",
             name,
         )
+
+    def taken(self, term: Node, name: Token) -> Node:
+        """Takes a known term over, with all that it is made of."""
+        for node in walk(term):
+            if node not in self.ledger.facts:
+                self.ledger.enter(node, name.start)
+            if isinstance(node, Parameter):
+                self.parameters.setdefault(node.name, name.start)
+            elif isinstance(node, FeatureName):
+                self.features.setdefault(node.name, name.start)
+        return term
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

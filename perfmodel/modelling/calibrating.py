@@ -147,7 +147,7 @@ def _held_out(
     families, variants = [row.kernel for row in rows], [row.variant for row in rows]
     parameters = result.parameters
     found = left_out_errors(model.string, columns, times, families, variants, parameters, **posed)
-    return held_out_errors(found, model.string, columns, times, parameters, result.degrees_of_freedom)
+    return held_out_errors(found, model.string, columns, parameters)
 
 
 def _residual_std(result: FitResult) -> float:

@@ -19,6 +19,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.mechanism import Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, feature_values, predicted
 
 if TYPE_CHECKING:
@@ -47,11 +48,13 @@ class CostShare:
     Attributes:
         seconds: what it would take by itself.
         share: its part of the predicted time; small for a cost that hides behind a larger one.
+        words: what it stands for, where the model says so.
     """
 
     name: str
     seconds: float
     share: float
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,14 @@ class Item:
     Attributes:
         unit: of what is counted, such as ``operation``; empty where the model string does not tell it.
         seconds: the number times the price, before anything hides it.
+        cost: the cost that it is a part of; empty for none.
     """
 
     parameter: str
     number: float
     unit: str
     seconds: float
+    cost: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ class Explanation:
         items: a line for each parameter that is a price, a time in seconds for one of something that the kernel has;
             the dearest first.
         bottleneck: the name of the cost with the largest share.
+        mechanism: what that is, in words; None where the model does not say.
         growth: what twice each size changes; sizes that can't be doubled are left out.
     """
 
@@ -160,6 +166,7 @@ class Explanation:
     terms: dict[str, float]
     items: tuple[Item, ...]
     bottleneck: str
+    mechanism: Mechanism | None
     growth: tuple[Growth, ...]
     trust: Trust
 
@@ -195,11 +202,15 @@ class Explanation:
         return notebook_plots.costs(self.title, self.seconds, shown, ax)
 
     def _repr_html_(self) -> str:
-        rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}"] for cost in self.notable]
+        rows = [[cost.name, f"{cost.seconds:.4g} s", f"{cost.share:.1%}", cost.words] for cost in self.notable]
+        header = ["cost", "by itself", "share", "what it is"]
+        if not self.mechanism:
+            rows, header = [row[:-1] for row in rows], header[:-1]
+        said = f": {escape(str(self.mechanism))}" if self.mechanism else ""
         sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences())
         return (
             f"<p><b>{escape(self.title)}</b>: {self.seconds:.4g} s{self.sureness}, limited by "
-            f"<b>{escape(self.bottleneck)}</b></p>\n{table(['cost', 'by itself', 'share'], rows)}\n<ul>{sentences}</ul>"
+            f"<b>{escape(self.bottleneck)}</b>{said}</p>\n{table(header, rows)}\n<ul>{sentences}</ul>"
         )
 
     def __repr__(self) -> str:
@@ -207,8 +218,11 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.seconds:.4g} s{self.sureness}, limited by {self.bottleneck}"]
+        if self.mechanism:
+            said = (self.mechanism.state, self.mechanism.advice)
+            lines = [f"{lines[0]}:", "  " + ";\n  ".join(filter(None, said))]
         width = max((len(cost.name) for cost in self.notable), default=0)
-        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}" for c in self.notable]
+        lines += [f"  {c.name:<{width}}  {c.seconds:10.4g} s  {c.share:7.1%}  {c.words}".rstrip() for c in self.notable]
         if hidden := len(self.costs) - len(self.notable):
             lines.append(f"  {hidden} others are next to nothing")
         lines += [f"  {sentence}" for sentence in self.sentences()]
@@ -277,6 +291,9 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     costs = _costs(calibration, features, seconds)
     terms = {name: float(value) for name, value in string.compile().terms(parameters, features).items()}
     bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
+    items = _items(calibration, features, terms, costs, seconds)
+    bottleneck = costs[0].name if costs else ""
+    prices = {item.parameter: item.seconds for item in items if item.cost == bottleneck}
     return Explanation(
         " ".join(filter(None, [kernel.name, kernel.variant])),
         bound,
@@ -285,8 +302,9 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         tuple(float(end) for end in found.interval(LEVEL)),  # type: ignore[arg-type]
         costs,
         terms,
-        _items(calibration, features, terms, costs, seconds),
-        costs[0].name if costs else "",
+        items,
+        bottleneck,
+        mechanism(calibration, kernel, sizes, features, bottleneck, prices),
         tuple(filter(None, (_growth(calibration, kernel, bound, name, seconds) for name in bound))),
         _trust(calibration, features, seconds, float(found.distance)),
     )
@@ -301,7 +319,11 @@ def _of_one_size(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) 
 
 def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) -> tuple[CostShare, ...]:
     parts = attribute(calibration.model.string, calibration.parameters, features)
-    return tuple(CostShare(part.name, part.value, part.contribution / (seconds or 1.0)) for part in parts)
+    words = {name: meaning.words for name, meaning in calibration.model.meanings.items()}
+    return tuple(
+        CostShare(part.name, part.value, part.contribution / (seconds or 1.0), words.get(part.name, ""))
+        for part in parts
+    )
 
 
 def _growth(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float) -> Growth | None:
@@ -378,14 +400,14 @@ def _items(
     with np.errstate(all="ignore"):  # a capacity of zero has no meaning, and is no price
         for parameter, value in calibration.parameters.items():
             (without, rest), (twice, double) = at(parameter, 0.0), at(parameter, 2 * value)
-            changed = [(terms[name], without[name], twice[name]) for name in times if terms[name] != without[name]]
-            own, less, more = changed[0] if changed else (seconds, rest, double)
+            changed = [(n, terms[n], without[n], twice[n]) for n in times if terms[n] != without[n]]
+            cost, own, less, more = changed[0] if changed else ("", seconds, rest, double)
             if parameter in alone:  # of a term that is no time by itself
-                own, less, more = alone[parameter], 0.0, 2 * alone[parameter]
+                cost, own, less, more = parameter, alone[parameter], 0.0, 2 * alone[parameter]
             is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
             if is_price and own > less and value < 1e-3:
                 unit = calibration.units.get(parameter, "").partition("s/")[2]
-                found.append(Item(parameter, (own - less) / value, unit, own - less))
+                found.append(Item(parameter, (own - less) / value, unit, own - less, cost))
     return tuple(sorted(found, key=lambda item: -item.seconds))
 
 

@@ -15,6 +15,7 @@ from perfmodel.basics.notebook import folded, table, titled
 from perfmodel.expression import ModelString, parse
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.fitting.declared import Declared, Given, declared
+from perfmodel.modelling.meaning import Meaning, declared_meanings, features_of
 from perfmodel.modelling.units import parameter_units
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature, summary_of
 
@@ -35,32 +36,26 @@ class Formula:
         features: Mapping[str, Feature] | None = None,
         *,
         parameters: Given | None = None,
+        meanings: Mapping[str, Meaning | str] | None = None,
     ) -> None:
         self.string: ModelString = expression if isinstance(expression, ModelString) else parse(expression)
         self.declared: dict[str, Declared] = declared(parameters, self.string)
         self.output_name = output
         self.output: Feature = feature(output, features)
-        self.features: dict[str, Feature] = {name: self._input(name, features) for name in self.string.features}
+        own = {name: ("", self.string.source, self.string.positions[name]) for name in self.string.features}
+        self.features: dict[str, Feature] = {name: _input(name, features, *place) for name, place in own.items()}
         self.parameters: tuple[str, ...] = self.string.parameters
-        unused = set(features or {}) - {output, *self.features}
+        self.meanings: dict[str, Meaning] = declared_meanings(meanings, self.string)
+        self.further_features: dict[str, Feature] = {
+            name: _input(name, features, *place)
+            for name, place in features_of(self.meanings, self.string).items()
+            if name not in own
+        }
+        unused = set(features or {}) - {output, *self.features, *self.further_features}
         if unused:
             raise FeatureError(
                 f"feature {min(unused)!r} is given but not used in the model; name it there or leave it out"
             )
-
-    def _input(self, name: str, custom: Mapping[str, Feature] | None) -> Feature:
-        try:
-            found = feature(name, custom)
-        except FeatureError as error:
-            position = self.string.positions[name] + error.offset
-            raise ModelStringError(str(error), self.string.source, position) from error
-        if isinstance(found, MeasuredFeature):
-            raise ModelStringError(
-                f"{name!r} is known only by running the kernel; it can be the output of a model, not an input",
-                self.string.source,
-                self.string.positions[name],
-            )
-        return found
 
     @cached_property
     def work(self) -> tuple[str, ...]:
@@ -93,6 +88,15 @@ class Formula:
     @property
     def latex(self) -> str:
         return self.string.latex()
+
+    def with_meanings(self, meanings: Mapping[str, Meaning | str]) -> Self:
+        """Returns the same model with these meanings of its terms and parameters, and no others.
+
+        Raises:
+            FitError, ModelStringError: for what cannot be said of them.
+        """
+        custom = {self.output_name: self.output, **self.features}
+        return type(self)(self.output_name, self.string, custom, parameters=self.declared, meanings=meanings)
 
     def with_parameters(self, parameters: Given) -> Self:
         """Returns the same model with more, or something else, said of its parameters; None for one takes that back.
@@ -139,3 +143,16 @@ class Formula:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
+
+
+def _input(name: str, custom: Mapping[str, Feature] | None, whose: str, source: str, position: int) -> Feature:
+    """Returns a feature that stands in a model string, or in the meaning of one of its names."""
+    of = f"in the meaning of {whose!r}, " if whose else ""
+    try:
+        found = feature(name, custom)
+    except FeatureError as error:
+        raise ModelStringError(f"{of}{error}", source, position + error.offset) from error
+    if isinstance(found, MeasuredFeature):
+        message = f"{of}{name!r} is known only by running the kernel; it can be the output of a model, not an input"
+        raise ModelStringError(message, source, position)
+    return found

@@ -10,6 +10,7 @@ from perfmodel.basics import registry
 from perfmodel.basics.errors import PerfmodelError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.meaning import Meaning
 
 TagFilter = Sequence[str]
 
@@ -24,6 +25,7 @@ class Recipe(ABC):
 
     Attributes:
         models: model strings by name; the last one is the one that the verdict is about.
+        meanings: what terms and parameters of the models stand for, by model and by name.
         ranked: whether the variants of an evaluation kernel compete for being the fastest at each size.
         baselines: whether a roofline and a random forest are fitted to the same measurements and compared.
         published: relative errors, geometric means as fractions, by the device that they were published for and by
@@ -35,6 +37,7 @@ class Recipe(ABC):
     output = "f_cl_wall_time"
     protocol = "unified"
     models: ClassVar[dict[str, str]]
+    meanings: ClassVar[Mapping[str, Mapping[str, Meaning]]] = {}
     ranked: ClassVar[bool] = True
     baselines: ClassVar[bool] = True
     published: ClassVar[Mapping[str, Mapping[str, float]]] = {}

@@ -69,7 +69,10 @@ def run(
     output = feature(chosen.output)
     target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
     strings = chosen.models_on(target if isinstance(target, Device) else None, notes)
-    models = {name: Model(chosen.output, expression) for name, expression in strings.items()}
+    models = {
+        name: Model(chosen.output, expression, meanings=chosen.meanings.get(name))
+        for name, expression in strings.items()
+    }
     as_written = [model for model in models.values() if not model.is_of_compiled]
     features = {name: f for model in as_written for name, f in model.features.items()}
     conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}

@@ -50,13 +50,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The terms of one prediction: seconds of each by itself, and its share of the time; the largest share first."""
+    """Holds the terms of one prediction.
+
+    Attributes:
+        parts: seconds of each by itself, and its share of the time; the largest share first.
+        mechanism: what limits the kernel, in words, and what would help; empty where the model does not say.
+    """
 
     kernel: str
     variant: str
     sizes: dict[str, int]
     seconds: float
     parts: tuple[tuple[str, float, float], ...]
+    mechanism: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,8 @@ def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
                 continue
         parts = tuple((cost.name, cost.seconds, cost.share) for cost in explained.costs)
         if all(map(math.isfinite, (explained.seconds, *(number for _, *numbers in parts for number in numbers)))):
-            found.append(Breakdown(kernel.name, kernel.variant, kernel.sizes, explained.seconds, parts))
+            said = str(explained.mechanism or "")
+            found.append(Breakdown(kernel.name, kernel.variant, kernel.sizes, explained.seconds, parts, said))
     return sorted(found, key=lambda breakdown: -breakdown.seconds)
 
 

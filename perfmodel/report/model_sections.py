@@ -11,7 +11,8 @@ import numpy as np
 from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import seconds as in_ascii
 from perfmodel.basics.tables import sizes_text
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration, Model
+from perfmodel.modelling.readings import readings
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
 from perfmodel.report.chart_data import Charts
@@ -199,12 +200,26 @@ def _costs(index: int, charts: Charts) -> str:
         for name, alone, share in b.parts
     ]
     header = ["kernel", "variant", "sizes", "term", "by itself", "share"]
+    limits = [[b.kernel, b.variant, sizes_text(b.sizes), b.parts[0][0], b.mechanism] for b in found if b.mechanism]
     caption = f"Each bar is the prediction of one variant at its longest measured time. {charts.sample.sentence}"
     return section(
         title,
         chart("costs", caption.strip(), model=index),
+        table(["kernel", "variant", "sizes", "limited by", "which is"], limits, texts=range(5)) if limits else "",
         details(_counted("Table of terms", len(lines)), table(header, lines[:MOST_LINES], texts=range(4))),
+        _meanings(charts.model.calibration.model),
     )
+
+
+def _meanings(model: Model) -> str:
+    """Returns what the terms stand for and what would help, where the model says so."""
+    lines = [
+        [name, meaning.words, "; ".join(text for text, _ in meaning.advised())]
+        for name, meaning in model.meanings.items()
+        if name in model.string.terms
+    ]
+    header = ["term", "stands for", "what would help"]
+    return details("What the terms stand for", table(header, lines, texts=range(3))) if lines else ""
 
 
 def _parameters(index: int, charts: Charts) -> str:
@@ -227,10 +242,24 @@ def _parameters(index: int, charts: Charts) -> str:
         "Parameters",
         details("The model", f"<pre>{escape(calibration.model.string.source.strip())}</pre>"),
         table(header, rows, texts=(0, 1, 5)),
+        _readings(calibration),
         _correlations(index, *charts.correlations),
         *_undetermined(calibration),
         details("The fit", f"<pre>{escape(calibration.report)}</pre>"),
     )
+
+
+def _readings(calibration: Calibration) -> str:
+    """Returns the parameters in units that people know, beside what the device has, where the model says so."""
+    if not calibration.model.meanings:
+        return ""
+    lines = [
+        [each.parameter, each.words, each.value, each.physical, each.source, each.lacks]
+        for each in readings(calibration)
+        if each.words
+    ]
+    header = ["parameter", "stands for", "value", "physical value", "as of", "if not physical: what the model lacks"]
+    return details("What the parameters stand for", table(header, lines, texts=range(6)))
 
 
 def _correlations(index: int, names: Sequence[str], values: Sequence[Sequence[float]]) -> str:

@@ -114,6 +114,36 @@ def test_a_file_is_predicted(source: str, capsys: pytest.CaptureFixture[str]) ->
     assert "us" in capsys.readouterr().out
 
 
+def test_a_device_is_enough_to_predict_by(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The device's default model predicts, wherever the option stands, as if its calibration had been named."""
+    given = [source, *BOUND, "--statistic", "if_10=0.25", "--json"]
+    shown = []
+    for words in (["gpu@h200"], ["@h200"], ["--device", "H200"]):
+        for command in ("predict", "explain", "rank"):
+            assert main([command, *words, *given]) == 0
+            shown.append(capsys.readouterr().out)
+    assert shown[:3] == shown[3:6] == shown[6:]
+    assert main(["predict", *given, "--device=h200"]) == 0
+    assert capsys.readouterr().out == shown[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "names no calibration; put one before the kernel, such as gpu@h200, or give a device by --device"),
+        (["--device", "MI300"], "no calibration for 'MI300' is shipped (there are gpu@nvidia"),
+        (["--device", "h200", "gpu@h200"], "gpu@h200"),
+    ],
+)
+def test_a_missing_calibration_is_one_sentence(
+    words: list[str], sentence: str, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *words, source, *BOUND]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -1,0 +1,474 @@
+"""Says what the GPU model's terms and parameters stand for, what to change where one limits, and what an H200 has.
+
+Ranges of an H200: NVIDIA's data sheet and papers, the CUDA C++ Programming Guide (operations a clock of compute
+capability 9.0), latencies of an H100 (Luo et al., arXiv:2402.13499, in cycles: 40.7 to the first-level cache, 29.0 to
+local memory, 263 to the second-level cache, 478.8 to memory) at clocks from 1.755 to 1.98 GHz, and what our own
+microbenchmarks measured by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfmodel.modelling.meaning import Meaning, Physical
+from perfmodel.models.unified_plus import BUSY
+
+SHEET = "NVIDIA's H200 data sheet"
+PAPER = "NVIDIA's H100 architecture paper"
+SECOND_LEVEL = Physical(0, 10.1, "5,120 bytes a clock as of NVIDIA's A100 architecture paper, 1.98 GHz")
+GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
+LUO = "Luo et al. 2024, an H100"
+OURS = "measured by {}"
+UNITS, CLOCK = 132, 1.98e9
+
+SLOTS = "min(f_work_items / (2048 * p_units), 1)"
+FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
+LOADS = "f_mem_access_global_load_granularity:subgroup"
+STORES = "f_mem_access_global_store_granularity:subgroup"
+ROUNDS = "f_mem_rounds_global_granularity:longest / f_work_items"
+LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+# Of what they would be if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
+LOCAL_CYCLES = "f_mem_transactions_local_banks:32 * 128 / f_mem_bytes_local"
+LOAD_CYCLES = "f_mem_transactions_global_load_banks:32 * 128 / f_mem_bytes_global_load"
+LOAD_LINES = "f_mem_transactions_global_load_block:128 * 128 / f_mem_bytes_global_load"
+STORE_LINES = "f_mem_transactions_global_store_block:128 * 128 / f_mem_bytes_global_store"
+GAPS = "f_mem_footprint_global_block:64 / f_mem_footprint_global"
+
+NEIGHBOURS = "neighbouring work-items that {} neighbouring elements would help"
+FEWER_LOADS = "fewer loads would help: results kept in registers, tiles in local memory, or vectors of two or four"
+MORE_LOADS = "several independent loads in each work-item, issued before the first is used, would help"
+PARALLEL = {
+    "more work-items, or several independent loads in each, would help": f"0.99 - {SLOTS}",
+    MORE_LOADS: "",
+}
+LESS_SCRATCH = (
+    "private arrays that are small and whose indices are known once loops are unrolled stay in registers, or local "
+    "memory in their place, would help"
+)
+
+
+def _rate(name: str, lanes: int | None = None) -> dict[str, Any]:
+    """Returns how the price of a sub-group's operation reads, beside lanes that do one a clock."""
+    reads: dict[str, Any] = {"reads": {"{:.3g} T operations/s": f"32e-12 / {name}"}}
+    if lanes is None:
+        return reads
+    rate = lanes * UNITS * CLOCK / 1e12
+    return {**reads, "physical": {"H200": Physical(rate, rate, GUIDE.format(lanes))}}
+
+
+def _wait(name: str, low: float, high: float) -> dict[str, Any]:
+    """Returns how a latency reads, beside cycles that were published."""
+    cycles = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return {
+        "reads": {"{:.3g} ns": f"1e9 * {name}"},
+        "physical": {"H200": Physical(low / 1.98, high / 1.755, f"{LUO}: {cycles} cycles")},
+    }
+
+
+TERMS: dict[str, Meaning] = {
+    "transfer": Meaning(
+        "copies between host and device",
+        {"{:si}B to the device": "f_transfer_bytes_to", "{:si}B back": "f_transfer_bytes_from"},
+        "arrays that stay on the device from launch to launch would help",
+    ),
+    "launch": Meaning(
+        "the launch itself",
+        {"{:si} work-items": "f_work_items"},
+        "more work in one launch would help: a larger problem, or several kernels in one",
+    ),
+    "groups": Meaning(
+        "work-groups that are started one after the other",
+        {
+            "{:si} work-groups": "f_thread_groups",
+            "{:.4g} work-items in each": "f_work_items / f_thread_groups",
+        },
+        "larger work-groups, or several elements for each work-item, would help",
+    ),
+    "compute": Meaning(
+        "instructions that compute units issue",
+        {"{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)"},
+        {
+            "work shared out more evenly would help: more and smaller work-groups, or loops of equal length": (
+                f"{BUSY} - 1.3"
+            ),
+            "fewer instructions would help: wider loads, unrolled loops, addresses computed once": "",
+        },
+    ),
+    "l1": Meaning("cycles of the first-level caches and local memories"),
+    "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
+    "spilled": Meaning("what the first-level cache does not keep of private arrays"),
+    "contend": Meaning(
+        "atomics and stores to one place, done one after the other",
+        {
+            "{:si} of them on the busiest 512 bytes": (
+                "f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512"
+            )
+        },
+        "results combined in local memory or sub-groups first, or spread over several places, would help",
+    ),
+    "l2": Meaning("what the second-level cache, which all compute units share, has to do"),
+    "phases": Meaning(
+        "work-groups that wait at barriers for what they load into local memory",
+        {"{:.3g} times in each work-item": "phases / p_phase / f_work_items"},
+        "more work from barrier to barrier (larger tiles), or the next tile's loads before it, would help",
+    ),
+    "waves": Meaning(
+        "waits for the first loads of each wave of work-items",
+        {"{:.3g} waves": "f_work_items / (2048 * p_units)"},
+        {
+            "several elements for each work-item, loaded together, would help": "f_work_items - 2048 * p_units",
+            "only a shorter way to the first load would help: fewer addresses read from memory": "",
+        },
+    ),
+    "filled": Meaning("all data that the launch touches, by what the last-level cache keeps"),
+    "missed": Meaning("the part of all data that the last-level cache does not keep"),
+    "scatter": Meaning(
+        "sectors that memory brings one by one for scattered loads",
+        {"{:si}B of them": "scatter / p_scatter"},
+        "places sorted so that neighbouring work-items read near each other, or smaller tables, would help",
+    ),
+    "dram": Meaning("bytes that memory brings or takes"),
+    "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
+    "far": Meaning("the part of a work-group's loads that the first-level cache does not keep"),
+    "waits": Meaning("what the longest work-item waits for, times the work-items"),
+    "latency": Meaning("what the longest work-item waits for", FILLED, PARALLEL),
+    "chip": Meaning("what compute units do by themselves: instructions, first-level caches and waits, overlapped"),
+}
+
+PARAMETERS: dict[str, Meaning] = {
+    "p_to": Meaning(
+        "bytes copied to the device",
+        reads={"{:.3g} GB/s": "1e-9 / p_to"},
+        physical={"H200": Physical(63, 63, "PCI Express 5.0 of 16 lanes")},
+        lacks="arrays of the host that are not pinned are copied twice, once by the processor",
+    ),
+    "p_to_latency": Meaning("a copy to the device, however small", reads={"{:.3g} µs": "1e6 * p_to_latency"}),
+    "p_from": Meaning(
+        "bytes copied back",
+        reads={"{:.3g} GB/s": "1e-9 / p_from"},
+        physical={"H200": Physical(63, 63, "PCI Express 5.0 of 16 lanes")},
+        lacks="arrays of the host that are not pinned are copied twice, once by the processor",
+    ),
+    "p_from_latency": Meaning("a copy back, however small", reads={"{:.3g} µs": "1e6 * p_from_latency"}),
+    "p_launch": Meaning(
+        "a launch",
+        reads={"{:.3g} µs": "1e6 * p_launch"},
+        physical={"H200": Physical(3.6, 6, OURS.format("`launch`, an empty kernel on several days"))},
+    ),
+    "p_group": Meaning(
+        "starting a work-group",
+        reads={"{:.3g} ns": "1e9 * p_group"},
+        physical={"H200": Physical(0.60, 0.68, OURS.format("`launch`"))},
+    ),
+    "p_units": Meaning(
+        "compute units", reads={"{:.0f}": "p_units"}, physical={"H200": Physical(132, 132, "the driver")}
+    ),
+    "p_f32": Meaning(
+        "single-precision additions, products and multiply-adds",
+        advice="only fewer operations would help: multiply-adds, factors taken out, results shared by work-items",
+        lacks="additions and products that the counts see and a compiler contracts or leaves out",
+        **_rate("p_f32", 128),
+    ),
+    "p_f32_minmax": Meaning(
+        "comparisons, minima, maxima and rounding in single precision",
+        advice="fewer comparisons would help: clamps hoisted out of loops, or borders in a kernel of their own",
+        **_rate("p_f32_minmax", 64),
+    ),
+    "p_f32_div": Meaning(
+        "divisions, roots and exponentials",
+        advice="native_divide, native_sqrt and native_exp where their digits are enough, or products with a reciprocal "
+        "that is computed once, would help",
+        lacks="Newton's steps around the special-function unit, which run beside it",
+        **_rate("p_f32_div", 16),
+    ),
+    "p_f32_log": Meaning(
+        "logarithms, sines and other functions of several steps",
+        advice="native_log, native_sin and the like where their digits are enough, or a table, would help",
+        **_rate("p_f32_log"),
+    ),
+    "p_f32_pow": Meaning(
+        "powers",
+        advice="products for whole exponents, native_powr, or exp2 of a product would help",
+        **_rate("p_f32_pow"),
+    ),
+    "p_f64": Meaning(
+        "double-precision operations",
+        advice="single precision, where its digits are enough, would help",
+        **_rate("p_f64", 64),
+    ),
+    "p_f64_div": Meaning(
+        "divisions and roots in double precision",
+        advice="products with reciprocals that are computed once, or single precision, would help",
+        **_rate("p_f64_div"),
+    ),
+    "p_f64_exp": Meaning(
+        "functions in double precision",
+        advice="single precision, where its digits are enough, would help",
+        **_rate("p_f64_exp"),
+    ),
+    "p_i32": Meaning(
+        "whole-number operations",
+        advice="fewer of them would help: narrower types packed into vectors, shifts and masks combined",
+        lacks="operations that a compiler joins: additions of three numbers, logic of three operands",
+        **_rate("p_i32", 64),
+    ),
+    "p_i32_div": Meaning(
+        "whole-number divisions and remainders",
+        advice="shifts and masks for powers of two, divisors that the compiler knows, or counters in their place would "
+        "help",
+        **_rate("p_i32_div"),
+    ),
+    "p_index": Meaning(
+        "index arithmetic",
+        advice="addresses that step from turn to turn instead of products in the innermost loop would help",
+        lacks="which of it is left: most is folded into addresses, steps of pointers and registers shared by a "
+        "sub-group",
+        **_rate("p_index", 64),
+    ),
+    "p_i64": Meaning(
+        "whole-number operations of 64 bits",
+        advice="int and uint where numbers fit would help",
+        reads={"{:.3g} T operations/s": "32e-12 / p_i64"},
+        physical={"H200": Physical(8.36, 16.73, "one or two operations of 32 bits each, 64 a clock and compute unit")},
+    ),
+    "p_i64_mul": Meaning(
+        "products of 64 bits", advice="int and uint where numbers fit would help", **_rate("p_i64_mul")
+    ),
+    "p_i64_div": Meaning(
+        "divisions and remainders of 64 bits",
+        advice="int and uint where numbers fit, or shifts and masks, would help",
+        **_rate("p_i64_div"),
+    ),
+    "p_convert": Meaning(
+        "conversions between whole numbers and floats",
+        advice="conversions taken out of loops, or a counter kept as a float, would help",
+        **_rate("p_convert"),
+    ),
+    "p_access": Meaning(
+        "addresses of loads from global memory", advice=FEWER_LOADS, reads={"{:.3g} T loads/s": "32e-12 / p_access"}
+    ),
+    "p_store": Meaning(
+        "stores to global memory",
+        {"{:.3g} of them in each work-item": f"{STORES} * 32 / f_work_items"},
+        "fewer stores would help: results kept in registers to the end, vectors of two or four",
+        reads={"{:.3g} T stores/s": "32e-12 / p_store"},
+    ),
+    "p_barrier": Meaning(
+        "barriers",
+        {"{:.3g} in each work-item": "f_sync_barrier_local / f_work_items"},
+        "fewer barriers would help: larger tiles, sums within sub-groups",
+        reads={"{:.3g} T work-items/s": "1e-12 / p_barrier"},
+    ),
+    "p_l1_global": Meaning(
+        "loads from global memory that come to the banks",
+        {"{:.2g} times the cycles that their bytes need": LOAD_CYCLES},
+        {NEIGHBOURS.format("load"): f"{LOAD_CYCLES} - 1.9", FEWER_LOADS: ""},
+        {"{:.3g} TB/s": "128e-12 / p_l1_global"},
+        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+        "the tags' part of the same cycle has a price of its own, `p_l1_line`: both together are one cycle",
+    ),
+    "p_l1_line": Meaning(
+        "lines of 128 bytes that loads touch",
+        {"{:.2g} times the lines that their bytes fill": LOAD_LINES},
+        {NEIGHBOURS.format("load"): f"{LOAD_LINES} - 1.9", FEWER_LOADS: ""},
+        {"{:.3g} T lines/s": "1e-12 / p_l1_line"},
+    ),
+    "p_l1_local": Meaning(
+        "accesses to local memory",
+        {"{:.2g} times the cycles that their bytes need": LOCAL_CYCLES},
+        {
+            "rows padded by one element, so that work-items meet in a bank less, would help": f"{LOCAL_CYCLES} - 1.3",
+            "several results for each work-item, held in registers, so that each element is read for all of them, "
+            "would help": "",
+        },
+        {"{:.3g} TB/s": "128e-12 / p_l1_local"},
+        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+    ),
+    "p_l1_scratch": Meaning(
+        "private arrays that lie in memory",
+        {"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
+        LESS_SCRATCH,
+        {"{:.3g} TB/s": "128e-12 / p_l1_scratch"},
+        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+        "stores and loads of private arrays cost different numbers of cycles, at one price here",
+    ),
+    "p_near_scratch": Meaning(
+        "private arrays of which a first-level cache keeps one half",
+        reads={"{:.3g} kB": "1e-3 * p_near_scratch"},
+        physical={"H200": Physical(200, 262, f"256 KB a compute unit, {PAPER}, of which local memory takes some")},
+        lacks="work-items that do run at a time, which are fewer than 2,048 where arrays take registers",
+    ),
+    "p_contend": Meaning(
+        "an update of a sector that another waits for",
+        reads={"{:.3g} ns": "1e9 * p_contend"},
+        physical={"H200": Physical(0.8, 0.8, OURS.format("`atomic_update`"))},
+    ),
+    "p_l2_scratch": Meaning(
+        "lines of private arrays that the first-level cache does not keep",
+        {"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
+        LESS_SCRATCH,
+        {"{:.3g} TB/s": "128e-12 / p_l2_scratch"},
+        lacks="measurements of private arrays beyond the first-level cache",
+    ),
+    "p_l2_atomic": Meaning(
+        "sectors that atomics update in the second-level cache",
+        {"{:.3g} of them for each 32 work-items": "f_mem_transactions_global_atomic_block:32 * 32 / f_work_items"},
+        "results combined in local memory or sub-groups first, one atomic for all, would help",
+        {"{:.3g} G sectors/s": "1e-9 / p_l2_atomic"},
+    ),
+    "p_l2_load": Meaning(
+        "what work-groups load from the second-level cache, each for itself",
+        {
+            "{:si}B": LOADED,
+            "{:.3g} times the distinct data": f"{LOADED} / f_mem_footprint_global_load",
+        },
+        {
+            "work-groups that share more of what they load would help: larger or squarer tiles": (
+                f"{LOADED} / f_mem_footprint_global_load - 1.5"
+            ),
+            "fewer bytes would help: narrower types, kernels joined so that data are loaded once": "",
+        },
+        {"{:.3g} TB/s": "1e-12 / p_l2_load"},
+        {"H200": SECOND_LEVEL},
+        "loads of small arrays that first-level caches keep from group to group are counted as if they came each time",
+    ),
+    "p_gather": Meaning(
+        "sectors that scattered loads take from the second-level cache one by one",
+        {"{:si}B of them": "f_mem_scattered_global_load_block:32_reach:>196608"},
+        "places sorted so that neighbouring work-items read near each other, or smaller tables, would help",
+        {"{:.3g} TB/s": "1e-12 / p_gather"},
+    ),
+    "p_l2_store": Meaning(
+        "bytes stored",
+        advice="fewer bytes would help: narrower types",
+        reads={"{:.3g} TB/s": "1e-12 / p_l2_store"},
+        lacks="measurements that tell bytes from lines, which `p_l2_line` counts of the same stores",
+    ),
+    "p_l2_line": Meaning(
+        "lines of 128 bytes that stores touch in the second-level cache",
+        {"{:.2g} times the lines that their bytes fill": STORE_LINES},
+        {
+            f"{NEIGHBOURS.format('store')}, as through a tile in local memory": f"{STORE_LINES} - 1.3",
+            "fewer stores would help: narrower types, results kept in registers to the end": "",
+        },
+        {"{:.3g} TB/s": "128e-12 / p_l2_line"},
+        {"H200": SECOND_LEVEL},
+    ),
+    "p_l2_partial": Meaning(
+        "bytes of sectors that stores fill in part only",
+        {
+            "{:si}B that nobody stores to": "max(f_mem_footprint_global_store_granularity:workgroup_block:32 "
+            "- f_mem_footprint_global_store_granularity:workgroup_block:4, 0)"
+        },
+        "stores that fill whole sectors of 32 bytes would help: elements side by side, arrays of one component",
+        {"{:.3g} TB/s": "1e-12 / p_l2_partial"},
+    ),
+    "p_phase": Meaning(
+        "a work-group's wait at a barrier for its loads",
+        reads={"{:.3g} ns a wave": "1e9 * p_phase * 2048 * p_units"},
+        physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
+        lacks="how many work-groups run at a time: a wave is 2,048 work-items a compute unit here",
+    ),
+    "p_wave": Meaning(
+        "a wave's wait for its first load",
+        reads={"{:.3g} ns a wave": "1e9 * p_wave * 2048 * p_units"},
+        physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
+        lacks="starting and ending work-items, and queues before memory while a whole wave asks at once",
+    ),
+    "p_cache": Meaning(
+        "data of which the last-level cache keeps one half",
+        reads={"{:.3g} MB": "1e-6 * p_cache"},
+        physical={"H200": Physical(50, 50, PAPER)},
+        lacks="the cache's two halves, each of which keeps copies of what the other one holds",
+    ),
+    "p_scatter": Meaning(
+        "bytes of single sectors from memory",
+        reads={"{:.3g} TB/s": "1e-12 / p_scatter"},
+        physical={"H200": Physical(0, 2.4, f"half of 4.8 TB/s ({SHEET}): memory brings 64 bytes for 32")},
+    ),
+    "p_kept": Meaning(
+        "bytes that the last-level cache keeps of what is scattered over more",
+        reads={"{:.3g} MB": "1e-6 * p_kept"},
+        physical={"H200": Physical(0, 50, f"{PAPER}: the whole cache")},
+    ),
+    "p_dram": Meaning(
+        "bytes that memory brings or takes",
+        {
+            "{:si}B of distinct data": "f_mem_footprint_global_block:64",
+            "{:.3g} % of them missed by the last-level cache": "100 * missed",
+        },
+        {
+            "data without gaps would help: an array for each component, elements side by side": f"{GAPS} - 1.3",
+            "fewer bytes would help: narrower types, kernels joined so that data are loaded once, parts that stay "
+            "within the last-level cache": "",
+        },
+        {"{:.3g} TB/s": "1e-12 / p_dram"},
+        {"H200": Physical(4.2, 4.8, f"{SHEET}; `global_copy` reaches 4.2")},
+        "what the last-level cache keeps from one launch to the next, of data larger than itself",
+    ),
+    "p_near": Meaning(
+        "bytes a work-group of which the first-level cache keeps one half",
+        reads={"{:.3g} kB": "1e-3 * p_near"},
+        physical={"H200": Physical(16, 256, f"256 KB a compute unit, {PAPER}, shared by up to 32 work-groups")},
+        lacks="hit rates: what is re-read how soon decides, not how much a work-group touches in all",
+    ),
+    "p_wait_scratch": Meaning(
+        "waits for private arrays that lie in memory",
+        {"{:.3g} loads of them in each work-item": "f_mem_access_scratch_load_granularity:longest / f_work_items"}
+        | FILLED,
+        LESS_SCRATCH,
+        **_wait("p_wait_scratch", 40.7, 478.8),
+    ),
+    "p_wait_load": Meaning(
+        "waits for loads that come one after another",
+        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        PARALLEL,
+        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        **_wait("p_wait_load", 263, 263),
+    ),
+    "p_wait_dram": Meaning(
+        "waits for loads from memory that come one after another",
+        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        PARALLEL,
+        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        **_wait("p_wait_dram", 215.8, 215.8),
+    ),
+    "p_wait_local": Meaning(
+        "waits for local memory",
+        {"{:.3g} loads in each work-item": "f_mem_access_local_load_granularity:longest / f_work_items"} | FILLED,
+        {
+            "more work-items, or several independent loads in each, would help": f"0.99 - {SLOTS}",
+            MORE_LOADS: "",
+        },
+        lacks="loads in flight: compilers issue several before the first is used",
+        **_wait("p_wait_local", 29, 29),
+    ),
+    "p_wait_barrier": Meaning(
+        "waits at barriers",
+        {"{:.3g} in each work-item": "f_sync_barrier_local / f_work_items"} | FILLED,
+        "fewer barriers would help: larger tiles, sums within sub-groups",
+        {"{:.3g} ns": "1e9 * p_wait_barrier"},
+        lacks="measurements of barriers without loads before them",
+    ),
+    "p_wait_op": Meaning(
+        "operations that wait for their own result",
+        {
+            "{:.3g} in a row": "(f_op_float32_add_carried_granularity:longest + f_op_float32_mul_carried_granularity:"
+            "longest + f_op_float32_madd_carried_granularity:longest) / f_work_items"
+        }
+        | FILLED,
+        "several sums side by side in each work-item, or more work-items, would help",
+        {"{:.3g} ns": "1e9 * p_wait_op"},
+        {"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
+    ),
+    "p_wait_slow": Meaning(
+        "divisions and functions that wait for their own result",
+        FILLED,
+        "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
+        {"{:.3g} ns": "1e9 * p_wait_slow"},
+    ),
+    "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
+    "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),
+}
+
+MEANINGS: dict[str, Meaning] = {**TERMS, **PARAMETERS}

@@ -1,0 +1,129 @@
+"""Names the mechanism behind a prediction in words, by the meanings that its model's terms and prices have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfmodel.basics.errors import FeatureError, KernelError
+from perfmodel.expression import compile_nodes
+from perfmodel.expression.tree import Parameter, walk
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.meaning import Meaning, filled, parsed
+from perfmodel.modelling.prediction import Floats
+from perfmodel.vocabulary.named_features import evaluate_all
+
+# A price is the mechanism of the term that it is in if it makes up so much of it.
+MOST = 0.5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number worth saying, in its text."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Says in words what limits a kernel.
+
+    Attributes:
+        cost: the cost that it is about.
+        price: the parameter that makes up most of that cost; empty where the cost is one, or none does.
+        figures: numbers that tell how the kernel stands.
+        advice: what to change in the kernel; empty where nothing is known.
+    """
+
+    cost: str
+    price: str
+    words: str
+    figures: tuple[Figure, ...]
+    advice: str
+
+    @property
+    def state(self) -> str:
+        """The words with their numbers, as text."""
+        return ": ".join(filter(None, [self.words, ", ".join(figure.text for figure in self.figures)]))
+
+    def __str__(self) -> str:
+        return f"{self.state}; {self.advice}" if self.advice else self.state
+
+
+def mechanism(
+    calibration: Fitted,
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    features: Mapping[str, Floats],
+    cost: str,
+    prices: Mapping[str, float],
+) -> Mechanism | None:
+    """Returns the mechanism behind a cost; None where its model has no words for it.
+
+    Args:
+        features: the values of the model's own features.
+        prices: parts of the cost, which add up to it, by the parameter that is the price.
+    """
+    meanings = calibration.model.meanings
+    own = meanings.get(cost)
+    whole = sum(prices.values())
+    dearest = max(prices, key=lambda name: prices[name], default="")
+    is_most = dearest in meanings and prices[dearest] >= MOST * whole
+    price = dearest if is_most and _has_several_parameters(calibration, cost) else ""
+    if own is None and not price:
+        return None
+    chain = {name: meanings[name] for name in (price, cost) if name in meanings}
+    values = _values(calibration, kernel, sizes, features, chain)
+    words = own.words if own else meanings[price].words
+    if price and own:
+        words += f", {100 * prices[price] / whole:.0f} % of them for {meanings[price].words}"
+    figures = [
+        Figure(filled(template, values[name, expression]), values[name, expression])
+        for name, meaning in chain.items()
+        for template, expression in meaning.figures.items()
+        if np.isfinite(values[name, expression])
+    ]
+    advice = (
+        text
+        for name, meaning in chain.items()
+        for text, condition in meaning.advised()
+        if not condition or values[name, condition] > 0
+    )
+    return Mechanism(cost, price, words, tuple(figures), next(advice, ""))
+
+
+def _has_several_parameters(calibration: Fitted, cost: str) -> bool:
+    term = calibration.model.string.terms.get(cost)
+    return term is not None and sum(isinstance(node, Parameter) for node in walk(term)) > 1
+
+
+def _values(
+    calibration: Fitted,
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    features: Mapping[str, Floats],
+    chain: Mapping[str, Meaning],
+) -> dict[tuple[str, str], float]:
+    """Returns the numbers that meanings name, by who names them and the expression; NaN where one can't be counted."""
+    model, found = calibration.model, {}
+    for name, meaning in chain.items():
+        for expression in _expressions(meaning):
+            read = parsed(name, expression, model.string)
+            missing = {each: model.further_features[each] for each in read.features if each not in features}
+            try:
+                counted = model.counted(kernel)
+                known = {**features, **evaluate_all(missing, counted, counted.bind(sizes))} if missing else features
+                with np.errstate(all="ignore"):
+                    (value,) = compile_nodes([read.value])(calibration.parameters, known)
+                found[name, expression] = float(value)
+            except (FeatureError, KernelError):
+                found[name, expression] = float("nan")
+    return found
+
+
+def _expressions(meaning: Meaning) -> Iterable[str]:
+    return (*meaning.figures.values(), *filter(None, dict(meaning.advised()).values()))
