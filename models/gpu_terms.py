@@ -27,12 +27,14 @@ LOADS = "f_mem_access_global_load_granularity:subgroup"
 STORES = "f_mem_access_global_store_granularity:subgroup"
 ROUNDS = "f_mem_rounds_global_granularity:longest / f_work_items"
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
-# Of what they would be if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
+# How many times as many as if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
 LOCAL_CYCLES = "f_mem_transactions_local_banks:32 * 128 / f_mem_bytes_local"
 LOAD_CYCLES = "f_mem_transactions_global_load_banks:32 * 128 / f_mem_bytes_global_load"
 LOAD_LINES = "f_mem_transactions_global_load_block:128 * 128 / f_mem_bytes_global_load"
 STORE_LINES = "f_mem_transactions_global_store_block:128 * 128 / f_mem_bytes_global_store"
-GAPS = "f_mem_footprint_global_block:64 / f_mem_footprint_global"
+# Such as follow from the counts of the model's own features: what sets of addresses have in common is counted for long.
+GAPS = "f_mem_footprint_global_block:64 / f_mem_bytes_global"
+OFTEN = f"{LOADED} / f_mem_footprint_global_block:32"
 
 NEIGHBOURS = "neighbouring work-items that {} neighbouring elements would help"
 FEWER_LOADS = "fewer loads would help: results kept in registers, tiles in local memory, or vectors of two or four"
@@ -320,12 +322,10 @@ PARAMETERS: dict[str, Meaning] = {
         "what work-groups load from the second-level cache, each for itself",
         {
             "{:si}B": LOADED,
-            "{:.3g} times the distinct data": f"{LOADED} / f_mem_footprint_global_load",
+            "{:.3g} times all data that there are": f"{OFTEN} / step({OFTEN} - 1.5)",
         },
         {
-            "work-groups that share more of what they load would help: larger or squarer tiles": (
-                f"{LOADED} / f_mem_footprint_global_load - 1.5"
-            ),
+            "work-groups that share more of what they load would help: larger or squarer tiles": (f"{OFTEN} - 1.5"),
             "fewer bytes would help: narrower types, kernels joined so that data are loaded once": "",
         },
         {"{:.3g} TB/s": "1e-12 / p_l2_load"},

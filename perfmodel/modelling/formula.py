@@ -132,13 +132,16 @@ class Formula:
     def _repr_html_(self) -> str:
         units = parameter_units(self.string, self.features)
         features = [[name, summary_of(name)] for name in self.features]
-        parameters = [[name, units[name], str(self.declared.get(name, ""))] for name in self.parameters]
+        words = {name: meaning.words for name, meaning in self.meanings.items()}
+        parameters = [
+            [name, units[name], str(self.declared.get(name, "")), words.get(name, "")] for name in self.parameters
+        ]
         return titled(
             self.output_name,
             " by",
             f"<p>$\\displaystyle {escape(self.latex)}$</p>",
             folded(f"{len(features)} features", ["feature", "counts"], features),
-            table(["parameter", "unit", "declared"], parameters),
+            table(["parameter", "unit", "declared", "stands for"], parameters),
         )
 
     def _repr_latex_(self) -> str:

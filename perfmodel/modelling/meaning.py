@@ -193,7 +193,7 @@ def _physical(words: str, found: Any) -> Physical:
         low, high, source = found
         if not isinstance(source, str) or not math.isfinite(low) or not low <= high:
             raise ValueError
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FitError(
             f"the physical value of {words!r:.60} is {found!r:.60}; give its lowest and highest, and the source"
         ) from error

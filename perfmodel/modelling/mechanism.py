@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,7 @@ def mechanism(
     values = _values(calibration, kernel, sizes, features, chain)
     words = own.words if own else meanings[price].words
     if price and own:
-        words += f", {100 * prices[price] / whole:.0f} % of them for {meanings[price].words}"
+        words += f", {100 * prices[price] / whole:.0f} % of that time for {meanings[price].words}"
     figures = [
         Figure(filled(template, values[name, expression]), values[name, expression])
         for name, meaning in chain.items()
@@ -109,20 +109,33 @@ def _values(
     chain: Mapping[str, Meaning],
 ) -> dict[tuple[str, str], float]:
     """Returns the numbers that meanings name, by who names them and the expression; NaN where one can't be counted."""
-    model, found = calibration.model, {}
+    string, found = calibration.model.string, {}
     for name, meaning in chain.items():
         for expression in _expressions(meaning):
-            read = parsed(name, expression, model.string)
-            missing = {each: model.further_features[each] for each in read.features if each not in features}
+            read = parsed(name, expression, string)
             try:
-                counted = model.counted(kernel)
-                known = {**features, **evaluate_all(missing, counted, counted.bind(sizes))} if missing else features
+                known = {**features, **_counted(calibration, kernel, sizes, set(read.features) - set(features))}
                 with np.errstate(all="ignore"):
                     (value,) = compile_nodes([read.value])(calibration.parameters, known)
                 found[name, expression] = float(value)
             except (FeatureError, KernelError):
                 found[name, expression] = float("nan")
     return found
+
+
+def _counted(
+    calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], names: Collection[str]
+) -> Mapping[str, Floats]:
+    """Returns features that the model itself has not."""
+    if not names:
+        return {}
+    model = calibration.model
+    wanted = {name: model.further_features[name] for name in names}
+    # Beside one of the model's, they follow from the counts that it was predicted by, and nothing is counted again.
+    widest = max(model.features, key=lambda name: getattr(model.features[name], "subgroup_size", None) or 0, default="")
+    counted = model.counted(kernel)
+    beside = {widest: model.features[widest]} if widest else {}
+    return evaluate_all({**wanted, **beside}, counted, counted.bind(sizes))
 
 
 def _expressions(meaning: Meaning) -> Iterable[str]:

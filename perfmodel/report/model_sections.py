@@ -207,7 +207,6 @@ def _costs(index: int, charts: Charts) -> str:
         chart("costs", caption.strip(), model=index),
         table(["kernel", "variant", "sizes", "limited by", "which is"], limits, texts=range(5)) if limits else "",
         details(_counted("Table of terms", len(lines)), table(header, lines[:MOST_LINES], texts=range(4))),
-        _meanings(charts.model.calibration.model),
     )
 
 
@@ -241,6 +240,7 @@ def _parameters(index: int, charts: Charts) -> str:
     return section(
         "Parameters",
         details("The model", f"<pre>{escape(calibration.model.string.source.strip())}</pre>"),
+        _meanings(calibration.model),
         table(header, rows, texts=(0, 1, 5)),
         _readings(calibration),
         _correlations(index, *charts.correlations),

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from perfmodel.basics.errors import ModelStringError
-from perfmodel.expression import parse, to_text
+from perfmodel.expression import compile_nodes, parse, to_text
 
 TEXT = """
     overhead = p_launch * f_sync_kernel_launch + p_group * f_thread_groups
@@ -152,3 +152,18 @@ def test_sympy_form_uses_the_published_formula() -> None:
     a, b, p = sympy.symbols("f_a f_b p_e", real=True)
     published = a * (sympy.tanh(p * (a - b)) + 1) / 2 + b * (sympy.tanh(p * (b - a)) + 1) / 2
     assert sympy.simplify(parse("smooth_max(f_a, f_b, p_e)").to_sympy() - published) == 0
+
+
+def test_an_expression_may_name_a_models_terms() -> None:
+    model = parse("work = p_a * f_x + p_b\nwork + p_c * f_y")
+    found = model.parsed("work / f_z")
+    assert (tuple(found.parameters), tuple(found.features)) == (("p_a", "p_b"), ("f_x", "f_z"))
+    (value,) = compile_nodes([found.value])({"p_a": 2.0, "p_b": 1.0}, {"f_x": 3.0, "f_z": 7.0})
+    assert value == 1.0
+    assert tuple(model.parsed("half = work / 2\nhalf * 2").parameters) == ("p_a", "p_b")
+    with pytest.raises(ModelStringError, match="the model has no parameter 'p_d'"):
+        model.parsed("work * p_d")
+    with pytest.raises(ModelStringError, match=r"unknown name 'wrk'.*did you mean 'work'"):
+        model.parsed("wrk")
+    with pytest.raises(ModelStringError, match="the exponent contains a feature"):
+        model.parsed("2 ** work")

@@ -16,7 +16,6 @@ import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, FitError, ModelStringError
 from perfmodel.modelling.meaning import Physical, filled
 from perfmodel.modelling.readings import readings
-from perfmodel.report import chart_data
 from perfmodel.report.page import report_page
 from perfmodel.report.reported import reported
 
@@ -96,7 +95,7 @@ def test_the_dearest_price_of_a_term_is_the_mechanism_within_it(product: pm.Kern
     assert found is not None
     assert found.price == "p_madd"
     assert str(found) == (
-        "operations of the arithmetic units, 100 % of them for multiply-adds: 256 of them a work-item; "
+        "operations of the arithmetic units, 100 % of that time for multiply-adds: 256 of them a work-item; "
         "tensor units would help"
     )
     alone = calibrated({"p_madd": "multiply-adds"}).explain(product).mechanism
@@ -117,7 +116,7 @@ def test_a_price_that_is_less_than_half_of_its_term_is_none() -> None:
     same = calibrated(said, **dict.fromkeys(("p_add", "p_mul", "p_madd"), 4e-9))
     assert str(same.explain(each).mechanism) == "operations"
     dear = replace(same, parameters={**same.parameters, "p_mul": 9e-9})
-    assert str(dear.explain(each).mechanism) == "operations, 53 % of them for mul"
+    assert str(dear.explain(each).mechanism) == "operations, 53 % of that time for mul"
 
 
 @pytest.mark.parametrize(("n", "advice"), [(64, "a larger product"), (256, "fewer operations")])
@@ -278,7 +277,7 @@ def test_a_parameter_that_nothing_determines_has_no_value() -> None:
     assert {each.parameter: each.value for each in readings(unsure)}["p_byte"] == "undetermined"
 
 
-def test_the_report_says_what_limits_and_what_parameters_stand_for(tmp_path: Path) -> None:
+def test_the_report_says_what_terms_and_parameters_stand_for(tmp_path: Path) -> None:
     calibration = calibrated(
         {"work": WORK, "p_madd": pm.Meaning("multiply-adds", reads={"{:.1f} ps": "1e12 * p_madd"})}
     )
@@ -286,7 +285,7 @@ def test_the_report_says_what_limits_and_what_parameters_stand_for(tmp_path: Pat
     page = report_page(reported([str(tmp_path / "c.json")]))
     assert "What the parameters stand for" in page
     assert "10.0 ps" in page
+    assert "<td class=text>operations of the arithmetic units</td><td class=text>fewer operations would help" in page
     without = calibrated({})
     without.save(tmp_path / "without.json")
     assert "stand for" not in report_page(reported([str(tmp_path / "without.json")]))
-    assert chart_data.Breakdown("k", "", {}, 1.0, ()).mechanism == ""

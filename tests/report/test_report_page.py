@@ -137,6 +137,19 @@ def test_shares_of_a_breakdown_are_the_whole_time(overlap: ReportedModel, sample
         assert sum(row["shares"]) == pytest.approx(positive, abs=0.01)
 
 
+def test_what_limits_each_variant_is_said_in_the_words_of_the_model(overlap: ReportedModel, sampled: Sample) -> None:
+    assert overlap.calibration is not None
+    string = overlap.calibration.model.string
+    model = overlap.calibration.model.with_meanings({name: f"the time of {name}" for name in string.terms})
+    told = replace(overlap, calibration=replace(overlap.calibration, model=model))
+    found = chart_data.breakdowns(told, sampled)
+    assert found
+    assert {each.mechanism for each in found} == {f"the time of {each.parts[0][0]}" for each in found}
+    page = report_page([told])
+    assert "the time of" in page
+    assert "the time of" not in report_page([overlap])
+
+
 def test_correlations_are_those_of_the_fit(overlap: ReportedModel) -> None:
     assert overlap.calibration
     names, values = chart_data.correlations(overlap.calibration)
