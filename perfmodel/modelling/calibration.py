@@ -231,6 +231,10 @@ class Calibration(Fitted):
             CalibrationError: if there is none, or more than one.
         """
         found, wanted = shipped_files(), device.lower()
+        if not wanted:
+            raise CalibrationError(
+                f"a calibration is of one device; name it, as in {', '.join(path.stem for path in found) or 'gpu@h200'}"
+            )
         chosen: dict[str, list[tuple[dict[str, Any], Path]]] = {}
         for path in found:
             name = path.stem.partition("@")[0]

@@ -359,8 +359,10 @@ def test_without_a_model_the_default_of_the_device_is_taken() -> None:
     assert pm.Calibration.shipped(device="cpu") == pm.Calibration.shipped("unified-plus", device="cpu")
     with pytest.raises(CalibrationError, match=r"no calibration for 'MI300' is shipped.*'perfmodel reproduce gpu'"):
         calibration_called("@MI300")
-    with pytest.raises(CalibrationError, match="more than one calibration of 'unified-plus' for ''"):
-        pm.Calibration.shipped("unified-plus")
+    with pytest.raises(CalibrationError, match="a calibration is of one device; name it, as in gpu@nvidia"):
+        pm.Calibration.shipped("gpu")
+    with pytest.raises(CalibrationError, match="a calibration is of one device"):
+        calibration_called("@")
 
 
 def test_what_is_shipped_predicts_the_same_without_its_measurements(calibration: pm.Calibration) -> None:

@@ -114,15 +114,23 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
 
-    if parsed.device is not None:
-        parsed.tags.insert(0, parsed.calibration)
-        parsed.calibration = f"@{parsed.device}"
-    elif not parsed.tags or parsed.calibration.endswith((".cl", ".py")):
-        raise CalibrationError(
-            f"{parsed.calibration!r} names no calibration; put one before the kernel, such as gpu@h200, or give a "
-            "device by --device"
-        )
-    return calibration_called(parsed.calibration), selected(parsed)
+    return calibration_called(_calibration_name(parsed)), selected(parsed)
+
+
+def _calibration_name(parsed: argparse.Namespace) -> str:
+    """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
+    name: str = parsed.calibration
+    if parsed.device is None:
+        if not parsed.tags or name.endswith((".cl", ".py")):
+            raise CalibrationError(
+                f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "
+                "--device"
+            )
+        return name
+    if "@" in name or name.endswith(".json"):
+        raise CalibrationError(f"{name!r} and --device {parsed.device} each name a calibration; leave out one of them")
+    parsed.tags.insert(0, name)
+    return f"@{parsed.device}"
 
 
 def _print(
