@@ -235,23 +235,20 @@ class Calibration(Fitted):
             raise CalibrationError(
                 f"a calibration is of one device; name it, as in {', '.join(path.stem for path in found) or 'gpu@h200'}"
             )
-        chosen: dict[str, list[tuple[dict[str, Any], Path]]] = {}
-        for path in found:
-            name = path.stem.partition("@")[0]
-            if model in ("", name):
-                content = FILE.load(path)
-                known = content["device"]
-                if wanted in known["name"].lower() or wanted in known["key"] or wanted == known["kind"]:
-                    chosen.setdefault(name, []).append((content, path))
-        name = next((each for each in ([model] if model else default_models()) if each in chosen), "")
-        if len(chosen.get(name, [])) != 1:
+        chosen: list[tuple[dict[str, Any], Path]] = []
+        for name in [model] if model else default_models():
+            loaded = [(FILE.load(path), path) for path in found if path.stem.partition("@")[0] == name]
+            chosen = [(content, path) for content, path in loaded if _is_of(content["device"], wanted)]
+            if chosen:
+                break
+        if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
-                f"{'more than one' if name else 'no'} {what} for {device!r} is shipped (there are "
+                f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped (there are "
                 f"{', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
                 f"{model or default_models()[0]}'"
             )
-        return cls._of(*chosen[name][0])
+        return cls._of(*chosen[0])
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
@@ -327,6 +324,11 @@ def calibration_called(name: str) -> Calibration:
 def shipped_files() -> list[Path]:
     """Returns the files of the calibrations that come along, sorted."""
     return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
+
+
+def _is_of(device: Mapping[str, Any], wanted: str) -> bool:
+    """Returns whether words in lower case name this device: part of its name or key, or its kind."""
+    return wanted in device["name"].lower() or wanted in device["key"] or wanted == device["kind"]
 
 
 def default_models() -> list[str]:
