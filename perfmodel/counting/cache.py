@@ -23,7 +23,8 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 from perfmodel.counting.usual_budget import USUAL
 
-MOST_ENTRIES = 4096
+MOST_ENTRIES = 16384
+"""So many counts are kept, some 20 kB each: those of all kernels that a model of any kernel is made and judged with."""
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
 """The packages that count programs, beside perfmodel itself."""
 REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
@@ -110,11 +111,21 @@ VERSIONS = _versions()
 
 
 def _prune(entries: Path) -> None:
-    """Removes the oldest half of too many entries: those of former versions are never asked for again."""
-    found = list(entries.glob("*.json"))
-    if len(found) > MOST_ENTRIES:
-        for path in sorted(found, key=lambda p: p.stat().st_mtime)[: len(found) // 2]:
+    """Removes the oldest half of too many entries: those of former versions are never asked for again.
+
+    What is there is counted once, and then with what this process writes: looking at all of them takes longer than
+    counting a small kernel.
+    """
+    _number[entries] = _number[entries] + 1 if entries in _number else len(list(entries.glob("*.json")))
+    if _number[entries] > MOST_ENTRIES:
+        found = sorted(entries.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in found[: len(found) // 2]:
             path.unlink(missing_ok=True)
+        _number[entries] = len(found) - len(found) // 2
+
+
+_number: dict[Path, int] = {}
+"""How many entries there are in each folder, but for those that other processes wrote meanwhile."""
 
 
 def _read(path: Path) -> KernelCounts | CountingError:
