@@ -58,7 +58,7 @@ def main() -> None:
     )
     inside = {level: np.full(len(table), np.nan) for level in LEVELS}
     for level, probability in LEVELS.items():
-        inside[level][found.known] = coverage(found, known.base, known.slope, probability)
+        inside[level][found.known] = coverage(found, known.slope, probability)
     lines = [_line(str(family), found, inside, found.groups == family) for family in sorted(set(found.groups.tolist()))]
     lines.append(_line("all", found, inside, np.ones(len(table), dtype=bool)))
     print(f"{name} on {table.attrs['device']['name']}\n")

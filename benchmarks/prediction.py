@@ -39,7 +39,7 @@ SUM = """__kernel void add(__global float *c, __global const float *a, __global 
     if (i < n) c[i] = a[i] + b[i];
 }"""
 
-MODELS = ("unified-plus", "cache-aware")
+MODELS = ("unified-plus", "gpu")
 STEPS = (1, 16, 256, 512)
 """Sizes grow from the kernel's own by one of these, the first that it takes."""
 AGAIN = 200
@@ -197,7 +197,7 @@ def _rate(predict: Callable[[Any], object], sizes: Any) -> float:
 
 
 def from_source() -> None:
-    calibration = pm.Calibration.shipped("cache-aware", device="H200")
+    calibration = pm.Calibration.shipped(device="H200")
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
     for name in ("realistic", "unrestricted"):
         # Other seeds than those that the recipe predicts.

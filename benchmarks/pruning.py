@@ -57,7 +57,7 @@ LEAST_ITEMS, MOST_ITEMS = 32, 1024
 """The fewest and the most work-items of a work-group."""
 MOST_LOCAL_MEMORY = 48 * 1024
 """The most bytes of local memory of a work-group."""
-MODELS = ("unified-plus", "cache-aware")
+MODELS = ("unified-plus", "gpu")
 COUNTS = (1, 5, 10)
 SHARES = (0.05, 0.1)
 FACTORS = (1.05, 1.1, 1.25, 1.5, 2.0)

@@ -14,7 +14,7 @@ from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.readings import Reading, readings
 from perfmodel.recipes.recipe import recipe
 
-MODEL, DEVICE = "cache-aware", "nvidia-h200-e38dd1"
+MODEL, DEVICE = "gpu", "nvidia-h200-e38dd1"
 FILE = Path(__file__).parent.parent / "models" / f"{MODEL}@{DEVICE}.json"
 PAGE = Path(__file__).parent / "gpu-model.md"
 TABLE = re.compile(r"(<!-- table: .*? -->\n).*(<!-- end of table -->)", re.DOTALL)

@@ -36,7 +36,7 @@ def row_means(group: int) -> pm.Kernel:
 def main() -> None:
     variants = [row_means(group) for group in (32, 128, 256)]
     print("additions at n = 1024:", pm.feature("f_op_float32_add").eval(variants[0].at(n=1024)))
-    calibration = pm.Calibration.shipped("unified-plus", device="H200")
+    calibration = pm.Calibration.shipped(device="H200")
     print(calibration.rank(variants, n=4096))
     print(calibration.explain(variants[0], n=4096))
 

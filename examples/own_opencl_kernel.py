@@ -4,7 +4,7 @@
 
 The same from the command line:
 
-    perfmodel explain cache-aware@h200 examples/blur.cl --global n,n --local 16,16 --arg n=2048 \
+    perfmodel explain --device h200 examples/blur.cl --global n,n --local 16,16 --arg n=2048 \
         --arg 'out=n*n' --arg 'image=(n+2)*(n+2)'
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
     loads = pm.feature("f_mem_access_global_float32_load").eval(blur)
     print(f"{loads / 2048**2:g} loads a pixel")
     print(pm.emulate(blur.at(n=64)))
-    calibration = pm.Calibration.shipped("cache-aware", device="H200")
+    calibration = pm.Calibration.shipped(device="H200")
     print("seconds on an H200:", calibration.predict(blur, n=np.array([1024, 2048, 4096])))
     print(calibration.explain(blur))
 

@@ -71,9 +71,6 @@ class ColumnSum(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         a = arrays["a"].reshape(kernel.sizes["m"], kernel.sizes["n"])
         if kernel.tags["result"] == "prefix":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,9 +78,6 @@ class Convolution(KernelGenerator):
                 default_tag="l.auto",
             )
         return program
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n = kernel.sizes["n"]

@@ -75,9 +75,6 @@ class DotProduct(KernelGenerator):
         )
         return lp.tag_inames(program, {"g": "g.0", "l": "l.0"})
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         a, b = arrays["a"], arrays["b"]
         products = a * b if kernel.tags["branch"] == "none" else branched(a * b, a, b)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,9 +44,6 @@ class Empty(KernelGenerator):
         )
         program = lp.split_iname(program, "i", height, outer_tag="g.1", inner_tag="l.1")
         return lp.split_iname(program, "j", width, outer_tag="g.0", inner_tag="l.0")
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         return {}

@@ -69,9 +69,6 @@ class FilledStride(KernelGenerator):
         # Left to itself, Loopy would give the work-items the shorter stride, along the columns.
         return lp.tag_inames(program, {"column": "l.0"})
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         return int(variant["lsize_0"]) > 1
 

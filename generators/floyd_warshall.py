@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,9 +65,6 @@ class FloydWarshall(KernelGenerator):
         program = lp.split_iname(program, "i", height, outer_tag="g.1", inner_tag="l.1")
         program = lp.split_iname(program, "j", width, outer_tag="g.0", inner_tag="l.0")
         return LoopyProgram(program, {"found < known": 0})
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
         return {"n": sizes["n"], "k": sizes["n"] // 2}

@@ -92,9 +92,6 @@ class SquareMatmul(KernelGenerator):
     def program(self, variant: Mapping[str, str]) -> Any:
         return multiplication(self.name, variant, "n", "n", "n")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
-
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         return has_tiles(variant)
 

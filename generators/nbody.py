@@ -88,9 +88,6 @@ class NBody(KernelGenerator):
         # Left to itself, Loopy would spread the work-items over the three coordinates, which lie next to each other.
         return lp.tag_inames(program, {"position": "l.0"})
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         return variant["prefetch"] == "False" or int(variant["lsize_0"]) > 1
 

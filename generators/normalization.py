@@ -52,9 +52,6 @@ class Normalization(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         x = arrays["x"].reshape(int(kernel.tags["held"]), -1)
         return {"out": x / x.sum(axis=0)}

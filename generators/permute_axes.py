@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,9 +61,6 @@ class PermuteAxes(KernelGenerator):
         program = lp.tag_inames(program, {plane: "g.2"})
         program = lp.split_iname(program, row, height, outer_tag="g.1", inner_tag="l.1")
         return lp.split_iname(program, column, width, outer_tag="g.0", inner_tag="l.0")
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         return variant["order"] != GIVEN or variant["coalesced"] == "load"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,9 +81,6 @@ class Resample(KernelGenerator):
         program = lp.split_iname(program, "i", height, outer_tag="g.1", inner_tag="l.1")
         program = lp.split_iname(program, "j", width, outer_tag="g.0", inner_tag="l.0")
         return program if is_gather else lp.tag_inames(program, {"p": "unr", "q": "unr"})
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         n, factor = kernel.sizes["n"], int(kernel.tags["factor"])

@@ -54,9 +54,6 @@ class ScaleAdd(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def arguments(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> Mapping[str, float]:
         return {**sizes, "alpha": ALPHA, "beta": BETA}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,9 +75,6 @@ class Transpose(KernelGenerator):
             )
             program = _padded(program, "tile", int(variant["padding"]))
         return program
-
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": math.lcm(int(variant["lsize_0"]), int(variant["lsize_1"]))}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         if variant["access"] == "tiled":

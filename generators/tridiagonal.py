@@ -78,9 +78,6 @@ class Tridiagonal(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
         """Returns diagonally dominant systems, beside numbers of at most 1.5 a diagonal of at least 4.5, without
         differences of like numbers: what is beside the diagonal is negative, so that all x are sums of positive

@@ -82,9 +82,6 @@ class VectorAdd(KernelGenerator):
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")
 
-    def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        return {"n": int(variant["lsize_0"])}
-
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         a, b = arrays["a"], arrays["b"]
         return {"c": a + b if kernel.tags["branch"] == "none" else branched(a + b, a, b)}

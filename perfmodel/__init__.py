@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from perfmodel.measuring.campaign import Campaign
     from perfmodel.measuring.protocol import Protocol
     from perfmodel.measuring.store import Store
-    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.calibration import Calibration, Model
     from perfmodel.modelling.estimator import ModelRegressor
     from perfmodel.modelling.evaluation import evaluate
     from perfmodel.modelling.feature_table import measure
     from perfmodel.modelling.meaning import Meaning
-    from perfmodel.modelling.model import Model
     from perfmodel.modelling.suggestion import suggest
     from perfmodel.projection.device_choice import choose_device
     from perfmodel.projection.device_profile import DeviceProfile
@@ -52,7 +51,7 @@ _EXPORTS = {
     "KernelCollection": "collection.collection",
     "KernelGenerator": "collection.kernel_generator",
     "Meaning": "modelling.meaning",
-    "Model": "modelling.model",
+    "Model": "modelling.calibration",
     "ModelRegressor": "modelling.estimator",
     "PerfmodelError": "basics.errors",
     "PerfmodelWarning": "basics.errors",

@@ -1,4 +1,4 @@
-"""Short ways to write Loopy kernels and to ask for their counts, for the tests of counting."""
+"""Short ways to write Loopy kernels and to ask for their counts, for the tests of counting; and a hard kernel."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ import loopy as lp
 import numpy as np
 
 import perfmodel as pm
+
+STEPS = """
+__kernel void steps(__global float *a, int n) {
+    int i = get_global_id(0);
+    float s = 0;
+    for (int k = 0; k < i % 1000 + (i / 64) % 7 * 50; k++) s = s * 0.5f + 1.0f;
+    a[i] = s;
+}"""
+"""The loop of this OpenCL C kernel ends at remainders by large numbers, which make hard sets."""
 
 
 def make(domains: Any, instructions: str, arrays: dict[str, Any], **options: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.kernels.arguments import Array, scalars_of
 from perfmodel.kernels.arguments import Image as ImageArgument
-from perfmodel.kernels.array_contents import ArrayContents, said_of_array
+from perfmodel.kernels.array_contents import ArrayContents, number_said, said_of_array
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -80,10 +80,9 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
             raise _no_such_argument(argument, name, types)
     statistics = _pairs(parsed.statistic, "--statistic")
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
-    expected = {key: _number(f"--statistic {key}", value) for key, value in statistics.items()}
+    expected = {key: number_said(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, expected)
-    kernel = with_budget(Kernel(program, {"generator": name}, None, **scalars), parsed)
-    return kernel.as_countable(given) if (given := contents(kernel, parsed)) else kernel
+    return with_budget(Kernel(program, {"generator": name}, None, **scalars), parsed)
 
 
 def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: bool = False) -> list[Kernel]:
@@ -193,6 +192,12 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def countable(kernel: Kernel, parsed: argparse.Namespace) -> Kernel:
+    """Returns a kernel to be counted: where data decide what it does, as observed on what options say of arrays."""
+    given = contents(kernel, parsed)
+    return kernel.as_countable(given) if given else kernel
+
+
 def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
     kernels = unit_of(text, tuple(options)).kernels
     if len(kernels) != 1:
@@ -216,22 +221,11 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
 def _by_value(what: str, text: str) -> Any:
     """Returns a number, or what JSON says of a struct or vector."""
     if text[:1] not in "[{":
-        return _number(what, text)
+        return number_said(what, text)
     try:
         return json.loads(text)
     except ValueError as error:
         raise KernelError(f'{what}={text} is no JSON; write a struct as {{"dims": [64, 48]}}') from error
-
-
-def _number(what: str, text: str) -> float:
-    try:
-        return int(text, 0)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError as error:
-        raise KernelError(f"{what}={text} is no number; write one, such as 1024 or 0.5") from error
 
 
 def _array(name: str, text: str) -> ArrayContents:

@@ -108,11 +108,13 @@ def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
     )
 
 
-def calibration_option(parser: argparse.ArgumentParser) -> None:
+def calibration_option(parser: argparse.ArgumentParser, unless: str = "") -> None:
+    """Adds the argument that names a calibration; `unless` says when it is not given."""
     added = parser.add_argument(
         "calibration",
         metavar="CALIBRATION",
-        help="file that calibrate or demo wrote, or the name of a shipped one, such as cache-aware@h200",
+        help="file that calibrate or demo wrote, or MODEL@DEVICE of a shipped one, such as gpu@h200; @h200 for the "
+        f"model that is the default there{'; ' if unless else ''}{unless}",
     )
     completion.complete(added, completion.calibrations)
 
@@ -120,7 +122,9 @@ def calibration_option(parser: argparse.ArgumentParser) -> None:
 def predict_option(parser: argparse.ArgumentParser) -> None:
     """Adds the option of commands that predict beside what they do otherwise."""
     added = parser.add_argument(
-        "--predict", metavar="CALIBRATION", help="a calibration's file, or the name of a shipped one"
+        "--predict",
+        metavar="CALIBRATION",
+        help="a calibration's file, or a shipped one: MODEL@DEVICE, or @DEVICE for the default there",
     )
     completion.complete(added, completion.calibrations)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.cli.opencl_command import source_kernel
+from perfmodel.cli.opencl_command import countable, source_kernel
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
 
@@ -34,7 +34,7 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
         for name in ("arg", "option", "statistic"):
             setattr(given, name, [filled(text) for text in getattr(parsed, name)])
         given.option += [f"-D{name}={_word(name, value)}" for name, value in configuration.items()]
-        return source_kernel(path, given)
+        return countable(source_kernel(path, given), given)
 
     return kernel
 

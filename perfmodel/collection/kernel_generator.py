@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -54,8 +55,13 @@ class KernelGenerator(ABC):
         tests."""
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
-        """Returns the size tags that must be multiples of a number where work-groups fit, and that number."""
-        return {}
+        """Returns the size tags that must be multiples of a number where work-groups fit, and that number.
+
+        By default ``n`` is a multiple of the work-group's sides, in a family whose tags say that and whether they fit.
+        """
+        names = {tag.name for tag in self.tags}
+        sides = [int(value) for name, value in variant.items() if name.startswith("lsize_")]
+        return {"n": math.lcm(*sides)} if {GROUPS_FIT.name, "n"} <= names else {}
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         """Returns True if this variant can have these sizes; combinations that can't are left out."""

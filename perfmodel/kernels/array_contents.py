@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,10 +59,11 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
     if kind in ("random", "zeros"):
         if len(parts) not in ((2, 4) if kind == "random" else (2,)):
             raise KernelError(f"{what}={text} is not understood; write {FORMS}")
-        return ArrayContents(parts[1], _dtype(what, text, parts[0]), kind, tuple(_number(what, b) for b in parts[2:]))
+        bounds = tuple(float(number_said(what, bound)) for bound in parts[2:])
+        return ArrayContents(parts[1], _dtype(what, text, parts[0]), kind, bounds)
     if text.endswith(".npy"):
         try:
-            array = np.load(folder / text, allow_pickle=False)
+            array = np.load(folder / text, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise KernelError(f"{what}: {text} cannot be read; give a file that numpy.save wrote") from error
         if not isinstance(array, np.ndarray) or not array.size:
@@ -84,7 +86,14 @@ def _dtype(what: str, text: str, name: str) -> np.dtype[Any]:
     return dtype
 
 
-def _number(what: str, text: str) -> float:
+def number_said(what: str, text: str) -> int | float:
+    """Returns the number that a text is, whole ones also by their base (``0x10``).
+
+    Raises:
+        KernelError: for what is none.
+    """
+    with suppress(ValueError):
+        return int(text, 0)
     try:
         return float(text)
     except ValueError as error:

@@ -36,6 +36,7 @@ from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.emulation import emulate
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.types import element_of
@@ -231,7 +232,7 @@ class _Counter:
     def accesses(self) -> Iterator[AccessCount]:
         for block in self.blocks.blocks:
             for statement in block.statements:
-                for node in low.accesses_of(statement):
+                for node in walks.accesses_of(statement):
                     if node.access.space == "private":
                         continue
                     yield self.access(node.access, low.direction_of(node), self.executions(block))
@@ -297,8 +298,8 @@ class _Counter:
         whole = self.unknown("bytes that work-groups touch together ('footprint' without 'granularity:workgroup')")
         filled = self.unknown("gaps between elements ('block' of a footprint)")
         directions: dict[str | None, set[str]] = defaultdict(set)
-        for statement in low.simple_statements(self.kernel.body):
-            for node in low.accesses_of(statement):
+        for statement in walks.simple_statements(self.kernel.body):
+            for node in walks.accesses_of(statement):
                 directions[node.access.variable].add(low.direction_of(node))
         for name, touched in self.run.footprints.items():
             if name not in self.arrays:
@@ -318,7 +319,7 @@ class _Counter:
         """Yields branches by sub-groups, the only ones recorded; those of the run are of the size that was asked
         for."""
         who = self.unknown("work-items at branches ('branch' without 'granularity:subgroup')")
-        for branch in low.statements(self.kernel.body):
+        for branch in walks.statements(self.kernel.body):
             if not isinstance(branch, low.If | low.Loop):
                 continue
             met, divergent = (int(each) for each in self.run.branches[branch.number])

@@ -22,7 +22,7 @@ from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c import lowered_kernel, walks
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
 from perfmodel.opencl_c.emulation import Image as Pixels
 from perfmodel.opencl_c.emulation import emulate as emulate_lowered
@@ -207,7 +207,7 @@ class Profile:
     def branches(self) -> pd.DataFrame:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
-        branches = [each for each in low.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
+        branches = [each for each in walks.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
         for branch in sorted(branches, key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
             kind = type(branch).__name__.lower()

@@ -27,6 +27,7 @@ from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
 
 if TYPE_CHECKING:
+    from perfmodel.kernels.emulation import Profile
     from perfmodel.opencl_c.static.branch_statistics import Observed
 
 MOST_STEPS_FOR_PLACES = 5_000
@@ -138,13 +139,10 @@ class Kernel(BoundKernel):
     def _observed(
         self, arrays: Mapping[str, Any] | None, groups: str, seed: int
     ) -> tuple[dict[int, Observed], Touched]:
-        from perfmodel.kernels.emulation import emulate  # slow to import
-        from perfmodel.kernels.touched import LINE_BYTES, touched
-        from perfmodel.opencl_c.emulation import Machine
+        from perfmodel.kernels.touched import touched  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
-        machine = Machine(line_bytes=LINE_BYTES)
-        profile = emulate(self.as_opencl(), arrays, groups=groups, machine=machine, checks=False, seed=seed)
+        profile = self._emulated(arrays, groups=groups, seed=seed)
         emulation = profile.emulation
         items, ran = math.prod(emulation.local_size), len(emulation.groups)
         entered = items, math.ceil(items / emulation.machine.subgroup_size), 1
@@ -198,15 +196,18 @@ class Kernel(BoundKernel):
 
     def _touched(self) -> Touched:
         """Returns what some work-groups touch, within a second or so."""
+        from perfmodel.kernels.touched import touched  # slow to import
+
+        return touched(self._emulated(groups="sample", extrapolate=True, steps=MOST_STEPS_FOR_PLACES).emulation, ())
+
+    def _emulated(self, arrays: Mapping[str, Any] | None = None, **options: Any) -> Profile:
+        """Emulates work-groups by what they do alone, and counts blocks of cache lines beside those of transactions."""
         from perfmodel.kernels.emulation import emulate  # slow to import
-        from perfmodel.kernels.touched import LINE_BYTES, touched
+        from perfmodel.kernels.touched import LINE_BYTES
         from perfmodel.opencl_c.emulation import Machine
 
         machine = Machine(line_bytes=LINE_BYTES)
-        found = emulate(
-            self, groups="sample", machine=machine, checks=False, extrapolate=True, steps=MOST_STEPS_FOR_PLACES
-        )
-        return touched(found.emulation, ())
+        return emulate(self.as_opencl(), arrays, machine=machine, checks=False, **options)
 
     def _counts_as_seen(self, why: CountingError, subgroup_size: int | None) -> KernelCounts:
         """Returns the counts with what emulated work-groups show of branches, in the place of an error's reason."""

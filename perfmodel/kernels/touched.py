@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from perfmodel.counting.counts import FOOTPRINTS, AccessCount, Blocks, Footprint, KernelCounts
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.origins import Origins
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,16 +58,16 @@ class Touched:
 def touched(emulation: Emulation, given: Collection[str]) -> Touched:
     """Returns what emulated groups touched by addresses that follow from the contents of the given arrays alone."""
     kernel, machine = emulation.kernel, emulation.machine
-    origins = _Origins(kernel)
+    origins = Origins(kernel.body)
     known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
     by_access: dict[AccessKey, Blocks] = {}
     unknown: set[str | None] = set()
-    for statement in low.simple_statements(kernel.body):
-        for node in low.accesses_of(statement):
+    for statement in walks.simple_statements(kernel.body):
+        for node in walks.accesses_of(statement):
             access = node.access
             if access.space not in ("global", "constant"):
                 continue
-            if not origins.arrays_behind(node.pointer) <= known:
+            if not _arrays_behind(origins, node.pointer) <= known:
                 unknown.add(access.variable)
                 continue
             counts = {name: int(emulation.accesses[name][:, access.number].sum()) for name in _COUNTED}
@@ -89,10 +90,10 @@ def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:
     """Returns whether the place of an access is unknown although no data, nor data alone, decide on it."""
     unknown = {(a.instruction, a.text) for a in counts.accesses if a.space == "global" and a.has_unknown_place}
     constants = {each.name for each in kernel.objects if each.space == "constant"}
-    origins = _Origins(kernel)
-    nodes = (node for statement in low.simple_statements(kernel.body) for node in low.accesses_of(statement))
+    origins = Origins(kernel.body)
+    nodes = (node for statement in walks.simple_statements(kernel.body) for node in walks.accesses_of(statement))
     return bool(unknown) and any(
-        origins.arrays_behind(node.pointer) <= constants
+        _arrays_behind(origins, node.pointer) <= constants
         for node in nodes
         if (str(node.access.place), node.access.text) in unknown
     )
@@ -106,49 +107,10 @@ def _of_groups(found: NDArray[np.void], direction: str, block: int) -> Blocks:
     return (1, float(found[f"{recorded}_bytes"].mean())), (block, float(found[f"{recorded}_blocks"].mean()))
 
 
-class _Origins:
-    """Tells which arrays an expression's value follows from."""
-
-    def __init__(self, kernel: low.LoweredKernel) -> None:
-        self._values: dict[low.Register, list[Any]] = defaultdict(list)
-        self._stored: dict[str | None, list[Any]] = defaultdict(list)
-        for statement in low.simple_statements(kernel.body):
-            if (register := low.register_set(statement)) is not None:
-                self._values[register].append(statement)
-            if isinstance(statement, low.Store | low.Atomic) and statement.access.space in ("local", "private"):
-                self._stored[statement.access.variable].append(statement)
-
-    def arrays_behind(self, pointer: low.Expression) -> set[str]:
-        """Returns the arrays in global and constant memory whose contents decide on an address; conditions under which
-        variables get their values are left out."""
-        found: set[str] = set()
-        seen: set[Any] = set()
-        waiting: list[Any] = [pointer]
-        while waiting:
-            for part in self._loads_and_registers(waiting.pop()):
-                if isinstance(part, low.Register):
-                    key: Any = part
-                    new = self._values.get(part, [])
-                elif part.space in ("global", "constant"):
-                    found.add(part.variable or "?")
-                    continue
-                else:
-                    key, new = (part.space, part.variable), self._stored.get(part.variable, [])
-                if key not in seen:
-                    seen.add(key)
-                    waiting += new
-        return found
-
-    @staticmethod
-    def _loads_and_registers(node: Any) -> Iterator[low.Access | low.Register]:
-        expressions: Iterable[low.Expression] = (node,)
-        if isinstance(node, low.Assign | low.Store | low.Atomic | low.Collective):
-            expressions = low.expressions_of(node)
-            if isinstance(node, low.Atomic):
-                yield node.access
-        for expression in expressions:
-            for part in low.walk(expression):
-                if isinstance(part, low.Load):
-                    yield part.access
-                elif isinstance(part, low.Read):
-                    yield part.register
+def _arrays_behind(origins: Origins, pointer: low.Expression) -> set[str]:
+    """Returns the arrays in global and constant memory whose contents decide on an address."""
+    return {
+        each.access.variable or "?"
+        for each in origins.behind([pointer], through_memory=True)
+        if isinstance(each, low.Load | low.Atomic) and each.access.space in ("global", "constant")
+    }

@@ -7,19 +7,20 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from perfmodel.basics.errors import FitError
 from perfmodel.basics.provenance import versions
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.fitting import FitResult, FitWarning, fit
+from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 
 if TYPE_CHECKING:
@@ -30,8 +31,15 @@ NAMED = 5
 """So many kernels that take no part in a fit are named in a warning."""
 
 
-def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
-    """Fits a model to a feature table; see `Model.fit`."""
+FittedT = TypeVar("FittedT", bound=Fitted)
+
+
+def calibrate(kind: type[FittedT], model: Formula, table: pd.DataFrame, **options: Any) -> FittedT:
+    """Fits a model to a feature table; see `Model.fit`.
+
+    Args:
+        kind: of what holds the fitted values.
+    """
     model = model.with_parameters(options.pop("parameters", None) or {})
     options["parameters"] = model.declared
     table = _normalized(table, model)
@@ -39,10 +47,13 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
     used = table[chosen]
     columns = {name: used[column].to_numpy(dtype=np.float64) for name, column in model.columns.items()}
     times = used[model.output_name].to_numpy(dtype=np.float64)
-    result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
-    rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
-    fitted = [row for row in rows if row.predicted_s is not None]
-    return Calibration(
+    # Matrices of a fit are tall and narrow: several threads wait for each other, on a busy machine most of the time.
+    with threadpool_limits(1, "blas"):
+        result = fit(model.string, columns, times, labels=[str(label) for label in used.index], **options)
+        rows = tuple(_rows(table, model.output_name, dict(zip(np.flatnonzero(chosen), result.predicted, strict=True))))
+        fitted = [row for row in rows if row.predicted_s is not None]
+        held_out = _held_out(model, columns, times, fitted, result, options)
+    return kind(
         model=model,
         parameters=result.parameters,
         stderr=result.stderr,
@@ -55,13 +66,13 @@ def calibrate(model: Model, table: pd.DataFrame, **options: Any) -> Calibration:
         report=result.report(),
         undetermined=tuple(str(u) for u in result.undetermined),
         marks={name: mark for name in model.parameters if (mark := result.mark(name))},
-        held_out=_held_out(model, columns, times, fitted, result, options),
+        held_out=held_out,
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def _normalized(table: Any, model: Model) -> pd.DataFrame:
+def _normalized(table: Any, model: Formula) -> pd.DataFrame:
     """Returns the table with times as numbers and flags as tuples, however it was edited, or written to a file and
     read.
 
@@ -122,7 +133,7 @@ def _warn(sentence: str) -> None:
 
 
 def _held_out(
-    model: Model,
+    model: Formula,
     columns: Mapping[str, NDArray[np.float64]],
     times: NDArray[np.float64],
     rows: Sequence[Row],
@@ -140,7 +151,7 @@ def _held_out(
     families, variants = [row.kernel for row in rows], [row.variant for row in rows]
     parameters = result.parameters
     found = left_out_errors(model.string, columns, times, families, variants, parameters, **posed)
-    return held_out_errors(found, model.string, columns, times, parameters, result.degrees_of_freedom)
+    return held_out_errors(found, model.string, columns, parameters)
 
 
 def _residual_std(result: FitResult) -> float:

@@ -1,7 +1,11 @@
-"""Calibration: a model's parameters on one device, with all that is needed to predict, doubt and repeat them."""
+"""Model and Calibration: what is declared and fitted, and what comes of a fit, each of which leads to the other.
+
+A calibration is a model's parameters on one device, with all that is needed to predict, doubt and repeat them.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -18,12 +22,13 @@ from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
+from perfmodel.modelling.calibrating import calibrate
 from perfmodel.modelling.comparison import Comparison, compare
 from perfmodel.modelling.explanation import Explanation, explain
 from perfmodel.modelling.fitted import ROW, Fitted
+from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 from perfmodel.vocabulary.named_features import Feature
 
@@ -44,12 +49,56 @@ FILE = DocumentKind(
 )
 
 
+class Model(Formula):
+    """T(n) = g(features(n), parameters), declared and checked, not yet fitted; immutable.
+
+    Args:
+        output: name of the feature to be predicted, e.g. ``f_cl_wall_time``.
+        expression: the model string (docs/model-language.md).
+        features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
+        parameters: what is known of parameters before a fit, by name: a number holds one at that value, ``(lower,
+            upper)`` bounds it (None where open), and a text ties it to others: ``"2 * p_a"``; see docs/fitting.md.
+        meanings: what terms and parameters stand for, by name: a text or a `Meaning`; see docs/model-language.md.
+
+    Attributes:
+        output: the output feature.
+        features: the input features by name, in order of first appearance.
+        parameters: names of the parameters, in order of first appearance.
+        string: the parsed model string.
+        declared: what is said of parameters before a fit, by name.
+        meanings: what terms and parameters stand for, by name.
+        further_features: features that only their meanings name, by name; explanations count them.
+
+    Raises:
+        ModelStringError: for a string that is not in the language or names an unknown feature.
+        FeatureError: for an output that is no feature.
+        FitError: for what cannot be said of parameters or terms.
+
+    Two models are equal if output, string and features are, whatever is said of their parameters.
+    """
+
+    def fit(self, table: Any, **options: Any) -> Calibration:
+        """Fits the parameters to a feature table.
+
+        Args:
+            table: as `perfmodel.measure` returns it; rows with flags are left out and listed in the calibration.
+            options: of `perfmodel.modelling.fitting.fit`: parameters, beside those of the model and before them;
+                nonnegative, residuals, strict.
+
+        Raises:
+            FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
+        """
+        return calibrate(Calibration, self, table, **options)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Fitted):
     """A calibration is a fitted model on one device; it predicts without any OpenCL driver.
 
     Its attributes are those of `perfmodel.modelling.fitted.Fitted`.
     """
+
+    model: Model
 
     @overload
     def predict(
@@ -123,7 +172,7 @@ class Calibration(Fitted):
             "version": FILE.version,
             "model": {"output": self.model.output_name, "expression": self.model.string.source} | said,
             **{f: json_values.plain(getattr(self, f)) for f in SAVED},
-            "held_out": self.held_out.as_json() if self.held_out else None,
+            "held_out_errors": self.held_out.as_json() if self.held_out else None,
             "rows": [json_values.plain(row.values(ROW)) for row in self.rows],
         }
 
@@ -168,34 +217,37 @@ class Calibration(Fitted):
         return loaded
 
     @classmethod
-    def shipped(cls, model: str, device: str) -> Calibration:
+    def shipped(cls, model: str = "", device: str = "") -> Calibration:
         """Returns a calibration that comes with perfmodel.
 
+        >>> Calibration.shipped(device="H200").predict(kernel, n=[1024, 2048])
         >>> Calibration.shipped("unified-plus", device="H200").predict(kernel, n=[1024, 2048])
 
         Args:
-            model: name of a recipe's model.
+            model: name of a recipe's model (default: the one for kernels of any kind that the device has one of).
             device: part of the device's name or key, or its kind, such as ``"cpu"``.
 
         Raises:
             CalibrationError: if there is none, or more than one.
         """
-        found = shipped_files()
-        wanted = device.lower()
-        chosen = []
+        found, wanted = shipped_files(), device.lower()
+        chosen: dict[str, list[tuple[dict[str, Any], Path]]] = {}
         for path in found:
-            if path.stem.partition("@")[0] == model:
+            name = path.stem.partition("@")[0]
+            if model in ("", name):
                 content = FILE.load(path)
                 known = content["device"]
                 if wanted in known["name"].lower() or wanted in known["key"] or wanted == known["kind"]:
-                    chosen.append((content, path))
-        if len(chosen) != 1:
+                    chosen.setdefault(name, []).append((content, path))
+        name = next((each for each in ([model] if model else default_models()) if each in chosen), "")
+        if len(chosen.get(name, [])) != 1:
+            what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
-                f"{'no' if not chosen else 'more than one'} calibration of {model!r} for {device!r} is shipped (there "
-                f"are {', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
-                f"{model}'"
+                f"{'more than one' if name else 'no'} {what} for {device!r} is shipped (there are "
+                f"{', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
+                f"{model or default_models()[0]}'"
             )
-        return cls._of(*chosen[0])
+        return cls._of(*chosen[name][0])
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
@@ -248,14 +300,17 @@ SAVED = (
 
 
 def calibration_called(name: str) -> Calibration:
-    """Loads a calibration by its file, or by ``MODEL@DEVICE`` for one that comes with perfmodel.
+    """Loads a calibration by its file, or by ``MODEL@DEVICE`` for one that comes with perfmodel; ``@DEVICE`` for the
+    model that is the default there.
 
     Raises:
         CalibrationError: if there is none, or more than one.
     """
     if Path(name).exists() or name.endswith(".json"):
         return Calibration.load(name)
-    model, _, device = name.partition("@")
+    model, at, device = name.partition("@")
+    if at and not model:
+        return Calibration.shipped(device=device)
     try:
         return Calibration.shipped(model, device)
     except CalibrationError as error:
@@ -268,6 +323,14 @@ def calibration_called(name: str) -> Calibration:
 def shipped_files() -> list[Path]:
     """Returns the files of the calibrations that come along, sorted."""
     return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
+
+
+def default_models() -> list[str]:
+    """Returns the names of models of kernels of any kind; the first that a device has a calibration of is its
+    default."""
+    return [
+        name for folder in registry.folders("models") for name in json.loads((folder / "defaults.json").read_text())
+    ]
 
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:
@@ -301,7 +364,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
         "report": str(content["report"]),
         "undetermined": tuple(map(str, _listed(content["undetermined"]))),
         "marks": {name: str(mark) for name, mark in _described(content.get("marks", {})).items()},
-        "held_out": HeldOutErrors.from_json(content["held_out"]) if content.get("held_out") else None,
+        "held_out": HeldOutErrors.from_json(content["held_out_errors"]) if content.get("held_out_errors") else None,
         "versions": _described(content["versions"]),
         "created": str(content["created"]),
     }

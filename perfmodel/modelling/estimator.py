@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.errors import FitError
 from perfmodel.expression import ModelString
+from perfmodel.modelling.calibration import Model
 from perfmodel.modelling.fitting import fit
-from perfmodel.modelling.model import Model
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

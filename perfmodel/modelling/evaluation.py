@@ -17,9 +17,8 @@ from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, measurement_key
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.feature_table import measure
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 
 FITTED = "the calibration was fitted to it"

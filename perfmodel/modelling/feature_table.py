@@ -15,7 +15,7 @@ from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
-from perfmodel.modelling.model import Model
+from perfmodel.modelling.calibration import Model
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, evaluate_all, number
 
 if TYPE_CHECKING:

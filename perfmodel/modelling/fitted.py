@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.notebook import MOST_ROWS, table
+from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.quick import Quick
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.units import parameter_units
@@ -46,7 +46,7 @@ class Fitted:
             too few were measured, and in files of an earlier perfmodel.
     """
 
-    model: Model
+    model: Formula
     parameters: dict[str, float]
     stderr: dict[str, float]
     covariance: NDArray[np.float64]

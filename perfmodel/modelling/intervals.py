@@ -4,6 +4,8 @@ Whole families of kernels are left out of the fit in turn and predicted from the
 are off, as logarithms of measured / predicted, is what an interval may promise for a kernel that no fit has seen
 (cross-conformal prediction: Vovk, "Cross-conformal predictors", 2015; intervals that are wider where predictions are
 harder: Papadopoulos, Gammerman, Vovk, "Normalized nonconformity measures for regression conformal prediction", 2008).
+How hard a prediction is follows from kernels whose time depends on the same parameters: a kernel that waits for memory
+is as uncertain as others that do (weights that fall with distance: Guan, "Localized conformal prediction", 2023).
 """
 
 from __future__ import annotations
@@ -29,16 +31,19 @@ MOST_ROWS_LEFT_OUT = 40
 """Single measurements are left out one by one up to so many, and beyond in so many parts."""
 LEVELS = {"68": 0.68, "90": 0.9}
 MOST_NEIGHBOURS = 300
-"""So many measurements are kept to tell how far a kernel is from all that was measured."""
+"""So many measurements are kept to tell how far a kernel is from all that was measured, and what it is like."""
+LIKE = 0.2
+"""Measurements at this distance count 0.6 times as much as the nearest when an error is guessed from theirs."""
+USUAL_WEIGHT = 3.0
+"""The usual error of all measurements counts as much as that of so many measurements like a kernel."""
 SCORES = 401
 """So many quantiles of the scaled errors are kept."""
 SLOPES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 USUAL_SLOPE = 0.3
-"""The growth of errors with distance that fits best where 30 families were left out in turn (unified-plus on an NVIDIA
+"""The growth of errors with distance that fits best where 50 families were left out in turn (the GPU model on an NVIDIA
 H200)."""
-PER_DOUBLING = 0.05
-"""The distance that each doubling of the largest amount of something in a second adds."""
-MOST_DOUBLINGS = 6.0
+UNSEEN = 0.3
+"""The distance that something adds which no measurement had."""
 LEAST_SCALE = 0.005
 """Errors of less than half a per cent are those of the clock."""
 FARTHEST = 10.0
@@ -55,39 +60,52 @@ class Neighbourhood:
 
     Attributes:
         parameters: those that any of the measurements depends on.
-        elasticities: relative change of a predicted time by relative change of each parameter, shape (R, P).
-        most_per_second: of each feature, the largest number in a predicted second of any measurement.
+        elasticities: relative change of a predicted time by relative change of each parameter, of R measurements that
+            stand for all, shape (R, P).
+        counts: how many of the left-out measurements each of them stands for, shape (R,).
+        errors: the sum of their |ln(measured / predicted)|, shape (R,).
+        unseen: features that no measurement had anything of.
     """
 
     parameters: tuple[str, ...]
     elasticities: Floats
-    most_per_second: Mapping[str, float]
+    counts: Floats
+    errors: Floats
+    unseen: tuple[str, ...]
 
-    def unpriced(self, per_second: Mapping[str, Floats]) -> NDArray[np.bool_]:
-        """Returns a mask of kernels with something that no measurement had, so that the model has no price for it;
-        shape (K,)."""
-        found = [(per_second[name] > 0) & (most == 0) for name, most in self.most_per_second.items()]
-        return np.asarray(np.any(found, axis=0))
-
-    def distance(self, elasticities: Mapping[str, Floats], per_second: Mapping[str, Floats]) -> Floats:
+    def distance(self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats]) -> Floats:
         """Returns how far predictions are from all measurements, shape (K,); 0 where one is like them.
 
-        It is the Euclidean distance of the elasticities to those of the nearest measurement, and what the doublings of
-        the feature add of which there is most per second, beyond what any measurement has.
+        It is the Euclidean distance of the elasticities to those of the nearest measurement, and more where there is
+        something that no measurement had.
 
         Args:
             elasticities: by parameter, shape (K,) each.
-            per_second: by feature, its number divided by the predicted seconds, shape (K,) each.
+            features: by name, shape (K,) each.
         """
-        points = np.array([elasticities[name] for name in self.parameters]).T
-        squares = np.sum(points**2, axis=1)[:, None] + np.sum(self.elasticities**2, axis=1)
-        nearest = np.min(squares - 2 * points @ self.elasticities.T, axis=1)
-        doublings = np.zeros(len(points))
-        with np.errstate(all="ignore"):
-            for name, most in self.most_per_second.items():
-                beyond = np.log2(per_second[name] / most)
-                doublings = np.fmax(doublings, np.where(per_second[name] > 0, beyond, 0.0))
-        return np.asarray(np.sqrt(np.maximum(nearest, 0)) + PER_DOUBLING * np.minimum(doublings, MOST_DOUBLINGS))
+        return self._distance(self._distances(elasticities), features)
+
+    def scale(
+        self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats], usual: float, slope: float
+    ) -> Floats:
+        """Returns the scale of the logarithmic errors of some predictions, shape (K,): what measurements like them had,
+        and more the farther they are from all.
+
+        Args:
+            elasticities: by parameter, shape (K,) each.
+            features: by name, shape (K,) each.
+            usual: the mean of |ln(measured / predicted)| of all measurements.
+            slope: by how much the scale grows with a distance of one.
+        """
+        distances = self._distances(elasticities)
+        expected = _like(distances, self.counts, self.errors, usual)
+        return _scale(expected, slope, self._distance(distances, features))
+
+    def _distance(self, distances: Floats, features: Mapping[str, Floats]) -> Floats:
+        return np.asarray(np.min(distances, axis=1) + UNSEEN * _any_of(self.unseen, features, len(distances)))
+
+    def _distances(self, elasticities: Mapping[str, Floats]) -> Floats:
+        return _distances(np.array([elasticities[name] for name in self.parameters]).T, self.elasticities)
 
 
 @dataclass(frozen=True)
@@ -98,8 +116,8 @@ class HeldOutErrors:
         held_out: what was left out at a time: ``families``, ``variants`` or ``sizes``.
         groups: how many of them.
         count: measurements that were predicted so.
-        base: scale of the logarithmic errors next to the measurements, dimensionless.
-        slope: by how much the scale grows with a distance of one.
+        usual: mean of |ln(measured / predicted)| of all of them, dimensionless.
+        slope: by how much the scale of logarithmic errors grows with a distance of one.
         shared: the part of the scaled errors' variance that kernels left out together have in common.
         scores: sorted quantiles of ln(measured / predicted) / scale.
         covered: the part of these measurements that lies in the intervals of 68 and 90 %, each made from the errors of
@@ -110,24 +128,20 @@ class HeldOutErrors:
     held_out: str
     groups: int
     count: int
-    base: float
+    usual: float
     slope: float
     shared: float
     scores: tuple[float, ...]
     covered: Mapping[str, float]
     neighbourhood: Neighbourhood
 
-    def scale(self, distance: Floats) -> Floats:
-        """Returns the scale of logarithmic errors at some distances."""
-        return np.asarray(self.base + self.slope * distance)
+    def scale(self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats]) -> Floats:
+        """Returns the scale of the logarithmic errors of some predictions, see `Neighbourhood.scale`."""
+        return self.neighbourhood.scale(elasticities, features, self.usual, self.slope)
 
     def quantile(self, probability: float) -> float:
         """Returns the scaled logarithmic error that a new kernel's is below with this probability."""
         return _quantile(np.array(self.scores), self.count, self.groups, probability)
-
-    def interval(self, seconds: Floats, distance: Floats, level: float) -> tuple[Floats, Floats]:
-        """Returns times between which a measured one is expected to lie with the probability `level`."""
-        return between(seconds, self.scale(distance), self.quantile, level)
 
     def figures(self) -> dict[str, Any]:
         """Returns what was left out, how many times could be predicted so, and which parts of them the intervals
@@ -138,13 +152,15 @@ class HeldOutErrors:
         """Returns the errors as values that JSON can hold."""
         near = self.neighbourhood
         return self.figures() | {
-            "base": self.base,
+            "usual": self.usual,
             "slope": self.slope,
             "shared": self.shared,
             "scores": list(self.scores),
             "parameters": list(near.parameters),
             "elasticities": near.elasticities.tolist(),
-            "most_per_second": dict(near.most_per_second),
+            "counts": near.counts.tolist(),
+            "errors": near.errors.tolist(),
+            "unseen": list(near.unseen),
         }
 
     @classmethod
@@ -156,30 +172,34 @@ class HeldOutErrors:
         """
         names = tuple(map(str, content["parameters"]))
         elasticities = np.array(content["elasticities"], dtype=np.float64).reshape(-1, len(names))
-        scores = np.array(content["scores"], dtype=np.float64)
-        most = {str(name): float(value) for name, value in content["most_per_second"].items()}
-        numbers = (float(content["base"]), float(content["slope"]), float(content["shared"]))
-        if not (np.isfinite(elasticities).all() and np.isfinite(scores).all() and np.isfinite(numbers).all()):
+        scores, counts, errors = (np.array(content[n], dtype=np.float64) for n in ("scores", "counts", "errors"))
+        numbers = (float(content["usual"]), float(content["slope"]), float(content["shared"]))
+        if not all(np.isfinite(each).all() for each in (elasticities, scores, counts, errors, numbers)):
             raise ValueError("a number of the held-out errors is not finite")
         if min(numbers) < 0 or scores.ndim != 1 or not scores.size or np.any(np.diff(scores) < 0):
             raise ValueError("the held-out errors are not sorted, or have a negative scale")
-        if not len(elasticities) or not np.isfinite([*most.values()]).all():
-            raise ValueError("the held-out errors have no measurements")
+        if not len(elasticities) or not counts.shape == errors.shape == (len(elasticities),):
+            raise ValueError("the held-out errors have no measurements, or not one error for each")
+        if np.any(counts < 0) or np.any(errors < 0):
+            raise ValueError("a held-out error is negative")
         return cls(
             held_out=str(content["held_out"]),
             groups=int(content["groups"]),
             count=int(content["count"]),
-            base=numbers[0],
+            usual=numbers[0],
             slope=numbers[1],
             shared=numbers[2],
             scores=tuple(scores.tolist()),
             covered={level: float(content["covered"][level]) for level in LEVELS},
-            neighbourhood=Neighbourhood(names, elasticities, most),
+            neighbourhood=Neighbourhood(names, elasticities, counts, errors, tuple(map(str, content["unseen"]))),
         )
 
     def __repr__(self) -> str:
         return brief(
-            self, f"{self.groups} {self.held_out} left out", f"{self.count} measurements", f"scale {self.base:.3g}"
+            self,
+            f"{self.groups} {self.held_out} left out",
+            f"{self.count} measurements",
+            f"usually {self.usual:.1%} off",
         )
 
 
@@ -197,12 +217,15 @@ class LeftOutErrors:
     Attributes:
         groups: of each measurement, shape (N,).
         logarithms: ln(measured / predicted), shape (N,); NaN where the other groups allow no fit.
+        expected: |ln(measured / predicted)| to be expected from measurements of other groups that are like each, shape
+            (N,).
         distances: of each measurement from those of all other groups, shape (N,).
     """
 
     held_out: str
     groups: NDArray[Any]
     logarithms: Floats
+    expected: Floats
     distances: Floats
 
     @property
@@ -213,26 +236,21 @@ class LeftOutErrors:
 
 def sensitivities(
     model: ModelString, parameters: Mapping[str, float], features: Mapping[str, Floats], count: int
-) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
-    """Returns what distances are computed from: elasticities by parameter, features per second, and seconds; each of K
-    kernels.
+) -> tuple[dict[str, Floats], Floats]:
+    """Returns what distances are computed from, elasticities by parameter, and the seconds; each of K kernels.
 
     Args:
         features: a column of shape (K,) for every feature of the model, which may have none.
         count: K.
     """
     compiled = model.compile()
+    values = {name: parameters[name] for name in model.parameters}
     with np.errstate(all="ignore"):
-        seconds = np.broadcast_to(np.asarray(compiled(parameters, features), dtype=np.float64), (count,))
-        slopes = np.asarray(compiled.jacobian(parameters, features), dtype=np.float64).reshape(len(parameters), -1)
-        ratios = np.array(list(parameters.values()))[:, None] * slopes / seconds
+        seconds = np.broadcast_to(np.asarray(compiled(values, features), dtype=np.float64), (count,))
+        slopes = np.asarray(compiled.jacobian(values, features), dtype=np.float64).reshape(len(values), -1)
+        ratios = np.array(list(values.values()))[:, None] * slopes / seconds
         bounded = np.clip(np.nan_to_num(ratios, nan=FARTHEST, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
-        elasticities = np.broadcast_to(bounded, (len(parameters), count))
-        per_second = {
-            name: np.nan_to_num(np.broadcast_to(column, (count,)) / np.abs(seconds))
-            for name, column in features.items()
-        }
-    return dict(zip(parameters, elasticities, strict=True)), per_second, seconds
+    return dict(zip(values, np.broadcast_to(bounded, (len(values), count)), strict=True)), seconds
 
 
 def left_out_errors(
@@ -273,57 +291,54 @@ def _left_out(
     fitted: Mapping[str, float],
     **options: Any,
 ) -> LeftOutErrors:
-    logarithms, distances = (np.full(len(output), np.nan) for _ in range(2))
+    logarithms = np.full(len(output), np.nan)
     for left in leave_out(model, features, output, groups, fitted, **options):
-        of_all = sensitivities(model, left.parameters, features, len(output))
-        near = _neighbourhood(of_all, ~left.rows)
-        elasticities, per_second, _ = of_all
-        own = _chosen(per_second, left.rows)
-        distances[left.rows] = near.distance(_chosen(elasticities, left.rows), own)
-        logarithms[left.rows] = np.where(near.unpriced(own), np.nan, _logarithms(output[left.rows], left.predicted))
-    return LeftOutErrors(held_out, groups, logarithms, distances)
+        unpriced = _any_of(_unseen(features, ~left.rows), features, len(output))[left.rows]
+        logarithms[left.rows] = np.where(unpriced, np.nan, _logarithms(output[left.rows], left.predicted))
+    expected, distances = (np.full(len(output), np.nan) for _ in range(2))
+    known, errors = np.isfinite(logarithms).astype(np.float64), np.nan_to_num(np.abs(logarithms))
+    elasticities, _ = sensitivities(model, fitted, features, len(output))
+    points = np.array(list(elasticities.values())).T
+    for group in set(groups.tolist()):
+        own, others = groups == group, groups != group
+        if (number := known[others].sum()) > 0:
+            apart = _distances(points[own], points[others])
+            expected[own] = _like(apart, known[others], errors[others], errors[others].sum() / number)
+            distances[own] = np.min(apart, axis=1)
+    return LeftOutErrors(held_out, groups, logarithms, expected, distances)
 
 
 def held_out_errors(
-    found: LeftOutErrors,
-    model: ModelString,
-    features: Mapping[str, Floats],
-    output: Floats,
-    fitted: Mapping[str, float],
-    freedom: int,
+    found: LeftOutErrors, model: ModelString, features: Mapping[str, Floats], fitted: Mapping[str, float]
 ) -> HeldOutErrors | None:
     """Returns the errors that intervals are made of; None where nothing could be left out.
 
     Args:
         fitted: parameters fitted to all measurements.
-        freedom: degrees of freedom of that fit.
     """
     known = found.known
     if known.sum() < 2:
         return None
-    of_all = sensitivities(model, fitted, features, len(output))
-    inside = _logarithms(output, of_all[2])
-    base = _base(inside, freedom)
-    slope = _slope(np.abs(found.logarithms[known]), found.distances[known], base)
-    scaled = found.logarithms[known] / (base + slope * found.distances[known])
+    errors = np.abs(found.logarithms[known])
+    groups = len(set(found.groups[known].tolist()))
+    slope = _slope(errors, found.expected[known], found.distances[known], groups)
+    scaled = found.logarithms[known] / _scale(found.expected[known], slope, found.distances[known])
     scores = np.sort(scaled)
     kept = np.quantile(scores, np.linspace(0, 1, SCORES)) if scores.size > SCORES else scores
-    groups = len(set(found.groups[known].tolist()))
-    near = _neighbourhood(of_all, np.ones(len(output), dtype=bool), MOST_NEIGHBOURS)
     return HeldOutErrors(
         held_out=found.held_out,
         groups=groups,
         count=int(known.sum()),
-        base=base,
+        usual=float(np.mean(errors)),
         slope=slope,
         shared=_shared(scaled, found.groups[known]),
         scores=tuple(np.round(kept, 6).tolist()),
-        covered={name: float(coverage(found, base, slope, level).mean()) for name, level in LEVELS.items()},
-        neighbourhood=near,
+        covered={name: float(coverage(found, slope, level).mean()) for name, level in LEVELS.items()},
+        neighbourhood=_neighbourhood(found, model, features, fitted),
     )
 
 
-def coverage(found: LeftOutErrors, base: float, slope: float, level: float) -> NDArray[np.bool_]:
+def coverage(found: LeftOutErrors, slope: float, level: float) -> NDArray[np.bool_]:
     """Returns, for each measurement that could be left out, whether it lies in its interval, made from all other
     groups.
 
@@ -331,7 +346,7 @@ def coverage(found: LeftOutErrors, base: float, slope: float, level: float) -> N
         One value for each of `found.known`, shape (K,).
     """
     groups = found.groups[found.known]
-    scores = found.logarithms[found.known] / (base + slope * found.distances[found.known])
+    scores = (found.logarithms / _scale(found.expected, slope, found.distances))[found.known]
     inside = np.zeros(len(scores), dtype=bool)
     for group in set(groups.tolist()):
         own = groups == group
@@ -348,19 +363,17 @@ def _logarithms(measured: Floats, predicted: Floats) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(ratios, nan=WORST, posinf=WORST, neginf=-WORST), -WORST, WORST))
 
 
-def _base(inside: Floats, freedom: int) -> float:
-    """Returns the scale of a Laplace distribution of the errors of the fit itself, for the parameters that it has."""
-    spread = float(np.mean(np.abs(inside)))
-    return max(spread * np.sqrt(len(inside) / freedom) if freedom > 0 else LEAST_SCALE, LEAST_SCALE)
+def _scale(expected: Floats, slope: float, distance: Floats) -> Floats:
+    return np.asarray(np.maximum(expected + slope * distance, LEAST_SCALE))
 
 
-def _slope(errors: Floats, distances: Floats, base: float) -> float:
-    """Returns the likeliest growth of a Laplace distribution's scale with distance; what is usual where nothing shows
-    it."""
+def _slope(errors: Floats, expected: Floats, distances: Floats, groups: int) -> float:
+    """Returns the likeliest growth of a Laplace distribution's scale with distance; about what is usual where few
+    groups show it, as the errors of one resemble each other."""
 
     def surprise(slope: float) -> float:
-        scale = base + slope * distances
-        likelihood = len(errors) * (np.mean(np.log(scale)) + np.log(np.mean(errors / scale) + 1e-12))
+        scale = _scale(expected, slope, distances)
+        likelihood = groups * (np.mean(np.log(scale)) + np.log(np.mean(errors / scale) + 1e-12))
         return float(likelihood + np.log((slope + 0.1) / (USUAL_SLOPE + 0.1)) ** 2)
 
     return min(SLOPES, key=surprise)
@@ -396,17 +409,45 @@ def _quantile(scores: Floats, count: int, groups: int, probability: float) -> fl
 
 
 def _neighbourhood(
-    of_all: tuple[Mapping[str, Floats], Mapping[str, Floats], Floats],
-    chosen: NDArray[np.bool_],
-    most: int | None = None,
+    found: LeftOutErrors, model: ModelString, features: Mapping[str, Floats], fitted: Mapping[str, float]
 ) -> Neighbourhood:
-    elasticities, per_second, _ = of_all
-    names = tuple(name for name, values in elasticities.items() if np.any(values[chosen] != 0)) or tuple(elasticities)
-    points = np.array([elasticities[name][chosen] for name in names]).T
-    if most is not None and len(points) > most:
-        points = points[_spread_out(points, most)]
-    points = np.round(points, 3) + 0.0
-    return Neighbourhood(names, points, {name: float(np.max(values[chosen])) for name, values in per_second.items()})
+    """Returns some measurements, each with the errors of those that are nearest to it."""
+    elasticities, _ = sensitivities(model, fitted, features, len(found.groups))
+    names = tuple(name for name, values in elasticities.items() if np.any(values != 0)) or tuple(elasticities)
+    points = np.array([elasticities[name] for name in names]).T
+    chosen = points[_spread_out(points, MOST_NEIGHBOURS)] if len(points) > MOST_NEIGHBOURS else points
+    chosen = np.round(chosen, 3) + 0.0
+    nearest = np.argmin(_distances(points[found.known], chosen), axis=1)
+    counts, errors = (
+        np.bincount(nearest, weights, minlength=len(chosen)).astype(np.float64)
+        for weights in (None, np.abs(found.logarithms[found.known]))
+    )
+    return Neighbourhood(
+        names, chosen, counts, np.round(errors, 6), _unseen(features, np.ones(len(points), dtype=bool))
+    )
+
+
+def _unseen(features: Mapping[str, Floats], rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Returns the names of features that these rows have nothing of."""
+    return tuple(name for name, column in features.items() if not np.any(column[rows] > 0))
+
+
+def _any_of(names: Sequence[str], features: Mapping[str, Floats], count: int) -> NDArray[np.bool_]:
+    """Returns a mask of kernels that have something of any of these features, shape (K,)."""
+    return np.asarray(np.any([np.zeros(count, dtype=bool), *(features[name] > 0 for name in names)], axis=0))
+
+
+def _distances(points: Floats, others: Floats) -> Floats:
+    """Returns Euclidean distances of points of shape (K, P) from others of shape (R, P), shape (K, R)."""
+    squares = np.sum(points**2, axis=1)[:, None] + np.sum(others**2, axis=1)
+    return np.asarray(np.sqrt(np.maximum(squares - 2 * points @ others.T, 0)))
+
+
+def _like(distances: Floats, counts: Floats, errors: Floats, usual: float) -> Floats:
+    """Returns the mean error of measurements at distances of shape (K, R), the nearer the more it counts (Nadaraya and
+    Watson's estimator), among them some of the usual error."""
+    weights = np.exp(-0.5 * (distances / LIKE) ** 2)
+    return np.asarray((weights @ errors + USUAL_WEIGHT * usual) / (weights @ counts + USUAL_WEIGHT))
 
 
 def _spread_out(points: Floats, count: int) -> NDArray[np.intp]:

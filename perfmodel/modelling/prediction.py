@@ -79,7 +79,8 @@ class Prediction:
         if known is None:
             return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self.sampling))
         usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
-        found = np.fmax(known.scale(self.distance), own)
+        elasticities, _ = self._sensitivities
+        found = np.fmax(known.scale(elasticities, self._flat).reshape(self.seconds.shape), own)
         return np.asarray(np.hypot(found, self.sampling / usual) if usual > 0 else found)
 
     @cached_property
@@ -107,8 +108,8 @@ class Prediction:
         known = self.calibration.held_out
         if known is None:
             return np.full(self.seconds.shape, np.nan)
-        elasticities, per_second, _ = self._sensitivities
-        return known.neighbourhood.distance(elasticities, per_second).reshape(self.seconds.shape)
+        elasticities, _ = self._sensitivities
+        return known.neighbourhood.distance(elasticities, self._flat).reshape(self.seconds.shape)
 
     @cached_property
     def unpriced(self) -> NDArray[np.bool_]:
@@ -119,9 +120,12 @@ class Prediction:
         return np.any(found, axis=0) if found else np.zeros(self.seconds.shape, dtype=bool)
 
     @cached_property
-    def _sensitivities(self) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
-        flat = {name: np.broadcast_to(each, self.seconds.shape).ravel() for name, each in self.features.items()}
-        return sensitivities(self.calibration.model.string, self.calibration.parameters, flat, self.seconds.size)
+    def _sensitivities(self) -> tuple[dict[str, Floats], Floats]:
+        return sensitivities(self.calibration.model.string, self.calibration.parameters, self._flat, self.seconds.size)
+
+    @cached_property
+    def _flat(self) -> dict[str, Floats]:
+        return {name: np.broadcast_to(each, self.seconds.shape).ravel() for name, each in self.features.items()}
 
     @property
     def _parameter_deviation(self) -> Floats:

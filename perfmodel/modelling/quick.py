@@ -12,7 +12,7 @@ import numpy as np
 
 from perfmodel.counting.recording import Recording, UnrecordableError
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.modelling.model import Model
+from perfmodel.modelling.formula import Formula
 from perfmodel.vocabulary.named_features import recorded
 
 MOST_VALUES = 4096
@@ -47,7 +47,7 @@ class Quick:
 
     def seconds(
         self,
-        model: Model,
+        model: Formula,
         parameters: Mapping[str, float],
         kernel: Kernel,
         sizes: Mapping[str, Any],
@@ -108,7 +108,7 @@ def _evaluated(found: Recorded, numbers: tuple[int, ...]) -> float | None:
     return seconds if is_work and math.isfinite(seconds) else None
 
 
-def _recorded(model: Model, parameters: Mapping[str, float], kernel: Kernel) -> Recorded:
+def _recorded(model: Formula, parameters: Mapping[str, float], kernel: Kernel) -> Recorded:
     recording = Recording(kernel.program.sizes)
     try:
         with np.errstate(all="ignore"):
@@ -122,7 +122,7 @@ def _recorded(model: Model, parameters: Mapping[str, float], kernel: Kernel) -> 
         return Recorded(None, recording.is_exact)
 
 
-def _is_work(model: Model, features: Mapping[str, Any], recording: Recording) -> Any:
+def _is_work(model: Formula, features: Mapping[str, Any], recording: Recording) -> Any:
     """Returns whether the model has a cost for anything that the kernel does, as a recorded number."""
     found: Any = False
     for name in model.work:

@@ -13,15 +13,13 @@ and constant memory an address.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, KeysView
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfmodel.opencl_c.arithmetic import Number as Number
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Type, Vector, element_of, is_float
-from perfmodel.opencl_c.visitor import Tree, children
-from perfmodel.opencl_c.visitor import walk as nodes_within
+from perfmodel.opencl_c.visitor import Tree
 
 
 @dataclass(eq=False)
@@ -426,47 +424,6 @@ class LoweredKernel:
     subgroup_size: int | None = None
 
 
-# --- walks
-
-
-def parts(expression: Expression) -> list[Expression]:
-    """Returns the expressions that an expression is made of."""
-    return children(expression)
-
-
-def walk(expression: Expression) -> Iterator[Expression]:
-    """Iterates over an expression and all within it, operands first."""
-    return nodes_within(expression)
-
-
-def expressions_of(statement: Simple) -> list[Expression]:
-    """Returns the expressions that a statement evaluates; of a store the address comes first."""
-    return children(statement)
-
-
-def statements(body: Iterable[Statement]) -> Iterator[Statement]:
-    """Iterates over all statements, in the order of the source; one that has others comes before them."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, Straight):
-            yield from statements(children(statement))
-
-
-def straights(body: Iterable[Statement]) -> Iterator[Straight]:
-    """Iterates over all basic blocks, in the order of the source."""
-    return (statement for statement in statements(body) if isinstance(statement, Straight))
-
-
-def simple_statements(body: Iterable[Statement]) -> Iterator[Simple]:
-    """Iterates over the statements of all basic blocks, in the order of the source."""
-    return (statement for block in straights(body) for statement in block.statements)
-
-
-def accesses_of(statement: Simple) -> Iterator[Load | Store | Atomic]:
-    """Iterates over what accesses memory in a statement: its loads, and the statement itself if it stores."""
-    yield from (node for node in nodes_within(statement) if isinstance(node, Load | Store | Atomic))
-
-
 def direction_of(node: Load | Store | Atomic) -> str:
     """Returns what an access is counted as: ``load``, ``store`` or ``atomic``."""
     if isinstance(node, Atomic):
@@ -479,31 +436,3 @@ def may_divide_by_zero(expression: Expression) -> bool:
     if not isinstance(expression, Binary) or expression.operator not in "/%" or is_float(expression.type):
         return False
     return not (isinstance(expression.right, Constant) and expression.right.value)
-
-
-def registers_read(node: Expression | Simple) -> Iterator[Register]:
-    """Iterates over the registers that an expression or a statement reads, each as often as it is read."""
-    return (part.register for part in nodes_within(node) if isinstance(part, Read))
-
-
-def register_set(statement: Simple) -> Register | None:
-    """Returns the register that a statement gives a value, be it to some of its components only."""
-    match statement:
-        case Assign():
-            return statement.register
-        case Atomic() | Collective():
-            return statement.result
-    return None
-
-
-def registers_set(body: Iterable[Statement]) -> KeysView[Register]:
-    """Returns the registers that statements give values, in the order of the source."""
-    found = map(register_set, simple_statements(body))
-    return dict.fromkeys(register for register in found if register is not None).keys()
-
-
-def labels_left(body: Iterable[Statement]) -> set[str]:
-    """Returns the labels of surrounding loops and scopes that statements leave."""
-    inside = list(statements(body))
-    own = {statement.label for statement in inside if isinstance(statement, Loop | Scope)}
-    return {statement.label for statement in inside if isinstance(statement, Leave)} - own

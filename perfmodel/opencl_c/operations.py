@@ -14,6 +14,7 @@ from typing import TypeAlias
 from perfmodel.counting.called_functions import operations_of
 from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, is_float, width_of
 
@@ -62,8 +63,8 @@ class KernelOperations:
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
         self.own = compiled_operations if as_compiled else own_operations
-        loops = [each for each in low.statements(kernel.body) if isinstance(each, low.Loop)]
-        self.steps = frozenset(block.number for loop in loops for block in low.straights(loop.step))
+        loops = [each for each in walks.statements(kernel.body) if isinstance(each, low.Loop)]
+        self.steps = frozenset(block.number for loop in loops for block in walks.straights(loop.step))
         self.assigned: dict[low.Register, list[low.Expression]] = {}
         for statement in self.statements:
             if isinstance(statement, low.Assign):
@@ -74,7 +75,7 @@ class KernelOperations:
 
     @cached_property
     def blocks(self) -> tuple[low.Straight, ...]:
-        return tuple(low.straights(self.kernel.body))
+        return tuple(walks.straights(self.kernel.body))
 
     @property
     def statements(self) -> Iterator[low.Simple]:
@@ -83,7 +84,7 @@ class KernelOperations:
     def depends_on_data(self, expression: low.Expression) -> bool:
         return any(
             isinstance(part, low.Load) or (isinstance(part, low.Read) and part.register in self.of_data)
-            for part in low.walk(expression)
+            for part in walks.walk(expression)
         )
 
     def _of_data(self) -> frozenset[low.Register]:
@@ -194,7 +195,7 @@ class _Counter:
             return summands(expression)
         if is_product(expression):
             return factors(expression)
-        return low.parts(expression)
+        return walks.parts(expression)
 
 
 def own_operations(expression: low.Expression) -> Iterator[Operation]:
@@ -325,8 +326,8 @@ def is_multiplication(expression: low.Expression) -> bool:
 
 
 def is_constant(expression: low.Expression) -> bool:
-    return all(isinstance(part, low.Constant) or low.parts(part) for part in low.walk(expression)) and not any(
-        isinstance(part, low.Load | low.WorkItem | low.Call) for part in low.walk(expression)
+    return all(isinstance(part, low.Constant) or walks.parts(part) for part in walks.walk(expression)) and not any(
+        isinstance(part, low.Load | low.WorkItem | low.Call) for part in walks.walk(expression)
     )
 
 
@@ -335,5 +336,5 @@ def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:
     if isinstance(expression, low.Read):
         yield expression.register
     elif not isinstance(expression, low.Load):
-        for part in low.parts(expression):
+        for part in walks.parts(expression):
             yield from _read_for_value(part)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import is_product, is_sum
 from perfmodel.opencl_c.types import is_float
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
@@ -170,7 +171,7 @@ class _Optimizer:
 
     def forget(self, body: tuple[low.Statement, ...]) -> None:
         """Gives registers and memory that statements may have changed new numbers."""
-        for statement in low.simple_statements(body):
+        for statement in walks.simple_statements(body):
             self.affect(statement)
             if isinstance(statement, low.Assign):
                 self.set(statement.register, self.new())
@@ -220,7 +221,7 @@ class _Optimizer:
                 return min(expression.shared.level, len(self.loops))
             case low.Read():
                 return min(self.levels.get(expression.register, 0), len(self.loops))
-        return max((self.level(part) for part in low.parts(expression)), default=0)
+        return max((self.level(part) for part in walks.parts(expression)), default=0)
 
     def number_of(self, expression: Any) -> int:
         match expression:
@@ -231,7 +232,7 @@ class _Optimizer:
                     self.values[expression.register] = self.new()
                 return self.values[expression.register]
         key = (type(expression), expression.type, self.own(expression))
-        operands = [self.number_of(part) for part in low.parts(expression)]
+        operands = [self.number_of(part) for part in walks.parts(expression)]
         if isinstance(expression, low.Binary) and expression.operator in _COMMUTATIVE:
             operands.sort()
         whole = (*key, *operands)

@@ -19,8 +19,8 @@ from perfmodel.measuring.campaign import protocol_called
 from perfmodel.measuring.isolation.reference import DISTURBED
 from perfmodel.measuring.protocol import NOISY
 from perfmodel.measuring.store import Store, looked_into
+from perfmodel.modelling.calibration import Model
 from perfmodel.modelling.feature_table import measure
-from perfmodel.modelling.model import Model
 from perfmodel.projection.device_profile import RESIDUAL_STD, Curve, DeviceProfile, Transfer
 from perfmodel.vocabulary.named_features import feature
 

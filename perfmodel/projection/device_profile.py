@@ -22,8 +22,7 @@ from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device import Device
 from perfmodel.device.occupancy import condition_of_device
-from perfmodel.modelling.calibration import Calibration
-from perfmodel.modelling.model import Model
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.opencl_c.emulation import Machine
 
 FILE = DocumentKind(

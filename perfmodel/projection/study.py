@@ -21,8 +21,8 @@ from perfmodel.device import Device
 from perfmodel.kernels.emulation import emulate
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.store import Store
+from perfmodel.modelling.calibration import Model
 from perfmodel.modelling.feature_table import measure
-from perfmodel.modelling.model import Model
 from perfmodel.projection.case import Case
 from perfmodel.projection.characterization import characterize
 from perfmodel.projection.device_choice import Choice, choose_device

@@ -17,9 +17,8 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED, check_budget
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.baselines import fit_baselines
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.feature_table import feature_columns, measure
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.predictor import CalibratedModel, Predictor
 from perfmodel.modelling.rows import CALIBRATION, EVALUATION, Row
 from perfmodel.modelling.summary import summarize

@@ -11,8 +11,7 @@ import numpy as np
 from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import seconds as in_ascii
 from perfmodel.basics.tables import sizes_text
-from perfmodel.modelling.calibration import Calibration
-from perfmodel.modelling.model import Model
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.readings import readings
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data

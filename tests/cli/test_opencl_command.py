@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from perfmodel.cli.command_line import main
+from perfmodel.kernels.bound_kernel import BoundKernel
 
 SOURCE = """\
 #define T 8
@@ -75,6 +76,16 @@ def test_a_file_is_emulated(source: str, tmp_path: Path, capsys: pytest.CaptureF
     assert profile["barriers"] == 1
 
 
+def test_emulation_with_data_counts_nothing(
+    source: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(BoundKernel, "counts_for")
+    given = [*BOUND, "--groups", "first", "--json"]
+    given[given.index("out=n")] = "out=zeros:float32:n"
+    assert main(["emulate", source, *given]) == 0
+    assert json.loads(capsys.readouterr().out)["barriers"] == 1
+
+
 def test_a_profile_is_printed(source: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["emulate", source, *BOUND, "--groups", "sample", "--subgroup", "4"]) == 0
     printed = capsys.readouterr().out
@@ -101,6 +112,36 @@ def test_a_file_is_predicted(source: str, capsys: pytest.CaptureFixture[str]) ->
     calibration = str(next((Path(__file__).parents[2] / "models").glob("unified-plus@nvidia*.json")))
     assert main(["predict", calibration, source, *BOUND, "--statistic", "if_10=0.25"]) == 0
     assert "us" in capsys.readouterr().out
+
+
+def test_a_device_is_enough_to_predict_by(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The device's default model predicts, wherever the option stands, as if its calibration had been named."""
+    given = [source, *BOUND, "--statistic", "if_10=0.25", "--json"]
+    shown = []
+    for words in (["gpu@h200"], ["@h200"], ["--device", "H200"]):
+        for command in ("predict", "explain", "rank"):
+            assert main([command, *words, *given]) == 0
+            shown.append(capsys.readouterr().out)
+    assert shown[:3] == shown[3:6] == shown[6:]
+    assert main(["predict", *given, "--device=h200"]) == 0
+    assert capsys.readouterr().out == shown[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "names no calibration; put one before the kernel, such as gpu@h200, or give a device by --device"),
+        (["--device", "MI300"], "no calibration for 'MI300' is shipped (there are gpu@nvidia"),
+        (["--device", "h200", "gpu@h200"], "gpu@h200"),
+    ],
+)
+def test_a_missing_calibration_is_one_sentence(
+    words: list[str], sentence: str, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *words, source, *BOUND]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -185,6 +226,31 @@ def test_data_that_are_given_decide(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert "448" in json.dumps(kernel["operations"])
     assert main([*command, "--arg", "starts=65"]) == 0
     assert "data decide what kernel 'rows' does" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rows.cl", "--global", "n", "--local", "32", "--arg", "sums=n", "--at", "n=64"],
+        ["own.py:rows", "--at", "n=64"],
+        ["own.py:rows", "--arg", "n=64"],
+    ],
+)
+def test_data_decide_wherever_sizes_and_kernels_come_from(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.cl").write_text(
+        "__kernel void rows(__global const int *starts, __global float *sums, int n) { const int i = get_global_id(0);"
+        " float sum = 0; for (int k = starts[i]; k < starts[i + 1]; ++k) sum += k; sums[i] = sum; }"
+    )
+    Path("own.py").write_text(
+        "import perfmodel as pm\n"
+        "rows = pm.Kernel.from_opencl('rows.cl', 'rows', 'n', 32, {'starts': 'n + 1', 'sums': 'n'})\n"
+    )
+    np.save("starts.npy", np.arange(0, 65 * 7, 7, dtype=np.int32))
+    assert main(["predict", "unified-plus@h200", *words, "--arg", "starts=starts.npy"]) == 0
+    assert capsys.readouterr().err == ""  # and no warning that data decide
 
 
 def test_a_kernel_is_counted_within_the_budget_that_options_give(

@@ -32,6 +32,7 @@ from perfmodel.measuring.store import (
     merge,
     to_frame,
 )
+from tests.measuring import stores
 
 ROOT = Path(perfmodel.__file__).parents[1]
 ENDINGS = [".csv", ".jsonl", ".parquet"]
@@ -75,29 +76,12 @@ failures = st.builds(Failure, **common, reason=texts.filter(bool)).map(keyed)
 
 
 def measurement(n: int = 1024, seconds: float = 1e-3) -> Measurement:
-    row = Measurement(
-        key="",
-        kernel="matmul_sq",
-        content="c" * 64,
-        sizes={"n": n},
-        tags={"variant": "tiled"},
-        device={"key": "h200-abcdef", "driver": "1.0"},
-        protocol={"name": "unified", "trials": 3, "dropped": 1, "statistic": "min"},
-        trials=(9.0, seconds * 2, seconds),
-        dropped=1,
-        statistic="min",
-        flags=("noisy",),
-        created="2026-11-20T12:00:00+00:00",
-        versions={"perfmodel": "0.1.0"},
-        conditions={"host": "node1"},
-    )
+    row = replace(stores.measurement(seconds=seconds), sizes={"n": n}, conditions={"host": "node1"})
     return keyed(row)  # type: ignore[no-any-return]
 
 
 def failure(n: int, reason: str = "needs 9 GB") -> Failure:
-    row = measurement(n)
-    names = ("key", "kernel", "content", "sizes", "tags", "device", "protocol", "created", "versions", "conditions")
-    return Failure(**{name: getattr(row, name) for name in names}, reason=reason)
+    return keyed(replace(stores.failure(reason=reason), sizes={"n": n}))  # type: ignore[no-any-return]
 
 
 def contents(store: Store) -> tuple[list[Measurement], dict[str, Failure]]:

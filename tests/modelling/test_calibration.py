@@ -13,6 +13,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, FeatureError, FitError, KernelError
+from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.fitting import FitWarning
 from perfmodel.modelling.prediction import PredictionWarning
 from tests.conftest import SimulatedTime
@@ -350,6 +351,16 @@ def test_a_shipped_calibration_is_found_by_name_key_or_kind() -> None:
     assert of_cpu == pm.Calibration.shipped("unified-plus", device="AMD EPYC")
     of_gpu = pm.Calibration.shipped("unified-plus", device="nvidia-h200-e38dd1")
     assert of_gpu == pm.Calibration.shipped("unified-plus", device="gpu") != of_cpu
+
+
+def test_without_a_model_the_default_of_the_device_is_taken() -> None:
+    of_gpu = pm.Calibration.shipped(device="H200")
+    assert of_gpu == pm.Calibration.shipped("gpu", device="H200") == calibration_called("@h200")
+    assert pm.Calibration.shipped(device="cpu") == pm.Calibration.shipped("unified-plus", device="cpu")
+    with pytest.raises(CalibrationError, match=r"no calibration for 'MI300' is shipped.*'perfmodel reproduce gpu'"):
+        calibration_called("@MI300")
+    with pytest.raises(CalibrationError, match="more than one calibration of 'unified-plus' for ''"):
+        pm.Calibration.shipped("unified-plus")
 
 
 def test_what_is_shipped_predicts_the_same_without_its_measurements(calibration: pm.Calibration) -> None:

@@ -15,7 +15,7 @@ import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, PerfmodelError
 from perfmodel.expression import parse
 from perfmodel.modelling.fitting import fit
-from perfmodel.modelling.intervals import HeldOutErrors, held_out_errors, left_out_errors, sensitivities
+from perfmodel.modelling.intervals import HeldOutErrors, between, held_out_errors, left_out_errors, sensitivities
 from tests.conftest import SimulatedTime
 
 Columns = dict[str, np.ndarray]
@@ -39,7 +39,7 @@ def of_families(columns: Columns, times: np.ndarray, names: list[str]) -> tuple[
     result = fit(MODEL, columns, times, residuals="logarithmic")
     options = {"parameters": {}, "nonnegative": True, "residuals": "logarithmic"}
     found = left_out_errors(MODEL, columns, times, names, [""] * len(names), result.parameters, **options)
-    errors = held_out_errors(found, MODEL, columns, times, result.parameters, result.degrees_of_freedom)
+    errors = held_out_errors(found, MODEL, columns, result.parameters)
     assert errors is not None
     return errors, result.parameters
 
@@ -52,9 +52,8 @@ def test_they_cover_what_they_promise_of_other_families(spread: float, noise: fl
     for seed in range(8):
         errors, parameters = of_families(*families(24, 8, spread, noise, seed))
         columns, times, _ = families(40, 5, spread, noise, 1000 + seed)
-        elasticities, per_second, seconds = sensitivities(MODEL, parameters, columns, len(times))
-        distance = errors.neighbourhood.distance(elasticities, per_second)
-        low, high = errors.interval(seconds, distance, level)
+        elasticities, seconds = sensitivities(MODEL, parameters, columns, len(times))
+        low, high = between(seconds, errors.scale(elasticities, columns), errors.quantile, level)
         covered.append(np.mean((low <= times) & (times <= high)))
     assert float(np.mean(covered)) == pytest.approx(level, abs=0.06)
 
@@ -73,7 +72,7 @@ def test_a_kernel_unlike_all_others_is_far_away() -> None:
     times = TRUTH["p_a"] * columns["f_x"] + TRUTH["p_b"] * columns["f_y"]
     errors, parameters = of_families(columns, times, names)
     near, far = (
-        errors.neighbourhood.distance(*sensitivities(MODEL, parameters, other, 1)[:2])[0]
+        errors.neighbourhood.distance(sensitivities(MODEL, parameters, other, 1)[0], other)[0]
         for other in (
             {"f_x": np.array([1e5]), "f_y": np.array([1e3])},
             {"f_x": np.array([1.0]), "f_y": np.array([1e5])},
@@ -81,6 +80,25 @@ def test_a_kernel_unlike_all_others_is_far_away() -> None:
     )
     assert near < 0.01
     assert far > 0.2
+
+
+def test_kernels_like_those_that_were_hard_to_predict_have_wider_intervals() -> None:
+    """Families whose time is all f_x are a factor of 1.5 off, those that are all f_y by a hundredth."""
+    columns, times, names = families(40, 6, 0.01, 0.005, 3)
+    hard = np.array([int(name.split()[1]) % 2 == 0 for name in names])
+    random = np.random.default_rng(4)
+    columns["f_x"], columns["f_y"] = columns["f_x"] * hard, columns["f_y"] * ~hard
+    off = np.exp(np.repeat(0.4 * random.choice([-1, 1], 40), 6) * hard)
+    times = (TRUTH["p_a"] * columns["f_x"] + TRUTH["p_b"] * columns["f_y"]) * off
+    errors, parameters = of_families(columns, times, names)
+    widths = []
+    for x, y in ((1e5, 0.0), (0.0, 1e5)):
+        kernel = {"f_x": np.array([x]), "f_y": np.array([y])}
+        elasticities, seconds = sensitivities(MODEL, parameters, kernel, 1)
+        low, high = between(seconds, errors.scale(elasticities, kernel), errors.quantile, 0.9)
+        widths.append(float(np.log(high / low)[0]))
+    assert widths[0] > 0.7
+    assert widths[1] < widths[0] / 5
 
 
 @pytest.fixture(scope="module")
@@ -188,18 +206,20 @@ def test_saved_and_loaded_they_are_the_same(calibration: pm.Calibration, product
         ("scores", []),
         ("scores", [2.0, 1.0]),
         ("scores", [0.0, 1e400]),
-        ("base", -1.0),
+        ("usual", -1.0),
+        ("counts", [1.0]),
+        ("errors", [-1.0]),
         ("elasticities", [[1.0]]),
         ("elasticities", []),
         ("covered", {}),
-        ("most_per_second", {"f_x": "much"}),
+        ("unseen", None),
     ],
 )
 def test_damaged_errors_are_refused(field: str, value: object, calibration: pm.Calibration, tmp_path: Path) -> None:
     path = tmp_path / "cal.json"
     calibration.save(path)
     content = json.loads(path.read_text())
-    content["held_out"][field] = value
+    content["held_out_errors"][field] = value
     path.write_text(json.dumps(content))
     with pytest.raises(CalibrationError, match="is damaged"):
         pm.Calibration.load(path, {"f_sim": SimulatedTime(lambda count: 1.0)})
@@ -211,7 +231,7 @@ def test_a_calibration_of_an_earlier_perfmodel_has_what_its_fit_left(
     path = tmp_path / "cal.json"
     calibration.save(path)
     content = json.loads(path.read_text())
-    del content["held_out"], content["marks"]
+    del content["held_out_errors"], content["marks"]
     path.write_text(json.dumps(content))
     loaded = pm.Calibration.load(path, {"f_sim": SimulatedTime(lambda count: 1.0)})
     low, high = loaded.interval(product, 0.6827)

@@ -23,7 +23,7 @@ ADD = """__kernel void add(__global float *c, __global const float *a, const int
 }"""
 
 
-@pytest.fixture(scope="module", params=["unified-plus", "cache-aware"])
+@pytest.fixture(scope="module", params=["unified-plus", "gpu"])
 def calibration(request: pytest.FixtureRequest) -> pm.Calibration:
     return pm.Calibration.shipped(request.param, device="H200")
 

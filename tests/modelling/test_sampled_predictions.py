@@ -11,6 +11,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.modelling.prediction import Prediction, predict
+from tests.counting_kernels import STEPS
 
 ROWS = """
 __kernel void rows(__global const int *start, __global const float *v, __global float *out, int n) {
@@ -18,13 +19,6 @@ __kernel void rows(__global const int *start, __global const float *v, __global 
     float s = 0;
     for (int k = start[i]; k < start[i + 1]; k++) s += v[k] * 2.0f;
     out[i] = s;
-}"""
-STEPS = """
-__kernel void steps(__global float *a, int n) {
-    int i = get_global_id(0);
-    float s = 0;
-    for (int k = 0; k < i % 1000 + (i / 64) % 7 * 50; k++) s = s * 0.5f + 1.0f;
-    a[i] = s;
 }"""
 N, SEEDS = 25_600, 10
 

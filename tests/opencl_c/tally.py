@@ -14,7 +14,7 @@ from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.opencl_file import declared_arguments
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c import lowered_kernel, walks
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Machine, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.operations import KernelOperations
@@ -49,7 +49,7 @@ def emulated(kernel: LoweredKernel, run: Emulation) -> Tally:
         times = int(run.blocks[:, block.number, 0].sum())
         for (kind, dtype), number in operations.of(block).values.items():
             found["operations", kind, dtype] += number * times
-    nodes = (node for statement in low.simple_statements(kernel.body) for node in low.accesses_of(statement))
+    nodes = (node for statement in walks.simple_statements(kernel.body) for node in walks.accesses_of(statement))
     directions = {node.access: low.direction_of(node) for node in nodes}
     updated = {access.variable for access, direction in directions.items() if direction == "atomic"}
     for access, space in spaces_of(kernel).items():

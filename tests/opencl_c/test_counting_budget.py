@@ -14,6 +14,7 @@ from perfmodel.basics.errors import KernelError, OutOfBudgetError
 from perfmodel.counting.budget import TooHardError, limited, within_budget
 from perfmodel.counting.counts import CountingWarning
 from perfmodel.report.count_table import as_text, count_tables
+from tests.counting_kernels import STEPS
 
 MOST_SECONDS = 20.0
 """A generous limit on the processor's time; the budget itself is of operations, about two seconds of them."""
@@ -220,15 +221,8 @@ def test_a_loopy_program_beyond_its_budget_is_counted_at_its_sizes_or_sampled_on
 
 
 def test_remainders_by_large_numbers_take_no_minutes() -> None:
-    source = """
-__kernel void steps(__global float *a, int n) {
-    int i = get_global_id(0);
-    float s = 0;
-    for (int k = 0; k < i % 1000 + (i / 64) % 7 * 50; k++) s = s * 0.5f + 1.0f;
-    a[i] = s;
-}"""
     n = 12_800
-    kernel = pm.Kernel.from_opencl(source, "steps", "n", 64, {"a": "n"}, n=n)
+    kernel = pm.Kernel.from_opencl(STEPS, "steps", "n", 64, {"a": "n"}, n=n)
     started = time.process_time()
     counts = kernel.counts_for(32)
     assert time.process_time() - started < MOST_SECONDS

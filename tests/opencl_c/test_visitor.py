@@ -8,6 +8,7 @@ import pytest
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 from perfmodel.opencl_c.types import INT
@@ -77,15 +78,17 @@ def test_rebuilding_drops_and_adds_nodes_of_lists() -> None:
 
 
 def test_registers_accesses_and_labels_of_a_kernel(kernel: low.LoweredKernel) -> None:
-    (loop,) = (each for each in low.statements(kernel.body) if isinstance(each, low.Loop))
-    names = {register.name for register in low.registers_set((loop,))}
+    (loop,) = (each for each in walks.statements(kernel.body) if isinstance(each, low.Loop))
+    names = {register.name for register in walks.registers_set((loop,))}
     assert {"i", "x", "_go"} <= names
     assert not names & {"n", "a"}
-    accesses = [node.access for statement in low.simple_statements(kernel.body) for node in low.accesses_of(statement)]
+    accesses = [
+        node.access for statement in walks.simple_statements(kernel.body) for node in walks.accesses_of(statement)
+    ]
     assert sorted(access.number for access in accesses) == list(range(len(kernel.accesses)))
     assert accesses[-1].direction == "atomic"
-    assert low.labels_left((loop,)) == set()
-    assert low.labels_left(loop.body) == {loop.label}
+    assert walks.labels_left((loop,)) == set()
+    assert walks.labels_left(loop.body) == {loop.label}
 
 
 def test_an_implementation_that_is_missing_is_named_when_the_class_is_made() -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import CalibrationError, KernelError
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
@@ -26,8 +26,12 @@ def add(command: Command) -> None:
         (_rank, "rank", "order kernels by their predicted time"),
     ):
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
-        calibration_option(added)
-        counting_options(added, "+")
+        calibration_option(added, "left out with --device")
+        counting_options(added, "*")
+        added.add_argument(
+            "--device",
+            help="predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'",
+        )
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
@@ -110,6 +114,14 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
 
+    if parsed.device is not None:
+        parsed.tags.insert(0, parsed.calibration)
+        parsed.calibration = f"@{parsed.device}"
+    elif not parsed.tags or parsed.calibration.endswith((".cl", ".py")):
+        raise CalibrationError(
+            f"{parsed.calibration!r} names no calibration; put one before the kernel, such as gpu@h200, or give a "
+            "device by --device"
+        )
     return calibration_called(parsed.calibration), selected(parsed)
 
 

@@ -22,21 +22,24 @@ Chosen = tuple["Kernel", Mapping[str, Any]]
 
 
 def selected(parsed: argparse.Namespace, device: str | None = None, at_sizes: bool = True) -> list[Kernel]:
-    """Returns the kernels that a command's words select.
+    """Returns the kernels that a command's words select, to be counted.
 
     Args:
         device: for which sizes given as ``auto`` are chosen.
         at_sizes: whether kernels are at the sizes of ``--at``.
     """
+    from perfmodel.cli.opencl_command import countable  # keeps start-up quick
+
     (kernels,) = selected_sets(parsed, [parsed.tags], device, at_sizes)
-    return kernels
+    return [countable(kernel, parsed) for kernel in kernels]
 
 
 def with_contents(parsed: argparse.Namespace, device: str | None = None) -> list[Chosen]:
     """Returns the kernels that a command's words select, each with what its arrays hold, as far as that is said."""
     from perfmodel.cli.opencl_command import contents  # keeps start-up quick
 
-    return [(kernel, contents(kernel, parsed)) for kernel in selected(parsed, device)]
+    (kernels,) = selected_sets(parsed, [parsed.tags], device)
+    return [(kernel, contents(kernel, parsed)) for kernel in kernels]
 
 
 def sets_to_measure(

@@ -17,9 +17,8 @@ import numpy as np
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, FitError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel, as_kernels
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.fitting import FitWarning
-from perfmodel.modelling.model import Model
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.suggestion.candidates import columns, distinct, offered
 from perfmodel.modelling.suggestion.forms import Form, cross_validated_forms, resource

@@ -7,18 +7,18 @@ the remaining part, known without computing any address, and at once if it is th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.emulation.access_patterns import Pattern
+from perfmodel.opencl_c.emulation.access_patterns import Accessor, Pattern
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.footprints import Footprint
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Region
-from perfmodel.opencl_c.types import Pointer, Scalar, Vector
 
 _REMEMBERED_BYTES = 1 << 25
 """One access remembers the patterns of addresses of so many bytes."""
@@ -32,29 +32,20 @@ _UNMARKED = 1 << 12
 _Key: TypeAlias = tuple[Mask, bytes, int, str]
 
 
-class Handler:
-    """A handler is one access of the kernel in one batch.
+class Handler(Accessor):
+    """A handler carries out one access of the kernel in one batch.
+
+    Args:
+        fold: adds the counts of a handler's patterns to the totals, before it forgets them.
 
     Attributes:
-        element: bytes of a number. width: numbers moved. bytes: moved by each work-item.
-        alignment: bytes that addresses must be multiples of to go the quick way.
-        phases: the low bits of addresses that matter for counts.
-        lane_offsets, group_stride: see `Region` and `Footprint`.
         met: patterns and low bits of addresses that were counted since the counts were last taken.
         placed: patterns that are known at some address.
     """
 
-    def __init__(self, context: Context, access: low.Access, scale: int) -> None:
-        self.context, self.access, self.scale = context, access, scale
-        assert isinstance(access.type, Scalar | Vector | Pointer)
-        scalar = access.type.element if isinstance(access.type, Vector) else access.type
-        self.dtype = np.dtype(np.int64) if isinstance(scalar, Pointer) else scalar.numpy
-        self.element = self.dtype.itemsize
-        self.is_vector = isinstance(access.type, Vector)
-        self.width = access.type.width if isinstance(access.type, Vector) else 1
-        self.bytes = self.element * self.width
-        self.alignment = max(access.alignment, self.element)
-        self.is_store = access.direction != "load"
+    def __init__(self, context: Context, access: low.Access, scale: int, fold: Callable[[Handler], None]) -> None:
+        super().__init__(access, context.machine)
+        self.context, self.scale, self.fold = context, scale, fold
         self.patterns: dict[_Key, Pattern] = {}
         self.met: list[tuple[Pattern, int]] = []
         self.placed: list[Pattern] = []
@@ -69,10 +60,6 @@ class Handler:
         # Without a known variable, a pointer into any buffer may turn up.
         self._is_anywhere = self._is_global and access.variable is None
         self._wide_index = regions.has_wide_buffers
-        if self._is_global:
-            self.phases = max(context.machine.transaction_bytes, context.machine.line_bytes) - 1
-        else:
-            self.phases = context.machine.bank_bytes - 1 if access.space == "local" else 0
         # Atomics may be misaligned or out of bounds as stores are.
         self._misaligned = self.alignment - 1
 
@@ -161,7 +148,7 @@ class Handler:
                 # Differences of unsigned indices have wrapped around to what they are as signed ones.
                 offsets = relative.view(f"i{relative.dtype.itemsize}").astype(np.int64) * scale
             if len(self.patterns) * (len(key) + 64) * 4 > _REMEMBERED_BYTES:
-                self.context.fold(self)
+                self.fold(self)
                 self.mark_all()
                 self.patterns.clear()
                 self.placed.clear()
@@ -245,6 +232,12 @@ class Handler:
         if len(pattern.unmarked) >= _UNMARKED:
             self._mark(pattern)
 
+    def forget(self) -> None:
+        """Makes all accesses count as met for the first time, so that they are traced."""
+        for pattern in self.placed:
+            pattern.known.clear()
+        self.placed.clear()
+
     def _mark(self, pattern: Pattern) -> None:
         """Marks the footprint of all places at which a pattern was met since last time."""
         if pattern.unmarked and self._footprint is not None:
@@ -257,7 +250,6 @@ class Handler:
             self._mark(pattern)
 
     def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
-        """Marks only the footprint, of accesses that are counted without being carried out."""
         if self._footprint is None:
             return
         inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)

@@ -8,20 +8,53 @@ pattern's, and counting.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
-
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.emulation.access_handlers import Handler
+from perfmodel.opencl_c.types import Pointer, Scalar, Vector
 
 _NOBODY = np.int64(-(1 << 62))
 """This stands for the address of a lane that is not active; it is lower than all others."""
+
+
+class Accessor(ABC):
+    """An accessor is one access of the kernel in one batch, as far as its patterns depend on it.
+
+    Attributes:
+        element: bytes of a number. width: numbers moved. bytes: moved by each work-item.
+        alignment: bytes that addresses must be multiples of to go the quick way.
+        phases: the low bits of addresses that matter for counts.
+        lane_offsets, group_stride: see `Region` and `Footprint`; they are those of the region that it goes to.
+    """
+
+    lane_offsets: Integers | None
+    group_stride: int
+
+    def __init__(self, access: low.Access, machine: Machine) -> None:
+        self.access = access
+        assert isinstance(access.type, Scalar | Vector | Pointer)
+        scalar = access.type.element if isinstance(access.type, Vector) else access.type
+        self.dtype = np.dtype(np.int64) if isinstance(scalar, Pointer) else scalar.numpy
+        self.element = self.dtype.itemsize
+        self.is_vector = isinstance(access.type, Vector)
+        self.width = access.type.width if isinstance(access.type, Vector) else 1
+        self.bytes = self.element * self.width
+        self.alignment = max(access.alignment, self.element)
+        self.is_store = access.direction != "load"
+        if access.space in ("global", "constant"):
+            self.phases = max(machine.transaction_bytes, machine.line_bytes) - 1
+        else:
+            self.phases = machine.bank_bytes - 1 if access.space == "local" else 0
+
+    @abstractmethod
+    def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
+        """Marks only the footprint, of accesses that are counted without being carried out."""
 
 
 class Pattern:
@@ -41,9 +74,9 @@ class Pattern:
 
     __slots__ = (
         "__dict__",
+        "accessor",
         "active",
         "counts",
-        "handler",
         "high",
         "index",
         "is_regular",
@@ -56,27 +89,27 @@ class Pattern:
         "unmarked",
     )
 
-    def __init__(self, handler: Handler, mask: Mask, offsets: Integers) -> None:
-        self.handler, self.mask, self.offsets = handler, mask, offsets
+    def __init__(self, accessor: Accessor, mask: Mask, offsets: Integers) -> None:
+        self.accessor, self.mask, self.offsets = accessor, mask, offsets
         self.counts: dict[int, int] = {}
         self.known: set[int] = set()
         self.unmarked: list[int] = []
-        self.low, self.high = int(offsets.min()), int(offsets.max()) + handler.bytes
-        self.is_regular = not (offsets & (handler.alignment - 1)).any()
+        self.low, self.high = int(offsets.min()), int(offsets.max()) + accessor.bytes
+        self.is_regular = not (offsets & (accessor.alignment - 1)).any()
         self.is_uniform = not offsets.any()
         self.index, self.active, self.marks = self._positions()
 
     def _positions(self) -> tuple[Integers, Integers, Integers]:
-        handler, layout = self.handler, self.mask.layout
-        relative = (self.offsets - self.low) // handler.element
+        accessor, layout = self.accessor, self.mask.layout
+        relative = (self.offsets - self.low) // accessor.element
         active = relative
-        if handler.lane_offsets is not None:
-            active = active + handler.lane_offsets[self.mask.lanes] // handler.element
+        if accessor.lane_offsets is not None:
+            active = active + accessor.lane_offsets[self.mask.lanes] // accessor.element
         marks = active
-        if handler.group_stride:
-            marks = relative + layout.group_of[self.mask.lanes] * (handler.group_stride // handler.element)
-        if handler.width > 1:
-            components = np.arange(handler.width)[:, np.newaxis]
+        if accessor.group_stride:
+            marks = relative + layout.group_of[self.mask.lanes] * (accessor.group_stride // accessor.element)
+        if accessor.width > 1:
+            components = np.arange(accessor.width)[:, np.newaxis]
             active, marks = active + components, marks + components
         index = active
         if not self.mask.is_full:
@@ -93,7 +126,7 @@ class Pattern:
         if found is None:
             row = self.active[0] if self.active.ndim == 2 else self.active
             ordered = np.sort(row)
-            found = self.__dict__["repeats"] = bool((ordered[1:] - ordered[:-1] < self.handler.width).any())
+            found = self.__dict__["repeats"] = bool((ordered[1:] - ordered[:-1] < self.accessor.width).any())
         return found
 
 

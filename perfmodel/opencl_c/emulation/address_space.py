@@ -115,7 +115,7 @@ class Regions:
 
     def at(self, pattern: Pattern, base: int) -> Region:
         """Returns the region that a pattern at some address is in."""
-        space = pattern.handler.access.space
+        space = pattern.accessor.access.space
         if space in ("local", "private"):
             return self.local if space == "local" else self.private
         return self.by_number[base + pattern.low >> ADDRESS_BITS]

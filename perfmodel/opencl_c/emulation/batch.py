@@ -9,6 +9,7 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.arguments import Bound, number_at
@@ -70,7 +71,7 @@ class Emulator:
         self._kept = taken(kernel, self._shape, layout)
         self.masks = self._kept.masks
         self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
-        self.recorder = self.context.recorder = Recorder(kernel, layout, machine)
+        self.recorder = Recorder(kernel, layout, machine)
         self.races = Races(self.context, groups)
         self.waiting = Waiting(kernel, self.regions)
         self.work_items = work_items
@@ -128,7 +129,7 @@ class Emulator:
         for number, (access, scale) in enumerate(self.code.accesses):
             is_image = isinstance(self.bound.buffers.get(access.variable or ""), ImageBuffer)
             kind = AtomicHandler if access.direction == "atomic" else ImageHandler if is_image else Handler
-            handler = kind(self.context, access, scale)
+            handler = kind(self.context, access, scale, self.recorder.fold)
             self.recorder.handlers.append(handler)
             name = {"load": "read", "store": "write"}[access.direction] if is_image else access.direction
             names[f"{access.direction}{number}"] = getattr(handler, name)
@@ -204,7 +205,7 @@ class Emulator:
     def _barrier_places(self) -> Mapping[int, Place]:
         return {
             statement.number: statement.place
-            for statement in low.simple_statements(self.kernel.body)
+            for statement in walks.simple_statements(self.kernel.body)
             if isinstance(statement, low.Barrier)
         }
 
@@ -231,7 +232,7 @@ class Emulator:
         """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
         has grown. Returns the steps that may be left when it comes again."""
         if steps < 0:
-            loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+            loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
             loop = next(loop for loop in loops if loop.number == number)
             raise EmulationError(
                 f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from perfmodel.opencl_c.emulation.access_patterns import Pattern
+from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.syntax import Place
 
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.emulation.access_handlers import Handler
-    from perfmodel.opencl_c.emulation.access_patterns import Pattern
-    from perfmodel.opencl_c.emulation.address_space import Regions
-    from perfmodel.opencl_c.emulation.recording import Recorder
-
-Logged: TypeAlias = "tuple[Pattern, int, float | int | None]"
+Logged: TypeAlias = tuple[Pattern, int, float | int | None]
 """A logged access is a pattern, its address, and for stores the value if it is the same for all lanes."""
 
 
@@ -42,20 +38,6 @@ class Context:
         self.checks = self.logs = checks
         self.log: list[Logged] = []
         self.traced: list[Traced] | None = None
-        self.recorder: Recorder | None = None
-
-    def fold(self, handler: Handler) -> None:
-        """Adds the counts of a handler's patterns to the totals."""
-        if self.recorder is not None:
-            self.recorder.fold_accesses([handler])
-
-    def forget(self) -> None:
-        """Makes all accesses count as met for the first time, so that they are traced."""
-        assert self.recorder is not None
-        for handler in self.recorder.handlers:
-            for pattern in handler.placed:
-                pattern.known.clear()
-            handler.placed.clear()
 
     def trace(self, pattern: Pattern, base: int) -> None:
         if self.traced is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.expression_code import Expressions, LoopFrame
 from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of
 from perfmodel.opencl_c.emulation.register_homes import ROOT, ListKey, homes
@@ -152,7 +153,7 @@ class _Generator:
         narrowed = self.body(statement.body, inner)
         if narrowed:
             self.emit(f"{mask} = union({inner}, {left})")
-        return bool(low.labels_left((statement,)))
+        return bool(walks.labels_left((statement,)))
 
     @statement.on(low.Loop)
     def loop(self, statement: low.Loop, mask: str) -> bool:
@@ -161,9 +162,9 @@ class _Generator:
             self.mask_of[id(statement), slot] = inner
         left, done, out = f"left_{inner}", f"done_{inner}", f"out_{inner}"
         self.left[statement.label] = left
-        leaves = bool(low.labels_left((statement,)))
+        leaves = bool(walks.labels_left((statement,)))
         before, self.lines = self.lines, []
-        frame = LoopFrame(low.registers_set((statement,)))
+        frame = LoopFrame(walks.registers_set((statement,)))
         self.expressions.loops.append(frame)
         self.depth += 1
         self.iteration(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
@@ -198,7 +199,7 @@ class _Generator:
 
     def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """Makes the code of one iteration of a loop."""
-        self.emit(f"steps -= {max(len(list(low.straights((loop,)))), 1)}")
+        self.emit(f"steps -= {max(len(list(walks.straights((loop,)))), 1)}")
         registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
         self.emit("if steps < pause or len(log) > most_logged:")
         self.emit(f"    pause = turned(steps, {loop.number}, {mask}, ({registers}))")

@@ -15,6 +15,7 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.builtins import binary, conversion, function, reinterpretation, unary
 from perfmodel.opencl_c.emulation.address_space import constant_address
 from perfmodel.opencl_c.emulation.lanes import Values
@@ -87,7 +88,7 @@ class Expressions:
             movable = not isinstance(expression, low.Load) and not low.may_divide_by_zero(expression)
             if isinstance(expression, low.Read):
                 registers = frozenset((expression.register,))
-            for part in low.parts(expression):
+            for part in walks.parts(expression):
                 inner, inner_movable = self._summary(part)
                 registers |= inner
                 movable &= inner_movable
@@ -145,7 +146,7 @@ class Expressions:
 
     @_text.on(low.Select)
     def _select(self, expression: low.Select) -> str:
-        condition, then, otherwise = map(self.text, low.parts(expression))
+        condition, then, otherwise = map(self.text, walks.parts(expression))
         if isinstance(expression.condition.type, Vector):
             condition = f"({condition} < 0)"
         return f"choose({condition}, {then}, {otherwise})"

@@ -144,7 +144,8 @@ class Watch:
         assert traced is not None
         totals = self.extrapolation.recorder.totals().copy()
         if self.totals is None:
-            self.extrapolation.context.forget()
+            for handler in self.extrapolation.recorder.handlers:
+                handler.forget()
         else:
             self.changes.append(totals.minus(self.totals))
             self.texts.append(self.changes[-1].text)
@@ -193,7 +194,7 @@ class Watch:
             if one.pattern is not other.pattern or len(one.addresses) != len(other.addresses):
                 return None
             steps = other.addresses - one.addresses
-            if (steps != steps[0]).any() or steps[0] & one.pattern.handler.phases:
+            if (steps != steps[0]).any() or steps[0] & one.pattern.accessor.phases:
                 return None
             found.append((other, int(steps[0])))
         return found
@@ -211,7 +212,7 @@ class Watch:
                 return False
             ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * turns)))
         for entry in ahead:
-            entry.pattern.handler.mark_ahead(entry.pattern, entry.addresses)
+            entry.pattern.accessor.mark_ahead(entry.pattern, entry.addresses)
         # A loop around this one sees all of this as what its iteration met.
         assert self.extrapolation.context.traced is not None
         self.extrapolation.context.traced += ahead

@@ -5,7 +5,7 @@ A pixel takes four numbers of 32 bits, whatever it takes on a device, and rows l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -135,12 +135,12 @@ class ImageBuffer(Buffer):
 class ImageHandler(Handler):
     """Reads or writes an image at one place of the source."""
 
-    def __init__(self, context: Context, access: low.Access, scale: int) -> None:
+    def __init__(self, context: Context, access: low.Access, scale: int, fold: Callable[[Handler], None]) -> None:
         image = context.regions.buffers[access.variable or ""]
         assert isinstance(image, ImageBuffer)
         self.image = image
         pixel = Vector(image.scalar, 4)
-        super().__init__(context, replace(access, type=pixel, alignment=pixel.size), 1)
+        super().__init__(context, replace(access, type=pixel, alignment=pixel.size), 1, fold)
         self.result = access.type
 
     def read(self, mask: Mask, coordinates: Values, sampler: Values) -> Values:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.register_homes import ListKey
 from perfmodel.opencl_c.types import element_of, width_of
@@ -37,29 +38,31 @@ class Plan:
 
 def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     """Returns the plan for a loop whose iterations may be left out."""
-    if loop.is_do or low.labels_left((*loop.test, *loop.body, *loop.step)):
+    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
         return None
     compared = _comparison(loop)
     if compared is None:
         return None
     operator, counter, bound = compared
-    changed = low.registers_set((loop,))
-    is_loaded = any(isinstance(part, low.Load) for part in low.walk(bound))
-    if is_loaded or not changed.isdisjoint(low.registers_read(bound)):
+    changed = walks.registers_set((loop,))
+    is_loaded = any(isinstance(part, low.Load) for part in walks.walk(bound))
+    if is_loaded or not changed.isdisjoint(walks.registers_read(bound)):
         return None
-    inside = {(id(statement), slot) for statement in low.statements((loop,)) for slot in child_fields(type(statement))}
+    inside = {
+        (id(statement), slot) for statement in walks.statements((loop,)) for slot in child_fields(type(statement))
+    }
     carried = {register for register in changed if homes[register] not in inside} - {loop.condition}
     loaded = _dependent(loop, set())
     varying = _dependent(loop, carried)
     if counter not in carried or counter in loaded:
         return None
-    for statement in low.statements((*loop.body, *loop.step)):
+    for statement in walks.statements((*loop.body, *loop.step)):
         if isinstance(statement, low.If | low.Loop) and statement.condition in varying:
             return None
-    for inner in low.simple_statements((loop,)):
-        if any(_bends(part, varying) for expression in low.expressions_of(inner) for part in low.walk(expression)):
+    for inner in walks.simple_statements((loop,)):
+        if any(_bends(part, varying) for expression in walks.expressions_of(inner) for part in walks.walk(expression)):
             return None
-        if any(_depends(access.pointer, loaded) for access in low.accesses_of(inner)):
+        if any(_depends(access.pointer, loaded) for access in walks.accesses_of(inner)):
             return None
     whole = [register for register in carried - loaded - {counter} if not element_of(plain(register.type)).is_float]
     return Plan(loop, operator, bound, (counter, *sorted(whole, key=lambda register: register.name)))
@@ -77,7 +80,7 @@ def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | No
         return None
     if element_of(plain(comparison.left.type)).is_float:
         return None
-    changed = low.registers_set((loop,))
+    changed = walks.registers_set((loop,))
     left, right = _counter(comparison.left), _counter(comparison.right)
     if left is not None and left in changed:
         return comparison.operator, left, comparison.right
@@ -127,8 +130,8 @@ def _depends(expression: low.Expression, on: Set[low.Register]) -> bool:
             return expression.register in on
         case low.Binary() if expression.operator in "%&" and isinstance(expression.right, low.Constant):
             if 0 < expression.right.value <= _SHORTEST_CYCLE - (expression.operator == "&"):
-                return any(isinstance(part, low.Load) for part in low.walk(expression))
-    return any(_depends(part, on) for part in low.parts(expression))
+                return any(isinstance(part, low.Load) for part in walks.walk(expression))
+    return any(_depends(part, on) for part in walks.parts(expression))
 
 
 def _bends(expression: low.Expression, varying: set[low.Register]) -> bool:

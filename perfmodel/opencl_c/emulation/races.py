@@ -99,7 +99,7 @@ class Races:
             regions.setdefault(self.context.regions.at(pattern, base), []).append(position)
         for region, every in regions.items():
             positions = self._distinct(log, every)
-            if any(log[position][0].handler.is_store for position in positions):
+            if any(log[position][0].accessor.is_store for position in positions):
                 self._look_at(region, log, positions)
             self.groups.note(region, self.context, [log[position] for position in positions])
 
@@ -108,8 +108,8 @@ class Races:
 
     def _look_at(self, region: Region, log: list[Logged], positions: list[int]) -> None:
         touches = self._touches(region, log, positions)
-        handlers = [log[position][0].handler for position in positions]
-        is_store = np.array([handler.is_store for handler in handlers])
+        accessors = [log[position][0].accessor for position in positions]
+        is_store = np.array([accessor.is_store for accessor in accessors])
         touches = self._suspicious(region, touches, is_store)
         order = np.lexsort((touches.lane, touches.word))
         word, lane, event = touches.word[order], touches.lane[order], touches.event[order]
@@ -119,7 +119,7 @@ class Races:
         new[1:] = word[1:] != word[:-1]
         starts = new.nonzero()[0]
         writes = is_store[event]
-        atomic = np.array([handler.access.direction == "atomic" for handler in handlers])[event]
+        atomic = np.array([accessor.access.direction == "atomic" for accessor in accessors])[event]
         several = np.minimum.reduceat(lane, starts) != np.maximum.reduceat(lane, starts)
         # What one event does at once to one word is looked at when it happens.
         several &= np.minimum.reduceat(event, starts) != np.maximum.reduceat(event, starts)
@@ -152,7 +152,7 @@ class Races:
         unit = unit_of(self.context, region)
         for number, position in enumerate(positions):
             pattern, base, _ = log[position]
-            touched = words_of(pattern.offsets + base - region.origin, pattern.handler.bytes, unit)
+            touched = words_of(pattern.offsets + base - region.origin, pattern.accessor.bytes, unit)
             lane = pattern.mask.lanes
             gone = self._over.get(position)
             if gone is not None:
@@ -171,7 +171,7 @@ class Races:
         for first, (one, _, value) in enumerate(events[:_MOST_TOLD]):
             for second in range(first):
                 other, _, other_value = events[second]
-                accesses = one.handler.access, other.handler.access
+                accesses = one.accessor.access, other.accessor.access
                 pair = accesses[0].number, accesses[1].number
                 if lanes[first] == lanes[second] or events[first] is events[second] or pair in told:
                     continue
@@ -226,8 +226,8 @@ class GroupRaces:
         unit: int,
         value: float | int | None,
     ) -> None:
-        access = pattern.handler.access
-        words = words_of(pattern.offsets + base - region.origin, pattern.handler.bytes, unit)
+        access = pattern.accessor.access
+        words = words_of(pattern.offsets + base - region.origin, pattern.accessor.bytes, unit)
         group = context.layout.group_numbers[context.layout.group_of[pattern.mask.lanes]]
         group = np.broadcast_to(group, words.shape).ravel()
         words = words.ravel()
@@ -252,7 +252,7 @@ class GroupRaces:
             mine[words[lost]] = _SEVERAL
 
     def _report(self, context: Context, pattern: Any, position: int, kind: str, count: int) -> None:
-        access, lane = pattern.handler.access, int(pattern.mask.lanes[position])
+        access, lane = pattern.accessor.access, int(pattern.mask.lanes[position])
         does = {"load": "reads", "store": "writes", "atomic": "changes"}
         message = f"{access.text}: one group {does[access.direction]} what another one {does[kind]}, in whatever order"
         context.find("race", access.place, message, lane, count, "groups")

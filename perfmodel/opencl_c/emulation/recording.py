@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -94,10 +94,11 @@ class Recorder:
         went = [(number, *_sides(*masks), count) for number, masks, count in _taken(self.went)]
         _add(totals.branches, [(number, branches, count) for number, branches, _, count in went])
         _add(totals.sides, [(number, sides, count) for number, _, sides, count in went])
-        self.fold_accesses(self.handlers)
+        self.fold(*self.handlers)
         return totals
 
-    def fold_accesses(self, handlers: Iterable[Handler]) -> None:
+    def fold(self, *handlers: Handler) -> None:
+        """Adds the counts of handlers' patterns to the totals."""
         found: list[tuple[int, NDArray[np.int64], int]] = []
         for handler in handlers:
             if not handler.met:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.visitor import child_fields
 
 ListKey: TypeAlias = tuple[int, str]
@@ -44,9 +45,9 @@ def homes(kernel: low.LoweredKernel) -> dict[low.Register, ListKey]:
         for statement in body:
             if isinstance(statement, low.Straight):
                 for inner in statement.statements:
-                    for register in low.registers_read(inner):
+                    for register in walks.registers_read(inner):
                         meet(register, path, False)
-                    if (changed := low.register_set(inner)) is not None:
+                    if (changed := walks.register_set(inner)) is not None:
                         meet(changed, path, not isinstance(inner, low.Assign) or inner.components is None)
                 continue
             if isinstance(statement, low.If):

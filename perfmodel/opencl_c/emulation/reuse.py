@@ -44,7 +44,7 @@ def lend(kept: Kept, handlers: Sequence[Handler], recorder: Recorder) -> None:
     for handler, patterns in zip(handlers, kept.patterns, strict=False):
         handler.patterns = patterns
         for pattern in patterns.values():
-            pattern.handler = handler
+            pattern.accessor = handler
     recorder.known = kept.costs
 
 
@@ -59,7 +59,7 @@ def keep(kernel: low.LoweredKernel, key: Hashable, kept: Kept, handlers: Sequenc
         for pattern in patterns.values():
             pattern.counts.clear()
             pattern.known.clear()
-            del pattern.handler
+            del pattern.accessor
     shapes = _KEPT.setdefault(kernel, {})
     while len(shapes) >= _MOST:
         del shapes[next(iter(shapes))]

@@ -16,10 +16,12 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import Region
+from perfmodel.opencl_c.origins import Origins
 
 SOON = 512
 """Steps until a loop is looked at for the first time."""
@@ -33,30 +35,24 @@ _MOST_BYTES = 1 << 26
 def deciding(loop: low.Loop) -> tuple[low.Register, ...]:
     """Returns the registers set in a loop that say where it goes on, what it touches and what it stores."""
     found = set(loop_conditions(loop))
-    for statement in low.simple_statements((loop,)):
+    for statement in walks.simple_statements((loop,)):
         if isinstance(statement, low.Store | low.Atomic):
-            found |= {register for each in low.expressions_of(statement) for register in low.registers_read(each)}
+            found |= {register for each in walks.expressions_of(statement) for register in walks.registers_read(each)}
     found |= _of_pointers(loop)
-    before = -1
-    while len(found) != before:
-        before = len(found)
-        for statement in low.simple_statements((loop,)):
-            if isinstance(statement, low.Assign) and statement.register in found:
-                found.update(low.registers_read(statement.value))
-    changed = low.registers_set((loop,))
-    return tuple(sorted(found & changed, key=lambda register: register.name))
+    changed = Origins((loop,)).registers_behind(found) & walks.registers_set((loop,))
+    return tuple(sorted(changed, key=lambda register: register.name))
 
 
 def loop_conditions(loop: low.Loop) -> Iterator[low.Register]:
     """Iterates over the conditions of a loop and of all branches within it."""
-    for statement in low.statements((loop,)):
+    for statement in walks.statements((loop,)):
         if isinstance(statement, low.If | low.Loop):
             yield statement.condition
 
 
 def _of_pointers(loop: low.Loop) -> set[low.Register]:
-    accesses = (each for inner in low.simple_statements((loop,)) for each in low.accesses_of(inner))
-    return {register for each in accesses for register in low.registers_read(each.pointer)}
+    accesses = (each for inner in walks.simple_statements((loop,)) for each in walks.accesses_of(inner))
+    return {register for each in accesses for register in walks.registers_read(each.pointer)}
 
 
 @dataclass
@@ -119,9 +115,9 @@ class Waiting:
     @cached_property
     def _inside(self) -> dict[int, set[int]]:
         """The numbers of the loops within each loop, by its number."""
-        loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+        loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
         return {
-            loop.number: {each.number for each in low.statements((loop,)) if isinstance(each, low.Loop)}
+            loop.number: {each.number for each in walks.statements((loop,)) if isinstance(each, low.Loop)}
             for loop in loops
         }
 
@@ -145,7 +141,7 @@ class Waiting:
         return found if size <= _MOST_BYTES else None
 
     def _sentence(self, number: int) -> str:
-        loops = (each for each in low.statements(self.kernel.body) if isinstance(each, low.Loop))
+        loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
         loop = next(loop for loop in loops if loop.number == number)
         awaited = list(dict.fromkeys(f"{each.text} (line {each.place.line})" for each in _awaited(loop)))
         what = " or ".join(awaited[:3]) if awaited else "what decides its end"
@@ -158,20 +154,9 @@ class Waiting:
 
 def _awaited(loop: low.Loop) -> Iterable[low.Access]:
     """Returns the accesses to memory that others can write by which a loop ends."""
-    wanted = {loop.condition}
-    inside = list(low.simple_statements((loop,)))
-    left = [each for each in low.statements((loop,)) if isinstance(each, low.If) and low.labels_left((each,))]
-    wanted |= {each.condition for each in left}
-    found: list[low.Access] = []
-    before = -1
-    while len(wanted) != before:
-        before = len(wanted)
-        for statement in inside:
-            if isinstance(statement, low.Assign) and statement.register in wanted:
-                wanted.update(low.registers_read(statement.value))
-                found += [part.access for part in low.walk(statement.value) if isinstance(part, low.Load)]
-            elif isinstance(statement, low.Atomic) and statement.result in wanted:
-                found.append(statement.access)
+    left = [each for each in walks.statements((loop,)) if isinstance(each, low.If) and walks.labels_left((each,))]
+    behind = Origins((loop,)).behind([loop.condition, *(each.condition for each in left)])
+    found = [each.access for each in behind if isinstance(each, low.Load | low.Atomic)]
     return [each for each in found if each.space != "private"]
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.lowering.memory_layout import aligned
 from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.types import BOOL, Pointer, Type
@@ -132,17 +133,28 @@ class Emission:
         times = self.loop_names[stem] = self.loop_names.get(stem, 0) + 1
         return stem if times == 1 else f"{stem}__{times}"
 
-    def counted_loop(
+    def loop(
         self,
         stem: str,
-        goes_on: low.Expression,
-        fill: Callable[[], object],
+        goes_on: Callable[[], low.Expression],
+        iteration: Callable[[str], object],
         step: Callable[[], object],
         place: syn.Place,
+        is_do: bool = False,
+        unroll: int | None = None,
     ) -> None:
-        """Emits a loop that the source does not have."""
+        """Emits a loop.
+
+        Args:
+            stem: of its name.
+            goes_on: emits what its condition needs, and returns that.
+            iteration: emits an iteration; it gets the label that leaves the loop.
+            step: emits what comes between two iterations.
+        """
         number, label, condition = self.branch(), self.label("loop"), self.register("_go", BOOL)
-        test, body, stepped = map(self.nested, (lambda: self.assign(condition, goes_on), fill, step))
+        name = self.loop_name(stem)
+        test = self.nested(lambda: self.assign(condition, goes_on()))
+        body, stepped = self.nested(lambda: iteration(label)), self.nested(step)
         self.structured(
             low.Loop(
                 number=number,
@@ -151,9 +163,9 @@ class Emission:
                 condition=condition,
                 body=body,
                 step=stepped,
-                is_do=False,
-                name=self.loop_name(stem),
-                unroll=None,
+                is_do=is_do,
+                name=name,
+                unroll=unroll,
                 place=place,
             )
         )
@@ -182,7 +194,7 @@ class Emission:
         body = self.nested(fill)
         if body and isinstance(body[-1], low.Leave) and body[-1].label == label:
             body = body[:-1]
-            if not any(isinstance(inner, low.Leave) and inner.label == label for inner in low.statements(body)):
+            if not any(isinstance(inner, low.Leave) and inner.label == label for inner in walks.statements(body)):
                 return body
         elif label not in self.left:
             return body

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
@@ -22,15 +21,13 @@ from perfmodel.opencl_c.lowering.builtin_names import (
     block_access,
 )
 from perfmodel.opencl_c.lowering.expression_traits import has_effects
+from perfmodel.opencl_c.lowering.expressions import Expressions
 from perfmodel.opencl_c.lowering.folding import as_bool, converted
 from perfmodel.opencl_c.lowering.images import Images
 from perfmodel.opencl_c.lowering.lvalues import InMemory, Lvalue
 from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.types import BOOL, HALF, INT, UINT, ULONG, Pointer, Scalar, Vector, element_of
-
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.lowering.expressions import Expressions
 
 
 class BuiltinCalls:
@@ -211,14 +208,14 @@ class BuiltinCalls:
             index = at if is_dense or stride is None else low.Binary(ULONG, "*", at, stride)
             return InMemory(low.Offset(pointer.type, pointer, index, type_.size), type_, type_.alignment)
 
-        def body() -> None:
+        def body(_: str) -> None:
             loading = place(source, steps["from"])
             loaded = self.places.load(loading, loading.type, text_of(from_))
             self.places.store_value(place(target, steps["to"]), loaded, text_of(to))
 
-        self.out.counted_loop(
+        self.out.loop(
             "copy",
-            low.Binary(BOOL, "<", at, many),
+            lambda: low.Binary(BOOL, "<", at, many),
             body,
             lambda: self.out.assign(counter, low.Binary(ULONG, "+", at, together)),
             expression.place,

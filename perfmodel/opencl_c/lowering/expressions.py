@@ -7,9 +7,9 @@ from collections.abc import Callable
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
-from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
 from perfmodel.opencl_c.lowering.lvalues import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
@@ -23,12 +23,18 @@ class Expressions:
 
     Args:
         inlined: emits a called function in place, and returns where its result is.
+        builtin: lowers the call of a built-in function, and returns its value, which need not be one if nobody wants
+            it.
     """
 
-    def __init__(self, out: Emission, inlined: Callable[[syn.Call], Storage | None]) -> None:
-        self.out, self.inlined = out, inlined
+    def __init__(
+        self,
+        out: Emission,
+        inlined: Callable[[syn.Call], Storage | None],
+        builtin: Callable[[syn.BuiltinCall, bool], low.Expression],
+    ) -> None:
+        self.out, self.inlined, self.builtin = out, inlined, builtin
         self.places = Places(out)
-        self.builtins = BuiltinCalls(out, self)
 
     # --- lvalues
 
@@ -134,7 +140,7 @@ class Expressions:
             case syn.CompoundAssign():
                 self.compound(expression, keep=False)
             case syn.BuiltinCall():
-                self.builtins.value(expression, wanted=False)
+                self.builtin(expression, False)
             case syn.Conditional():
                 self.choice(
                     expression.condition,
@@ -147,7 +153,7 @@ class Expressions:
                 self.lvalue(expression)
             case _:
                 value = self.value(expression)
-                if any(isinstance(part, low.Load) for part in low.walk(value)):
+                if any(isinstance(part, low.Load) for part in walks.walk(value)):
                     self.out.held(value, "_unused")
 
     def value(self, expression: syn.Expression) -> low.Expression:
@@ -197,7 +203,7 @@ class Expressions:
             case syn.Call():
                 return self.result_of(expression)
             case syn.BuiltinCall():
-                return self.builtins.value(expression, wanted=True)
+                return self.builtin(expression, True)
             case syn.Assign():
                 target = self.places.fixed(self.lvalue(expression.target))
                 value = self.out.held(self.value(expression.value), "_value")

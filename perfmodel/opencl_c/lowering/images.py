@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builder import Emission
+from perfmodel.opencl_c.lowering.expressions import Expressions
 from perfmodel.opencl_c.lowering.folding import converted
 from perfmodel.opencl_c.lowering.lvalues import InMemory
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.types import INT, LONG, SAMPLER, UINT, Image, Pointer, Scalar, Vector, element_of
-
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.lowering.expressions import Expressions
 
 
 class Images:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.types import Pointer
 
 Roots = frozenset[str]
@@ -16,7 +17,7 @@ def assign_variables(
     body: tuple[low.Statement, ...], registers: Sequence[low.Register], parameters: Sequence[syn.Variable]
 ) -> None:
     """Sets `Access.variable` everywhere."""
-    simple = list(low.simple_statements(body))
+    simple = list(walks.simple_statements(body))
     pointers = [register for register in registers if isinstance(register.type, Pointer)]
     roots: dict[low.Register, Roots] = {
         register: frozenset(() if register.parameter is None else (parameters[register.parameter].name,))
@@ -31,7 +32,7 @@ def assign_variables(
                 changed |= merged != roots[statement.register]
                 roots[statement.register] = merged
     for statement in simple:
-        for node in low.accesses_of(statement):
+        for node in walks.accesses_of(statement):
             found = _roots(node.pointer, roots)
             if len(found) == 1 and UNKNOWN not in found:
                 (node.access.variable,) = found

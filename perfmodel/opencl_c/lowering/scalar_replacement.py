@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.lowering.builder import Emission
 from perfmodel.opencl_c.types import Pointer, Record, Vector, numbers_within
 from perfmodel.opencl_c.visitor import children, rebuilt
@@ -43,7 +44,7 @@ def replace_structs(body: tuple[low.Statement, ...], out: Emission) -> tuple[low
 
 class _Replacement:
     def __init__(self, body: tuple[low.Statement, ...], out: Emission) -> None:
-        simple = list(low.simple_statements(body))
+        simple = list(walks.simple_statements(body))
         self.pointers = _constant_pointers(simple)
         self.slots = self._slots(simple, out)
         self.gone: set[low.Access] = set()
@@ -129,7 +130,7 @@ class _Replacement:
 
 def _constant_pointers(simple: list[low.Simple]) -> dict[low.Register, _Place]:
     """Returns the pointer variables that are set once, to a place that is known."""
-    times = Counter(register for each in simple if (register := low.register_set(each)) is not None)
+    times = Counter(register for each in simple if (register := walks.register_set(each)) is not None)
     found: dict[low.Register, _Place] = {}
     for statement in simple:
         if not isinstance(statement, low.Assign) or statement.register.parameter is not None:

@@ -9,6 +9,7 @@ from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builder import Emission, Frame, Storage
+from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.expression_traits import has_effects, is_void
 from perfmodel.opencl_c.lowering.expressions import Expressions
 from perfmodel.opencl_c.lowering.folding import as_constant, joined
@@ -38,7 +39,8 @@ class Lowering:
 
     def __init__(self, unit: syn.Unit) -> None:
         self.out = Emission(unit.length)
-        self.expressions = Expressions(self.out, self.inlined)
+        self.expressions = Expressions(self.out, self.inlined, self.builtin)
+        self.builtins = BuiltinCalls(self.out, self.expressions)
         self.addressed = addressed_variables(unit)
         self.tables: dict[syn.Variable, Storage] = {
             table: self.table(table) for table in unit.tables if table.type != SAMPLER
@@ -198,23 +200,22 @@ class Lowering:
     def loop(self, loop: syn.Loop) -> None:
         if loop.initial is not None:
             self.statement(loop.initial)
-        number, label, after = self.out.branch(), self.out.label("loop"), self.out.label("next")
-        condition = self.out.register("_go", BOOL)
-        name = self.loop_name(loop)
-        self.out.frame.breaks.append(label)
-        self.out.frame.continues.append(after)
-
         # The first iteration of a `do` loop has no test before it; one that changes something belongs to the body then.
         before, inside = loop.condition, None
         if loop.is_do and before is not None and has_effects(before):
             before, inside = None, before
 
-        def test() -> None:
+        def test() -> low.Expression:
             self.out.place = loop.place
-            self.out.assign(condition, low.Constant(BOOL, 1) if before is None else self.expressions.condition(before))
+            return low.Constant(BOOL, 1) if before is None else self.expressions.condition(before)
 
-        def iteration() -> None:
+        def iteration(label: str) -> None:
+            after = self.out.label("next")
+            self.out.frame.breaks.append(label)
+            self.out.frame.continues.append(after)
             self.out.body.extend(self.out.scoped(after, lambda: self.statement(loop.body)))
+            self.out.frame.breaks.pop()
+            self.out.frame.continues.pop()
             if inside is not None and not self.out.is_dead:
                 goes_on, branch = self.expressions.decided(inside), self.out.branch()
                 ends = self.out.nested(lambda: self.out.leave(label))
@@ -225,28 +226,16 @@ class Lowering:
             if loop.step is not None:
                 self.expressions.effects(loop.step)
 
-        tested, body, stepped = map(self.out.nested, (test, iteration, step))
-        self.out.frame.breaks.pop()
-        self.out.frame.continues.pop()
-        self.out.structured(
-            low.Loop(
-                number=number,
-                label=label,
-                test=tested,
-                condition=condition,
-                body=body,
-                step=stepped,
-                is_do=loop.is_do and inside is None,
-                name=name,
-                unroll=loop.unroll,
-                place=loop.place,
-            )
-        )
-
-    def loop_name(self, loop: syn.Loop) -> str:
         target = getattr(loop.step, "target", None)
-        name = target.variable.name if isinstance(target, syn.Name) else f"loop_{loop.place.line}"
-        return self.out.loop_name(name)
+        self.out.loop(
+            target.variable.name if isinstance(target, syn.Name) else f"loop_{loop.place.line}",
+            test,
+            iteration,
+            step,
+            loop.place,
+            is_do=loop.is_do and inside is None,
+            unroll=loop.unroll,
+        )
 
     def switch(self, switch: syn.Switch) -> None:
         """Lowers cases in order: each has who comes to it by its value, or falls through from the one before."""
@@ -300,11 +289,14 @@ class Lowering:
     def passed(self, argument: syn.Expression) -> Storage:
         """Returns where an image or sampler is that is passed on."""
         if isinstance(argument.type, Image):
-            return self.expressions.builtins.images.register(argument)
-        sampler = self.expressions.builtins.images.sampler(argument)
+            return self.builtins.images.register(argument)
+        sampler = self.builtins.images.sampler(argument)
         return sampler.register if isinstance(sampler, low.Read) else self.out.held(sampler, "_sampler").register
 
     # --- calls
+
+    def builtin(self, expression: syn.BuiltinCall, wanted: bool) -> low.Expression:
+        return self.builtins.value(expression, wanted)
 
     def inlined(self, expression: syn.Call) -> Storage | None:
         """Inlines a function, and returns where its result is."""

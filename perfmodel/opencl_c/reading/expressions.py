@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
@@ -11,7 +11,7 @@ from perfmodel.opencl_c.arithmetic import rounded
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.header import is_builtin
-from perfmodel.opencl_c.reading.initializers import Initializers
+from perfmodel.opencl_c.reading.initializers import Initializers, Leaf
 from perfmodel.opencl_c.reading.integer_expressions import character, integer
 from perfmodel.opencl_c.reading.reading_context import Scope
 
@@ -45,7 +45,7 @@ class Expressions:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.initializers = Initializers(scope, self)
+        self.initializers = Initializers(scope)
         self.callees: dict[int, sx.Function | str] = {}
         self.readers: dict[int, Callable[[Item], sx.Expression]] = {
             ct.KIND.UNEXPOSED_EXPR: self.implicit,
@@ -80,19 +80,10 @@ class Expressions:
             children = item.children
         reader = self.readers.get(item.kind)
         if reader is None:
-            raise scope.fault(self.refusal(item), item)
+            raise scope.unreadable(item)
         expression = reader(item)
         scope.depth -= 1
         return expression
-
-    def refusal(self, item: Item) -> str:
-        text = self.scope.slice(item)
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
-        if item.kind == ct.KIND.STRING_LITERAL:
-            return f"the kernel uses the string {shown}, and perfmodel does not support strings; use an array of char"
-        if item.kind == ct.KIND.BLOCK_EXPR:
-            return "the kernel uses a block (^), which perfmodel does not support; use a function"
-        return f"perfmodel cannot read the expression {shown!r}; write it with plain operators"
 
     def converted(self, expression: sx.Expression, type_: ts.Type, place: sx.Place | None = None) -> sx.Expression:
         if expression.type == type_:
@@ -141,7 +132,7 @@ class Expressions:
     def size(self, item: Item) -> sx.Expression:
         value = self.scope.tree.integer(item.cursor)
         if value is None:
-            raise self.scope.fault(self.refusal(item), item)
+            raise self.scope.unreadable(item)
         return sx.Constant(self.scope.type(item), self.scope.place(item), value)
 
     # --- conversions, vectors
@@ -152,7 +143,7 @@ class Expressions:
     def implicit(self, item: Item) -> sx.Expression:
         """Reads a conversion, unless more text belongs to it than to its operand: then it is components of a vector."""
         if len(item.children) != 1:
-            raise self.scope.fault(self.refusal(item), item)
+            raise self.scope.unreadable(item)
         child = item.children[0]
         if child.start == item.start and child.end < item.end:
             found = _SWIZZLE.fullmatch(self.scope.text.text, child.end, item.end)
@@ -173,7 +164,7 @@ class Expressions:
         if isinstance(vector.type, ts.Pointer):
             vector = sx.Dereference(vector.type.target, place, vector)
         if not isinstance(vector.type, ts.Vector):
-            raise self.scope.fault(self.refusal(item), item)
+            raise self.scope.unreadable(item)
         return sx.Swizzle(self.scope.type(item), place, vector, _components(letters, vector.type.width))
 
     def cast(self, item: Item) -> sx.Expression:
@@ -186,7 +177,7 @@ class Expressions:
         if isinstance(type_, ts.Vector):
             return self.vector(type_, braces.children, place)
         if isinstance(type_, ts.Array | ts.Record):
-            return sx.CompoundLiteral(type_, place, self.initializers.read(type_, braces))
+            return sx.CompoundLiteral(type_, place, self.initial(type_, braces))
         return self.converted(self.read(braces), type_)
 
     def braced(self, item: Item) -> sx.Expression:
@@ -196,9 +187,21 @@ class Expressions:
             return self.vector(type_, item.children, place)
         if len(item.children) == 1 and isinstance(type_, ts.Scalar | ts.Pointer):
             return self.converted(self.read(item.children[0]), type_)
-        raise self.scope.fault(self.refusal(item), item)
+        raise self.scope.unreadable(item)
 
-    def vector(self, type_: ts.Vector, items: list[Item], place: sx.Place) -> sx.Expression:
+    def initial(self, type_: ts.Array | ts.Record, item: Item) -> sx.InitializerList:
+        """Reads initial values between braces, or a string."""
+        leaves = tuple((leaf.offset, self.leaf(leaf)) for leaf in self.initializers.leaves(type_, item))
+        return sx.InitializerList(type_, self.scope.place(item), leaves)
+
+    def leaf(self, leaf: Leaf) -> sx.Expression:
+        if isinstance(leaf.value, sx.Constant):
+            return self.converted(leaf.value, leaf.type)
+        if isinstance(leaf.type, ts.Vector):
+            return self.vector(leaf.type, leaf.value, self.scope.place(leaf.value[0]))
+        return self.converted(self.read(leaf.value[0]), leaf.type)
+
+    def vector(self, type_: ts.Vector, items: Sequence[Item], place: sx.Place) -> sx.Expression:
         parts = [self.read(child) for child in items]
         if len(parts) == 1 and parts[0].type == type_:
             return parts[0]
@@ -223,7 +226,7 @@ class Expressions:
         if kind == _DEREFERENCE:
             return sx.Dereference(type_, place, operand)
         if kind not in _UNARY:
-            raise scope.fault(self.refusal(item), item)
+            raise scope.unreadable(item)
         return sx.Unary(type_, place, _UNARY[kind], operand)
 
     def binary(self, item: Item) -> sx.Expression:
@@ -239,7 +242,7 @@ class Expressions:
             return sx.Logical(type_, place, _LOGICAL[kind], left, right)
         sign = _BINARY.get(kind)
         if sign is None or sign == "<=>":
-            raise scope.fault(self.refusal(item), item)
+            raise scope.unreadable(item)
         if sign in ("+", "-") and (isinstance(left.type, ts.Pointer) or isinstance(right.type, ts.Pointer)):
             return self.pointer_arithmetic(sign, left, right, place)
         return sx.Binary(type_, place, sign, left, right)

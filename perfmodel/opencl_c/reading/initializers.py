@@ -1,8 +1,8 @@
-"""Braces around initial values are read here: which byte of an array, struct or union every value goes to."""
+"""Braces around initial values are taken apart here: which byte of an array, struct or union every value goes to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TypeAlias
 
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c import types as ts
@@ -11,8 +11,21 @@ from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.integer_expressions import characters
 from perfmodel.opencl_c.reading.reading_context import Scope
 
-if TYPE_CHECKING:
-    from perfmodel.opencl_c.reading.expressions import Expressions
+
+class Leaf(NamedTuple):
+    """A leaf is one number or vector of what is initialized.
+
+    Attributes:
+        offset: its first byte.
+        value: what is to be read there: one item, or several that are a vector's components; or a string's character.
+    """
+
+    offset: int
+    type: ts.Type
+    value: tuple[Item, ...] | sx.Constant
+
+
+_Leaves: TypeAlias = dict[int, Leaf]
 
 
 class _Feed:
@@ -27,21 +40,21 @@ class _Feed:
 
 
 class Initializers:
-    def __init__(self, scope: Scope, expressions: Expressions) -> None:
-        self.scope, self.expressions = scope, expressions
+    """Takes apart what is between braces, or a string that an array of characters starts with."""
 
-    def read(self, type_: ts.Array | ts.Record, item: Item) -> sx.InitializerList:
-        """Reads what is between braces, or a string that an array of characters starts with."""
-        leaves: dict[int, sx.Expression] = {}
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def leaves(self, type_: ts.Array | ts.Record, item: Item) -> list[Leaf]:
+        """Returns the leaves that have a value, by offset; of two values for one byte the last counts."""
+        leaves: _Leaves = {}
         if isinstance(type_, ts.Array) and item.kind == ct.KIND.STRING_LITERAL:
             self.string(type_, item, 0, leaves)
         else:
             self.braced(type_, item, 0, leaves)
-        return sx.InitializerList(
-            type_, self.scope.place(item), tuple(sorted(leaves.items(), key=lambda leaf: leaf[0]))
-        )
+        return [leaves[offset] for offset in sorted(leaves)]
 
-    def braced(self, type_: ts.Type, braces: Item, offset: int, leaves: dict[int, sx.Expression]) -> None:
+    def braced(self, type_: ts.Type, braces: Item, offset: int, leaves: _Leaves) -> None:
         with self.scope.deeper(braces.start):
             feed = _Feed(braces.children)
             if isinstance(type_, ts.Array) and [each.kind for each in feed.items] == [ct.KIND.STRING_LITERAL]:
@@ -52,7 +65,7 @@ class Initializers:
                 self.element(type_, feed, offset, leaves)
 
     def aggregate(
-        self, type_: ts.Array | ts.Record, feed: _Feed, offset: int, leaves: dict[int, sx.Expression], has_braces: bool
+        self, type_: ts.Array | ts.Record, feed: _Feed, offset: int, leaves: _Leaves, has_braces: bool
     ) -> None:
         """Gives the members values from `feed`, one by one or as designated."""
         at, must_name = 0, False
@@ -76,7 +89,7 @@ class Initializers:
             return ts.Field("", type_.element, at * type_.element.size)
         return self.scope.types.layouts[type_.name].members[at]
 
-    def element(self, type_: ts.Type, feed: _Feed, offset: int, leaves: dict[int, sx.Expression]) -> None:
+    def element(self, type_: ts.Type, feed: _Feed, offset: int, leaves: _Leaves) -> None:
         head = feed.head
         assert head is not None
         if head.kind == ct.KIND.INIT_LIST_EXPR and not isinstance(type_, ts.Vector):
@@ -89,26 +102,25 @@ class Initializers:
                 return
             self.aggregate(type_, feed, offset, leaves, has_braces=False)
         elif isinstance(type_, ts.Vector):
-            leaves[offset] = self.vector(type_, feed)
+            leaves[offset] = Leaf(offset, type_, self.components(type_, feed))
         else:
             feed.at += 1
-            leaves[offset] = self.expressions.converted(self.expressions.read(head), type_)
+            leaves[offset] = Leaf(offset, type_, (head,))
 
-    def string(self, type_: ts.Array, item: Item, offset: int, leaves: dict[int, sx.Expression]) -> None:
+    def string(self, type_: ts.Array, item: Item, offset: int, leaves: _Leaves) -> None:
         """Gives an array of characters those of a string, as far as they have room."""
         element = type_.element
         try:
             letters = characters(self.scope.slice(item))
         except ValueError as error:
-            raise self.scope.fault(self.expressions.refusal(item), item) from error
+            raise self.scope.unreadable(item) from error
         if not isinstance(element, ts.Scalar) or element.size != 1:
-            raise self.scope.fault(self.expressions.refusal(item), item)
-        for position, letter in enumerate(letters[: type_.length]):
-            constant = sx.Constant(ts.CHAR, self.scope.place(item), letter)
-            leaves[offset + position] = self.expressions.converted(constant, element)
+            raise self.scope.unreadable(item)
+        for at, letter in enumerate(letters[: type_.length], offset):
+            leaves[at] = Leaf(at, element, sx.Constant(ts.CHAR, self.scope.place(item), letter))
 
-    def vector(self, type_: ts.Vector, feed: _Feed) -> sx.Expression:
-        """Reads a vector's value, or its components where their braces are left out."""
+    def components(self, type_: ts.Vector, feed: _Feed) -> tuple[Item, ...]:
+        """Takes a vector's value, or its components where their braces are left out."""
         items: list[Item] = []
         width = 0
         while (head := feed.head) is not None and width < type_.width and not self.is_designated(head):
@@ -118,16 +130,14 @@ class Initializers:
             feed.at += 1
             items.append(head)
             width += found
-        return self.expressions.vector(type_, items, self.scope.place(items[0]))
+        return tuple(items)
 
     # --- designators
 
     def is_designated(self, item: Item) -> bool:
         return item.kind == ct.KIND.UNEXPOSED_EXPR and len(item.children) > 1 and self.scope.type(item) == ts.VOID
 
-    def designated(
-        self, type_: ts.Array | ts.Record, item: Item, offset: int, leaves: dict[int, sx.Expression]
-    ) -> tuple[int, bool]:
+    def designated(self, type_: ts.Array | ts.Record, item: Item, offset: int, leaves: _Leaves) -> tuple[int, bool]:
         """Reads ``.a.b[2] = value``; returns the number of the next member, and whether it is inside one."""
         *path, value = item.children
         current: ts.Type = type_

@@ -74,6 +74,17 @@ class Scope:
     def fault(self, reason: str, where: Item | int) -> SourceError:
         return self.text.fault(reason, where if isinstance(where, int) else where.start)
 
+    def unreadable(self, item: Item) -> SourceError:
+        """Returns the refusal of an expression that perfmodel does not support."""
+        text = self.slice(item)
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        reason = f"perfmodel cannot read the expression {shown!r}; write it with plain operators"
+        if item.kind == ct.KIND.STRING_LITERAL:
+            reason = f"the kernel uses the string {shown}, and perfmodel does not support strings; use an array of char"
+        if item.kind == ct.KIND.BLOCK_EXPR:
+            reason = "the kernel uses a block (^), which perfmodel does not support; use a function"
+        return self.fault(reason, item)
+
     def variable(self, cursor: RawCursor, offset: int) -> sx.Variable:
         key = ct.key_of(cursor)
         if key not in self.variables:

@@ -122,7 +122,7 @@ class Statements:
     def initial(self, type_: ts.Type, item: Item) -> sx.Expression | sx.InitializerList:
         is_list = item.kind in (ct.KIND.INIT_LIST_EXPR, ct.KIND.STRING_LITERAL)
         if isinstance(type_, ts.Array | ts.Record) and is_list:
-            return self.expressions.initializers.read(type_, item)
+            return self.expressions.initial(type_, item)
         return self.expressions.converted(self.expressions.read(item), type_)
 
     # --- branches

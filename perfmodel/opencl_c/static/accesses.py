@@ -19,10 +19,11 @@ from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
-from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
+from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16
@@ -91,7 +92,7 @@ class StaticAccesses:
         """Adds the private variables that a statement reads and writes, those that values are computed with."""
         read = [
             part.register
-            for part in low.walk(assign.value)
+            for part in walks.walk(assign.value)
             if isinstance(part, low.Read) and operations.is_private(part.register)
         ]
         written = [assign.register] if operations.is_private(assign.register) else []

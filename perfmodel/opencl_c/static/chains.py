@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from perfmodel.counting.chains import Operations, joined, longest
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import (
     factors,
     is_multiplication,
@@ -15,7 +16,7 @@ from perfmodel.opencl_c.operations import (
     own_operations,
     summands,
 )
-from perfmodel.opencl_c.static.symbolic_values import PointsTo, Value
+from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import element_of, width_of
 
 
@@ -54,7 +55,7 @@ def _through(expression: low.Expression, is_target: Callable[[low.Expression], b
         ways = [_through(operand, is_target) for operand in operands]
         dtype, width = element_of(expression.type).dtype, width_of(expression.type)
         return joined(ways, list(map(is_multiplication, operands)), kind, dtype, width)
-    way = longest(_through(part, is_target) for part in low.parts(expression))
+    way = longest(_through(part, is_target) for part in walks.parts(expression))
     if way is None:
         return None
     own: Operations = Counter()

@@ -25,6 +25,7 @@ from perfmodel.counting.symbolic import (
     opposite,
 )
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.branch_statistics import Observed
@@ -34,14 +35,8 @@ from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Sampler
 from perfmodel.opencl_c.static.scratch import scratch_arrays
-from perfmodel.opencl_c.static.symbolic_values import (
-    Components,
-    Environment,
-    Evaluator,
-    Truth,
-    Value,
-    of_components,
-)
+from perfmodel.opencl_c.static.symbolic_values import Evaluator
+from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
 from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -296,12 +291,12 @@ class Walk(ABC):
             if not isinstance(block, low.Straight) or self.operations.of(block).values:
                 return True
             for statement in block.statements:
-                if not isinstance(statement, low.Assign) or any(low.accesses_of(statement)):
+                if not isinstance(statement, low.Assign) or any(walks.accesses_of(statement)):
                     return True
         return False
 
     def unimportant(self, branch: low.If, active: Active) -> Active:
-        self.environment.update(dict.fromkeys(low.registers_set((branch,))))
+        self.environment.update(dict.fromkeys(walks.registers_set((branch,))))
         return active
 
     def affine_branch(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Active) -> None:

@@ -22,6 +22,7 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.counting.usual_budget import USUAL
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.chains import carried_operations
@@ -29,7 +30,7 @@ from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.known_numbers import known
 from perfmodel.opencl_c.static.loops import Loops
-from perfmodel.opencl_c.static.symbolic_values import Components, PointsTo, Value
+from perfmodel.opencl_c.static.values import Components, PointsTo, Value
 from perfmodel.opencl_c.types import Pointer, Vector, element_of, is_float
 
 
@@ -94,7 +95,7 @@ MOST_ACCESSES, MOST_BRANCHES = 4_000, 1_000
 
 
 def _check_length(kernel: low.LoweredKernel) -> None:
-    branches = sum(isinstance(statement, low.If | low.Loop) for statement in low.statements(kernel.body))
+    branches = sum(isinstance(statement, low.If | low.Loop) for statement in walks.statements(kernel.body))
     for number, most, what in (
         (branches, MOST_BRANCHES, "loops and branches"),
         (len(kernel.accesses), MOST_ACCESSES, "accesses to memory"),
@@ -186,7 +187,7 @@ class StaticCounter(Loops):
             self.barrier(region)
 
     def accesses_of(self, statement: Any, region: Region) -> None:
-        for node in low.accesses_of(statement):
+        for node in walks.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
             self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops)
         if isinstance(statement, low.Assign):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.types import BOOL, Type, Vector
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -33,7 +34,7 @@ def live_before(kernel: low.LoweredKernel, body: Sequence[low.Statement], after:
 
 class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
-        changed = low.registers_set(kernel.body)
+        changed = walks.registers_set(kernel.body)
         self.given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
         self.most = 0
         self.before(kernel.body, frozenset(), {})
@@ -72,13 +73,13 @@ class _Liveness:
     @visit.on(low.Straight)
     def straight(self, block: low.Straight, live: Live, exits: Mapping[str, Live]) -> Live:
         for statement in reversed(block.statements):
-            changed, result = low.register_set(statement), 0
+            changed, result = walks.register_set(statement), 0
             if changed is not None:
                 result = _words(changed.type)
                 if not isinstance(statement, low.Assign) or statement.components is None:
                     live -= {changed}
-            expressions = low.expressions_of(statement)
-            live |= set(low.registers_read(statement))
+            expressions = walks.expressions_of(statement)
+            live |= set(walks.registers_read(statement))
             # What a statement reads for the last time may give its place to the result.
             during = max(_needed(expressions), result if not expressions else 0)
             self.most = max(self.most, sum(_words(r.type) for r in live - self.given) + during)
@@ -97,7 +98,7 @@ def _needed(expressions: Sequence[low.Expression]) -> int:
 
 def _demand(expression: low.Expression) -> int:
     """Returns words beside those of registers to compute an expression, its result included."""
-    return max(_needed(low.parts(expression)), _own(expression))
+    return max(_needed(walks.parts(expression)), _own(expression))
 
 
 def _own(expression: low.Expression) -> int:

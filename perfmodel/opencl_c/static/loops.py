@@ -27,11 +27,12 @@ from perfmodel.counting.symbolic import (
     quotient,
 )
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
-from perfmodel.opencl_c.static.deciding import registers_behind
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.liveness import live_before
-from perfmodel.opencl_c.static.symbolic_values import Environment, PointsTo, Truth, Value
+from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
 
 MOST_ITERATIONS = 512
 """No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""
@@ -52,7 +53,7 @@ class Loops(Walk):
         return after
 
     def looped(self, loop: low.Loop, active: Active) -> Active | None:
-        assigned = low.registers_set((loop,))
+        assigned = walks.registers_set((loop,))
         entry = {register: self.environment.get(register) for register in assigned}
         steps = self.steps(loop, active, entry)
         own = self.loop_name(loop)
@@ -114,9 +115,8 @@ class Loops(Walk):
     @cached_property
     def behind_branches(self) -> frozenset[low.Register]:
         """Returns the registers that the conditions of branches and loops follow from."""
-        branches = [each for each in low.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
-        found, _ = registers_behind(self.kernel, {branch.condition for branch in branches})
-        return found
+        branches = [each for each in walks.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
+        return Origins(self.kernel.body).registers_behind(branch.condition for branch in branches)
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
         """Returns by how much registers change in every iteration; those that change irregularly are left out."""
@@ -179,7 +179,7 @@ class Loops(Walk):
             self.environment.update(heads)
             self.run(loop.test, domain)
             self.run(loop.body, domain)
-            outside = low.labels_left(loop.body)
+            outside = walks.labels_left(loop.body)
             left = [part for label, found in self.exits.items() if label in outside for part in found.parts]
             if any(part.factor != domain.factor for part in left):
                 if loop.number in self.observed:
@@ -227,7 +227,7 @@ class Loops(Walk):
         self.exits.pop(loop.label, None)
         points = active.points
         for label, found in self.exits.items():
-            if label in low.labels_left(loop.body):
+            if label in walks.labels_left(loop.body):
                 for part in found.parts:
                     if set(part.dimensions) > set(active.dimensions) and part.factor == active.factor:
                         points = points - projected_on(part.points, active.dimensions)
@@ -241,7 +241,7 @@ class Loops(Walk):
         heads: Environment,
     ) -> Environment:
         """Returns what registers are after a loop that ends by one comparison."""
-        if low.labels_left(loop.body) or loop.is_do:
+        if walks.labels_left(loop.body) or loop.is_do:
             return {register: value for register, value in entry.items() if steps.get(register) == ZERO}
         iterations = self.iterations(loop, heads)
         found: Environment = {}
@@ -349,7 +349,7 @@ def _repeated(tests: Frequency) -> Frequency:
 
 def _leaves(body: Iterable[low.Statement]) -> bool:
     """Returns whether statements leave any loop or scope, be it one of their own."""
-    return any(isinstance(statement, low.Leave) for statement in low.statements(body))
+    return any(isinstance(statement, low.Leave) for statement in walks.statements(body))
 
 
 def _last_value(body: Iterable[low.Statement], register: low.Register) -> low.Expression | None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.builtins import binary, unary
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar
 from perfmodel.opencl_c.visitor import Dispatch
@@ -148,7 +149,7 @@ class _Evaluator:
         if not isinstance(expression, low.Convert | low.Unary | low.Binary | low.Reinterpret | low.Offset):
             return None
         values = []
-        for part in low.parts(expression):
+        for part in walks.parts(expression):
             if (value := self._value(part)) is None:
                 return None
             values.append(value)

@@ -1,4 +1,4 @@
-"""Model: an output feature approximated by an expression over input features and parameters (2018 slides, "Model")."""
+"""Formulas of models are checked here: an output feature by an expression over features (2018 slides, "Model")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Self
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import FeatureError, ModelStringError
@@ -19,39 +19,14 @@ from perfmodel.modelling.meaning import Meaning, declared_meanings, features_of
 from perfmodel.modelling.units import parameter_units
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, feature, summary_of
 
-if TYPE_CHECKING:
-    from perfmodel.modelling.calibration import Calibration
-
 WORK = ("operation", "access", "byte", "transaction")
 """Units of features that count what a kernel does, beside its launch."""
 
 
-class Model:
-    """T(n) = g(features(n), parameters), declared and checked, not yet fitted; immutable.
+class Formula:
+    """A formula is what a model says: an output feature by features and parameters. A `Model` can also be fitted.
 
-    Args:
-        output: name of the feature to be predicted, e.g. ``f_cl_wall_time``.
-        expression: the model string (docs/model-language.md).
-        features: the model's own features, any objects with ``eval(knl)``, by the names they have in the string.
-        parameters: what is known of parameters before a fit, by name: a number holds one at that value, ``(lower,
-            upper)`` bounds it (None where open), and a text ties it to others: ``"2 * p_a"``; see docs/fitting.md.
-        meanings: what terms and parameters stand for, by name: a text or a `Meaning`; see docs/model-language.md.
-
-    Attributes:
-        output: the output feature.
-        features: the input features by name, in order of first appearance.
-        parameters: names of the parameters, in order of first appearance.
-        string: the parsed model string.
-        declared: what is said of parameters before a fit, by name.
-        meanings: what terms and parameters stand for, by name.
-        further_features: features that only their meanings name, by name; explanations count them.
-
-    Raises:
-        ModelStringError: for a string that is not in the language or names an unknown feature.
-        FeatureError: for an output that is no feature.
-        FitError: for what cannot be said of parameters or terms.
-
-    Two models are equal if output, string and features are, whatever is said of their parameters.
+    Its arguments and attributes are those of `perfmodel.modelling.calibration.Model`.
     """
 
     def __init__(
@@ -114,31 +89,16 @@ class Model:
     def latex(self) -> str:
         return self.string.latex()
 
-    def fit(self, table: Any, **options: Any) -> Calibration:
-        """Fits the parameters to a feature table.
-
-        Args:
-            table: as `perfmodel.measure` returns it; rows with flags are left out and listed in the calibration.
-            options: of `perfmodel.modelling.fitting.fit`: parameters, beside those of the model and before them;
-                nonnegative, residuals, strict.
-
-        Raises:
-            FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
-        """
-        from perfmodel.modelling.calibrating import calibrate  # which imports this module
-
-        return calibrate(self, table, **options)
-
-    def with_meanings(self, meanings: Mapping[str, Meaning | str]) -> Model:
+    def with_meanings(self, meanings: Mapping[str, Meaning | str]) -> Self:
         """Returns the same model with these meanings of its terms and parameters, and no others.
 
         Raises:
             FitError, ModelStringError: for what cannot be said of them.
         """
         custom = {self.output_name: self.output, **self.features}
-        return Model(self.output_name, self.string, custom, parameters=self.declared, meanings=meanings)
+        return type(self)(self.output_name, self.string, custom, parameters=self.declared, meanings=meanings)
 
-    def with_parameters(self, parameters: Given) -> Model:
+    def with_parameters(self, parameters: Given) -> Self:
         """Returns the same model with more, or something else, said of its parameters; None for one takes that back.
 
         >>> model.with_parameters({"p_launch": 5e-6, "p_byte": (0, 1e-9), "p_store": "2 * p_byte"})
@@ -153,7 +113,7 @@ class Model:
         return told
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Model):
+        if not isinstance(other, Formula):
             return NotImplemented
         return (self.output_name, self.string, self.features) == (other.output_name, other.string, other.features)
 

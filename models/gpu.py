@@ -1,0 +1,140 @@
+"""The model of any kernel on a GPU: overlapped resources over what a compiler leaves of the source.
+
+It joins the unified model's resources (`unified_plus`) with what a compiler leaves of OpenCL C (`cache_aware`), and has
+prices for atomics, private arrays in memory and gathers beside. Terms were chosen by leaving families out, and by half
+of benchmarks/programs, which no fit sees. What each stands for: docs/gpu-model.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from perfmodel.device import Device
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of, sum_of
+from perfmodel.models.gpu_terms import MEANINGS
+from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
+from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
+
+COMPUTE = "\n           + ".join(
+    f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in OPERATIONS.items()
+)
+FAST = sum_of(GROUPS["p_f32"], "carried_granularity:longest")
+SLOW = sum_of((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
+
+# What an access brings into the second-level cache: of arrays that a first-level cache does not keep as a whole. Those
+# that jump about bring single sectors, and go to memory for the part of their reach that is beyond the cache.
+LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+GATHERED = "f_mem_scattered_global_load_block:32_reach:>196608"
+MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
+TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
+
+RESIDENT = 2048
+"""So many work-items run on a compute unit at a time, at most."""
+
+MODEL = f"""
+transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from * f_transfer_bytes_from \
++ p_from_latency * f_transfers_from
+launch   = p_launch * f_sync_kernel_launch
+groups   = p_group * f_thread_groups
+compute  = {BUSY} * ({COMPUTE}
+           + p_access * f_mem_access_global_load_granularity:subgroup
+           + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local)
+l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
+                   + p_l1_line * f_mem_transactions_global_load_block:128
+                   + p_l1_local * f_mem_transactions_local_banks:32
+                   + p_l1_scratch * f_mem_transactions_scratch_block:128)
+own      = f_mem_scratch / f_work_items * min(f_work_items / p_units, {RESIDENT}) / p_near_scratch
+spilled  = own ** 2 / (1 + own ** 2) * f_mem_transactions_scratch_block:128
+contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
+l2       = p_l2_scratch * spilled + p_l2_atomic * f_mem_transactions_global_atomic_block:32
+           + p_l2_load * {LOADED}_beyond:65536 + p_gather * {GATHERED}
+           + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
+           + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
+                                - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
+phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)
+waves    = p_wave * min(f_mem_rounds_global, f_work_items)
+filled   = f_mem_footprint_global_block:32 / p_cache
+missed   = filled ** 8 / (1 + filled ** 8)
+scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
+dram     = p_dram * missed * f_mem_footprint_global_block:64 + scatter
+near     = {LOADED} / f_thread_groups / p_near
+far      = near ** 2 / (1 + near ** 2)
+waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
+           + (p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
+           + p_wait_local * f_mem_access_local_load_granularity:longest + p_wait_barrier * f_sync_barrier_local
+           + p_wait_op * {FAST} + p_wait_slow * {SLOW}
+latency  = waits / f_work_items
+chip     = overlap(compute, l1, latency, p_chip)
+transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
+"""
+
+# What the programs of others do beside that.
+EVERYDAY = """\
+atomic_update space:* place:* op:* counters:1,32,1024,65536,4194304 m:1,4,16 n:{few},{some}
+atomic_update space:* place:* counters:1,1024 m:16,64 lsize_0:64,256,512 n:{few_items},{some}
+private_array start:* access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
+private_array start:* access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
+pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
+"""
+SIZES_OF_EVERYDAY = {
+    True: {
+        "few_items": "2^13,2^15",
+        "few": "2^18",
+        "some": "2^20",
+        "spans": "1024,16384,262144,4194304,67108864",
+    },
+    False: {
+        "few_items": "2^9,2^11",
+        "few": "2^14",
+        "some": "2^16",
+        "spans": "1024,16384,262144,4194304",
+    },
+}
+PEAK_BANDWIDTH = {"H200": 4.8e12}
+"""Bytes per second that a device's memory is specified for, by a part of the device's name."""
+
+
+class Gpu(Recipe):
+    """One model for kernels of any kind, predicted from their source.
+
+    It is calibrated with the kernels of `UnifiedPlus` and `CacheAware`, and with some of what programs do beside; and
+    judged by the test kernels of the one and the random kernels of the other, none of whose families it has seen.
+    """
+
+    name = "gpu"
+    summary = "the model of any kernel on a GPU, from its source as a compiler leaves it"
+    models: ClassVar = {"gpu": MODEL}
+    meanings: ClassVar = {"gpu": MEANINGS}
+    ranked = False
+    baselines = False
+    published = Unified.published
+
+    def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        sizes = sizes_for(seconds_of)
+        is_large = sizes is LARGE
+        return [
+            *measurement_classes(sizes).values(),
+            *tag_filters(FILTERS, SIZES[is_large]),
+            *characterization(is_large),
+            *tag_filters(EVERYDAY, SIZES_OF_EVERYDAY[is_large]),
+        ]
+
+    def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        sizes = sizes_for(seconds_of)
+        return [*evaluation_kernels(sizes).values(), *random_kernels(sizes is LARGE)]
+
+    def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
+        capacities = {
+            "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
+            "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
+            "p_near_scratch": {"value": 1e5, "min": 2e4, "max": 3e5},
+        }
+        peak = max((peak for name, peak in PEAK_BANDWIDTH.items() if device and name in device.name), default=0.0)
+        bandwidth = {"p_dram": {"min": 1 / peak}} if peak else {}
+        return {"parameters": {**options(device)["parameters"], **capacities, **bandwidth}, "residuals": "logarithmic"}
+
+    def label(self, kernel: Kernel) -> str:
+        return LABELS.get(kernel.name) or set_of(kernel)
