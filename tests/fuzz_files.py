@@ -73,6 +73,20 @@ def kernel() -> pm.Kernel:
     return found
 
 
+def calibrations() -> list[bytes]:
+    """Returns calibrations as saved, and one whose terms and parameters have meanings."""
+    plain = [(DEMO / f"calibration-{name}.json").read_bytes() for name in ("overlap", "one-term-prefetch")]
+    told = json.loads(plain[0])
+    model = pm.Calibration.load(DEMO / "calibration-overlap.json").model
+    meaning = pm.Meaning("a", {"{:si}B": "f_work_items", "{} b": "f_thread_groups"}, {"c": "f_work_items - 5", "d": ""})
+    told["model"]["meanings"] = {name: meaning.as_json() for name in model.string.terms}
+    for name in model.parameters:
+        reads = {"{:.3g} T/s": f"1e-12 / {name}"}
+        price = pm.Meaning("a price", reads=reads, physical={"H200": (1, 2, "a sheet")}, lacks="caches")
+        told["model"]["meanings"][name] = price.as_json()
+    return [*plain, json.dumps(told).encode()]
+
+
 def calibration(path: Path, is_whole: bool) -> None:
     found = pm.Calibration.load(path)
     str(found), repr(found), found._repr_html_(), found.to_frame(), found.parameter_frame(), found.to_ship()
@@ -115,11 +129,7 @@ def files(*paths: Path) -> Callable[[], list[bytes]]:
 
 
 KINDS: dict[str, tuple[str, Callable[[], list[bytes]], Callable[[Path, bool], None]]] = {
-    "calibration": (
-        ".json",
-        files(DEMO / "calibration-overlap.json", DEMO / "calibration-one-term-prefetch.json"),
-        calibration,
-    ),
+    "calibration": (".json", calibrations, calibration),
     "profile": (".json", files(*sorted(FOLDER.glob("*.json"))), profile),
     "results": (".json", files(DEMO / "results.json"), results),
     "jsonl": (".jsonl", lambda: [exported(".jsonl")], rows),
