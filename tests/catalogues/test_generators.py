@@ -16,7 +16,10 @@ from tests.covering import pairwise
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_kernels_compute_their_reference(family: str, collection: pm.KernelCollection, cpu: Device) -> None:
     generator = collection.generators[family]
-    kernels = [kernel for kernel in small_kernels(generator) if can_run(kernel, cpu)]
+    kernels = list(small_kernels(generator))
+    # Code is made to see what can run, so that only the chosen ones are asked.
+    while unable := [kernel for kernel in pairwise(kernels) if not can_run(kernel, cpu)]:
+        kernels = [kernel for kernel in kernels if kernel not in unable]
     assert kernels
     for kernel in pairwise(kernels):
         verify(generator, kernel, cpu)
@@ -60,10 +63,12 @@ def test_the_unified_measurement_set_is_the_published_one(
 
 
 def test_the_unified_test_kernels_are_none_of_the_measurement_set(collection: pm.KernelCollection) -> None:
-    def contents(sets: Mapping[str, Sequence[str]]) -> set[pm.Kernel]:
-        return {kernel for tags in sets.values() for kernel in collection.generate_kernels(tags)}
+    def kernels(sets: Mapping[str, Sequence[str]]) -> list[pm.Kernel]:
+        return [kernel for tags in sets.values() for kernel in collection.generate_kernels(tags)]
 
     for sizes in (LARGE, SMALL):
-        tests = contents(evaluation_kernels(sizes))
+        tests = set(kernels(evaluation_kernels(sizes)))
         assert len(tests) == 4 * 4
-        assert not tests & contents(measurement_classes(sizes))
+        # Kernels are compared by their code, which has their name.
+        names = {kernel.name for kernel in tests}
+        assert not tests & {kernel for kernel in kernels(measurement_classes(sizes)) if kernel.name in names}

@@ -22,7 +22,8 @@ from tests.counting_oracle import Site, tally_of
 SELECTIONS = (
     "matmul_sq tiled_prefetch:* lsize_0:8 lsize_1:4 n:16",
     "matmul_sq tiled_prefetch:* lsize_0:8 lsize_1:4 groups_fit:False n:5,13",
-    "global_copy dtype:* loads:* stride:1,3 lsize_0:64 n:128",
+    "global_copy loads:* stride:1,3 lsize_0:64 n:128",
+    "global_copy dtype:float16,float64 stride:1 lsize_0:64 n:128",
     "throughput op:madd lsize_0:64 n:64 m:8 accumulators:8",
 )
 
