@@ -125,7 +125,7 @@ def _prune(entries: Path) -> None:
 
 
 _number: dict[Path, int] = {}
-"""How many entries there are in each folder, but for those that other processes wrote meanwhile."""
+"""The number of entries in each folder, but for those that other processes wrote meanwhile."""
 
 
 def _read(path: Path) -> KernelCounts | CountingError:

@@ -20,7 +20,7 @@ from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.mechanism import Mechanism, mechanism
-from perfmodel.modelling.prediction import LEVEL, Floats, feature_values, predicted
+from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ class Trust:
         doubtful: the parameter that gives most of the first; empty if none gives any.
         extrapolation: features outside their range in the fit, with the factor by which they are outside.
         dependence: of these features, what part of the time depends on each: its elasticity.
-        unpriced: features that the kernel has and that were zero in every measurement: they cost nothing here.
+        unpriced: features that the kernel has and that cost nothing here, as they were zero in every measurement.
         novelty: how unlike all measured kernels it is, see `perfmodel.modelling.intervals.Neighbourhood`; 0 for one
             of them, NaN where it is not known.
     """
@@ -306,7 +306,7 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         bottleneck,
         mechanism(calibration, kernel, sizes, features, bottleneck, prices),
         tuple(filter(None, (_growth(calibration, kernel, bound, name, seconds) for name in bound))),
-        _trust(calibration, features, seconds, float(found.distance)),
+        _trust(calibration, features, seconds, found),
     )
 
 
@@ -348,7 +348,7 @@ def _growth(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], name:
     return found
 
 
-def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, novelty: float) -> Trust:
+def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, found: Prediction) -> Trust:
     string, parameters = calibration.model.string, calibration.parameters
     compiled = string.compile()
     jacobian = compiled.jacobian(parameters, features).reshape(len(parameters))
@@ -367,15 +367,14 @@ def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, 
         return (up - down) / (2 * step * seconds) if seconds else 0.0
 
     outside = _outside(calibration.ranges, features)
-    finite = {name: factor for name, factor in outside.items() if math.isfinite(factor)}
     return Trust(
         math.sqrt(max(variance, 0.0)) / seconds if seconds and math.isfinite(variance) else math.nan,
         calibration.residual_std,
         doubtful if by_parameter.get(doubtful, 0.0) > 0 else "",
-        finite,
-        {name: elasticity(name) for name in finite},
-        tuple(name for name in outside if name not in finite),
-        novelty,
+        outside,
+        {name: elasticity(name) for name in outside},
+        tuple(found.unpriced),
+        float(found.distance),
     )
 
 
@@ -412,7 +411,7 @@ def _items(
 
 
 def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, Floats]) -> dict[str, float]:
-    """Returns features outside their range in the fit, with the factor; infinite where they were zero in all of it."""
+    """Returns features outside their range in the fit, with the factor; none of those that were zero in all of it."""
     outside = {}
     for name, value in features.items():
         low, high = ranges.get(name, (-np.inf, np.inf))
@@ -420,8 +419,6 @@ def _outside(ranges: Mapping[str, tuple[float, float]], features: Mapping[str, F
             outside[name] = float(value) / high
         elif float(value) > 0 and float(value) < low:
             outside[name] = low / float(value)
-        elif high == 0 and float(value) > 0:
-            outside[name] = np.inf
     return outside
 
 

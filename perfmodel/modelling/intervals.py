@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.brief import brief
 from perfmodel.expression import ModelString
 from perfmodel.modelling.fitting.left_out import leave_out
+from perfmodel.modelling.unpriced import unpriced
 
 Floats = NDArray[np.float64]
 
@@ -42,8 +43,6 @@ SLOPES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 USUAL_SLOPE = 0.3
 """The growth of errors with distance that fits best where 50 families were left out in turn (the GPU model on an NVIDIA
 H200)."""
-UNSEEN = 0.3
-"""The distance that something adds which no measurement had."""
 LEAST_SCALE = 0.005
 """Errors of less than half a per cent are those of the clock."""
 FARTHEST = 10.0
@@ -64,45 +63,34 @@ class Neighbourhood:
             stand for all, shape (R, P).
         counts: how many of the left-out measurements each of them stands for, shape (R,).
         errors: the sum of their |ln(measured / predicted)|, shape (R,).
-        unseen: features that no measurement had anything of.
     """
 
     parameters: tuple[str, ...]
     elasticities: Floats
     counts: Floats
     errors: Floats
-    unseen: tuple[str, ...]
 
-    def distance(self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats]) -> Floats:
+    def distance(self, elasticities: Mapping[str, Floats]) -> Floats:
         """Returns how far predictions are from all measurements, shape (K,); 0 where one is like them.
 
-        It is the Euclidean distance of the elasticities to those of the nearest measurement, and more where there is
-        something that no measurement had.
+        It is the Euclidean distance of the elasticities to those of the nearest measurement.
 
         Args:
             elasticities: by parameter, shape (K,) each.
-            features: by name, shape (K,) each.
         """
-        return self._distance(self._distances(elasticities), features)
+        return np.asarray(np.min(self._distances(elasticities), axis=1))
 
-    def scale(
-        self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats], usual: float, slope: float
-    ) -> Floats:
+    def scale(self, elasticities: Mapping[str, Floats], usual: float, slope: float) -> Floats:
         """Returns the scale of the logarithmic errors of some predictions, shape (K,): what measurements like them had,
         and more the farther they are from all.
 
         Args:
             elasticities: by parameter, shape (K,) each.
-            features: by name, shape (K,) each.
             usual: the mean of |ln(measured / predicted)| of all measurements.
             slope: by how much the scale grows with a distance of one.
         """
         distances = self._distances(elasticities)
-        expected = _like(distances, self.counts, self.errors, usual)
-        return _scale(expected, slope, self._distance(distances, features))
-
-    def _distance(self, distances: Floats, features: Mapping[str, Floats]) -> Floats:
-        return np.asarray(np.min(distances, axis=1) + UNSEEN * _any_of(self.unseen, features, len(distances)))
+        return _scale(_like(distances, self.counts, self.errors, usual), slope, np.min(distances, axis=1))
 
     def _distances(self, elasticities: Mapping[str, Floats]) -> Floats:
         return _distances(np.array([elasticities[name] for name in self.parameters]).T, self.elasticities)
@@ -135,9 +123,9 @@ class HeldOutErrors:
     covered: Mapping[str, float]
     neighbourhood: Neighbourhood
 
-    def scale(self, elasticities: Mapping[str, Floats], features: Mapping[str, Floats]) -> Floats:
+    def scale(self, elasticities: Mapping[str, Floats]) -> Floats:
         """Returns the scale of the logarithmic errors of some predictions, see `Neighbourhood.scale`."""
-        return self.neighbourhood.scale(elasticities, features, self.usual, self.slope)
+        return self.neighbourhood.scale(elasticities, self.usual, self.slope)
 
     def quantile(self, probability: float) -> float:
         """Returns the scaled logarithmic error that a new kernel's is below with this probability."""
@@ -160,7 +148,6 @@ class HeldOutErrors:
             "elasticities": near.elasticities.tolist(),
             "counts": near.counts.tolist(),
             "errors": near.errors.tolist(),
-            "unseen": list(near.unseen),
         }
 
     @classmethod
@@ -191,7 +178,7 @@ class HeldOutErrors:
             shared=numbers[2],
             scores=tuple(scores.tolist()),
             covered={level: float(content["covered"][level]) for level in LEVELS},
-            neighbourhood=Neighbourhood(names, elasticities, counts, errors, tuple(map(str, content["unseen"]))),
+            neighbourhood=Neighbourhood(names, elasticities, counts, errors),
         )
 
     def __repr__(self) -> str:
@@ -293,8 +280,12 @@ def _left_out(
 ) -> LeftOutErrors:
     logarithms = np.full(len(output), np.nan)
     for left in leave_out(model, features, output, groups, fitted, **options):
-        unpriced = _any_of(_unseen(features, ~left.rows), features, len(output))[left.rows]
-        logarithms[left.rows] = np.where(unpriced, np.nan, _logarithms(output[left.rows], left.predicted))
+        own = {name: column[left.rows] for name, column in features.items()}
+        unseen = [name for name, column in features.items() if not np.any(column[~left.rows] > 0)]
+        found = _logarithms(output[left.rows], left.predicted)
+        for without_price in unpriced(model, left.parameters, own, unseen).values():
+            found[without_price] = np.nan
+        logarithms[left.rows] = found
     expected, distances = (np.full(len(output), np.nan) for _ in range(2))
     known, errors = np.isfinite(logarithms).astype(np.float64), np.nan_to_num(np.abs(logarithms))
     elasticities, _ = sensitivities(model, fitted, features, len(output))
@@ -422,19 +413,7 @@ def _neighbourhood(
         np.bincount(nearest, weights, minlength=len(chosen)).astype(np.float64)
         for weights in (None, np.abs(found.logarithms[found.known]))
     )
-    return Neighbourhood(
-        names, chosen, counts, np.round(errors, 6), _unseen(features, np.ones(len(points), dtype=bool))
-    )
-
-
-def _unseen(features: Mapping[str, Floats], rows: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Returns the names of features that these rows have nothing of."""
-    return tuple(name for name, column in features.items() if not np.any(column[rows] > 0))
-
-
-def _any_of(names: Sequence[str], features: Mapping[str, Floats], count: int) -> NDArray[np.bool_]:
-    """Returns a mask of kernels that have something of any of these features, shape (K,)."""
-    return np.asarray(np.any([np.zeros(count, dtype=bool), *(features[name] > 0 for name in names)], axis=0))
+    return Neighbourhood(names, chosen, counts, np.round(errors, 6))
 
 
 def _distances(points: Floats, others: Floats) -> Floats:

@@ -20,6 +20,7 @@ from perfmodel.kernels.replica import replicas
 from perfmodel.modelling.choosing import places, probabilities_first
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import between, sensitivities
+from perfmodel.modelling.unpriced import unpriced
 from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Prediction:
         scale = self.scale
         ends = between(self.seconds, scale, known.quantile if known else NormalDist().inv_cdf, level)
         lower, upper = (np.where(np.isnan(scale), unknown, end) for end, unknown in zip(ends, (0, np.inf), strict=True))
-        return np.minimum(lower, upper), np.where(self.unpriced, np.inf, upper)
+        open_ended = np.any([np.zeros(scale.shape, dtype=bool), *self.unpriced.values()], axis=0)
+        return np.minimum(lower, upper), np.where(open_ended, np.inf, upper)
 
     @cached_property
     def scale(self) -> Floats:
@@ -80,7 +82,7 @@ class Prediction:
             return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self.sampling))
         usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
         elasticities, _ = self._sensitivities
-        found = np.fmax(known.scale(elasticities, self._flat).reshape(self.seconds.shape), own)
+        found = np.fmax(known.scale(elasticities).reshape(self.seconds.shape), own)
         return np.asarray(np.hypot(found, self.sampling / usual) if usual > 0 else found)
 
     @cached_property
@@ -109,15 +111,16 @@ class Prediction:
         if known is None:
             return np.full(self.seconds.shape, np.nan)
         elasticities, _ = self._sensitivities
-        return known.neighbourhood.distance(elasticities, self._flat).reshape(self.seconds.shape)
+        return known.neighbourhood.distance(elasticities).reshape(self.seconds.shape)
 
     @cached_property
-    def unpriced(self) -> NDArray[np.bool_]:
-        """A mask of sizes at which the kernel has something that was zero in every measurement, so that it costs
-        nothing here."""
-        zero = [name for name, (_, high) in self.calibration.ranges.items() if high == 0]
-        found = [np.broadcast_to(self.features[n] > 0, self.seconds.shape) for n in zero if n in self.features]
-        return np.any(found, axis=0) if found else np.zeros(self.seconds.shape, dtype=bool)
+    def unpriced(self) -> dict[str, NDArray[np.bool_]]:
+        """Masks of sizes at which the kernel has something that costs nothing here, as no measurement had it, by
+        feature."""
+        string, parameters = self.calibration.model.string, self.calibration.parameters
+        unseen = [name for name, (_, high) in self.calibration.ranges.items() if high == 0 and name in self.features]
+        found = unpriced(string, parameters, self._flat, unseen)
+        return {name: where.reshape(self.seconds.shape) for name, where in found.items()}
 
     @cached_property
     def _sensitivities(self) -> tuple[dict[str, Floats], Floats]:

@@ -117,7 +117,8 @@ def test_distance_counts_doublings_of_the_work_that_takes_the_time(
 
 
 def test_what_was_never_measured_is_said_to_cost_nothing(calibration: pm.Calibration, tiled: pm.Kernel) -> None:
-    unseen = replace(calibration, ranges={**calibration.ranges, MADD: (0.0, 0.0)})
+    free = {**calibration.parameters, "p_madd": 0.0}
+    unseen = replace(calibration, parameters=free, ranges={**calibration.ranges, MADD: (0.0, 0.0)})
     found = unseen.explain(tiled)
     assert found.trust.unpriced == (MADD,)
     assert math.isinf(found.extrapolation[MADD])

@@ -53,7 +53,7 @@ def test_they_cover_what_they_promise_of_other_families(spread: float, noise: fl
         errors, parameters = of_families(*families(24, 8, spread, noise, seed))
         columns, times, _ = families(40, 5, spread, noise, 1000 + seed)
         elasticities, seconds = sensitivities(MODEL, parameters, columns, len(times))
-        low, high = between(seconds, errors.scale(elasticities, columns), errors.quantile, level)
+        low, high = between(seconds, errors.scale(elasticities), errors.quantile, level)
         covered.append(np.mean((low <= times) & (times <= high)))
     assert float(np.mean(covered)) == pytest.approx(level, abs=0.06)
 
@@ -72,7 +72,7 @@ def test_a_kernel_unlike_all_others_is_far_away() -> None:
     times = TRUTH["p_a"] * columns["f_x"] + TRUTH["p_b"] * columns["f_y"]
     errors, parameters = of_families(columns, times, names)
     near, far = (
-        errors.neighbourhood.distance(sensitivities(MODEL, parameters, other, 1)[0], other)[0]
+        errors.neighbourhood.distance(sensitivities(MODEL, parameters, other, 1)[0])[0]
         for other in (
             {"f_x": np.array([1e5]), "f_y": np.array([1e3])},
             {"f_x": np.array([1.0]), "f_y": np.array([1e5])},
@@ -95,7 +95,7 @@ def test_kernels_like_those_that_were_hard_to_predict_have_wider_intervals() -> 
     for x, y in ((1e5, 0.0), (0.0, 1e5)):
         kernel = {"f_x": np.array([x]), "f_y": np.array([y])}
         elasticities, seconds = sensitivities(MODEL, parameters, kernel, 1)
-        low, high = between(seconds, errors.scale(elasticities, kernel), errors.quantile, 0.9)
+        low, high = between(seconds, errors.scale(elasticities), errors.quantile, 0.9)
         widths.append(float(np.log(high / low)[0]))
     assert widths[0] > 0.7
     assert widths[1] < widths[0] / 5
@@ -123,7 +123,8 @@ def calibration() -> pm.Calibration:
     ]
     model = pm.Model(
         "f_sim",
-        "p_launch*f_sync_kernel_launch + p_load*f_mem_access_global_float32_load + p_madd*f_op_float32_madd"
+        "p_launch*f_sync_kernel_launch + p_load*f_mem_access_global_float32_load"
+        " + p_madd*(f_op_float32_madd + f_op_float64_madd)"
         " + p_local*f_mem_access_local_float64",
         features={"f_sim": time},
     )
@@ -181,6 +182,18 @@ def test_what_has_no_price_may_take_any_time(calibration: pm.Calibration) -> Non
     assert json.loads(json.dumps(explained.as_json(), allow_nan=False))["interval"][1] is None
 
 
+def test_what_no_measurement_had_is_priced_by_what_shares_its_parameter(calibration: pm.Calibration) -> None:
+    """No kernel with multiply-adds in double precision was measured, but they share the price of the others."""
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(
+        ["matmul_sq", "dtype:float64", "tiled_prefetch:False", "n:256"]
+    )
+    assert calibration.ranges["f_op_float64_madd"] == (0, 0)
+    explained = calibration.explain(kernels[0])
+    assert explained.seconds > 256**3 * calibration.parameters["p_madd"]
+    assert math.isfinite(explained.interval[1])
+    assert explained.trust.unpriced == ()
+
+
 def test_a_calibration_that_knows_nothing_of_its_errors_says_so(
     calibration: pm.Calibration, product: pm.Kernel
 ) -> None:
@@ -212,7 +225,6 @@ def test_saved_and_loaded_they_are_the_same(calibration: pm.Calibration, product
         ("elasticities", [[1.0]]),
         ("elasticities", []),
         ("covered", {}),
-        ("unseen", None),
     ],
 )
 def test_damaged_errors_are_refused(field: str, value: object, calibration: pm.Calibration, tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Finds what kernels have that a model has no price for: its parameter is zero, as no measurement showed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.expression import ModelString
+
+Floats = NDArray[np.float64]
+
+
+def unpriced(
+    model: ModelString, parameters: Mapping[str, float], features: Mapping[str, Floats], unseen: Iterable[str]
+) -> dict[str, NDArray[np.bool_]]:
+    """Returns where K kernels have something of a feature on which no term of the model depends, by feature; masks of
+    shape (K,).
+
+    A feature that no measurement had is priced all the same where it shares a parameter with others that they had: a
+    minimum of two whole numbers costs as much as their sum.
+
+    Args:
+        features: a column of shape (K,) for every feature of the model.
+        unseen: features that no measurement had.
+    """
+    compiled = model.compile()
+
+    def values(of: Mapping[str, Floats]) -> list[Floats]:
+        with np.errstate(all="ignore"):
+            return [*compiled.terms(parameters, of).values(), compiled(parameters, of)]
+
+    found = {}
+    for name in unseen:
+        has = features[name] > 0
+        if np.any(has):
+            pairs = zip(values(features), values({**features, name: np.zeros_like(features[name])}), strict=True)
+            found[name] = has & ~np.any([np.broadcast_to(one != other, has.shape) for one, other in pairs], axis=0)
+    return {name: where for name, where in found.items() if np.any(where)}
