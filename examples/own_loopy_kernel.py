@@ -16,7 +16,7 @@ def row_means(group: int) -> pm.Kernel:
     program = lp.make_kernel(
         "{[i, j]: 0 <= i, j < n}",
         """
-        <float32> total = 0 {id=start}
+        <float32> total = 0 {id=start, inames=i}
         total = total + a[i, j] {id=add, dep=start}
         means[i] = total / n {dep=add}
         """,

@@ -56,7 +56,7 @@ def test_ls(path: str, capsys: Shown) -> None:
     assert shown.startswith(f"store {path}: 2 measurements, 3 failures, ")
     assert "schema 2" in shown
     lines = [line.split() for line in shown.splitlines()]
-    assert ["h200-abcdef:", ",", "driver", "1.0", "2", "3"] in lines
+    assert ["h200-abcdef:", "H200,", "driver", "1.0", "2", "3"] in lines
     assert ["matmul_sq", "2", "3"] in lines
     assert ["needs", "9", "GB", "2"] in lines
     assert ["no", "compiler", "1"] in lines
