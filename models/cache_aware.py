@@ -12,13 +12,8 @@ from typing import Any, ClassVar
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.unified import LARGE, sizes_for
-from perfmodel.models.unified_plus import GROUPS
+from perfmodel.models.unified_plus import GROUPS, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
-
-
-def sum_of(names: Sequence[str], words: str = "") -> str:
-    """Returns the sum of the features of some operations, as text of a model string."""
-    return "(" + " + ".join(f"f_op_{name}_{words}".rstrip("_") for name in names) + ")"
 
 
 def _typed(dtypes: str, kinds: str, index: bool = False) -> list[str]:

@@ -12,17 +12,15 @@ from typing import Any, ClassVar
 
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of, sum_of
+from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
 from perfmodel.models.gpu_terms import MEANINGS
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.models.unified_plus import BUSY, FILTERS, GROUPS, SIZES, options
+from perfmodel.models.unified_plus import BUSY, FAST, FILTERS, SIZES, SLOW, WAITS, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 COMPUTE = "\n           + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in OPERATIONS.items()
 )
-FAST = sum_of(GROUPS["p_f32"], "carried_granularity:longest")
-SLOW = sum_of((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
 
 # What an access brings into the second-level cache: of arrays that a first-level cache does not keep as a whole. Those
 # that jump about bring single sectors, and go to memory for the part of their reach that is beyond the cache.
@@ -54,11 +52,7 @@ l2       = p_l2_scratch * spilled + p_l2_atomic * f_mem_transactions_global_atom
            + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
-phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)
-waves    = p_wave * min(f_mem_rounds_global, f_work_items)
-filled   = f_mem_footprint_global_block:32 / p_cache
-missed   = filled ** 8 / (1 + filled ** 8)
-scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
+{WAITS}scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
 dram     = p_dram * missed * f_mem_footprint_global_block:64 + scatter
 near     = {LOADED} / f_thread_groups / p_near
 far      = near ** 2 / (1 + near ** 2)

@@ -42,23 +42,32 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _sum(names: tuple[str, ...], words: str) -> str:
-    return "(" + " + ".join(f"f_op_{name}_{words}" for name in names) + ")"
+def sum_of(names: Sequence[str], words: str = "") -> str:
+    """Returns the sum of the features of some operations, as text of a model string."""
+    return "(" + " + ".join(f"f_op_{name}_{words}".rstrip("_") for name in names) + ")"
 
 
 OPERATIONS = "\n           + ".join(
-    f"{parameter} * {_sum(names, 'granularity:subgroup')}" for parameter, names in GROUPS.items()
+    f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in GROUPS.items()
 )
 # What waits for itself, from one iteration of a loop to the next.
-FAST = _sum(GROUPS["p_f32"], "carried_granularity:longest")
-SLOW = _sum((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
+FAST = sum_of(GROUPS["p_f32"], "carried_granularity:longest")
+SLOW = sum_of((*GROUPS["p_f32_div"], *GROUPS["p_f32_log"]), "carried_granularity:longest")
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
 BUSY = """\
 max(ceil(f_thread_groups / p_units), f_mem_rounds_global_granularity:longest / max(f_mem_rounds_global, 1))
            * p_units / f_thread_groups"""
 
-# The caches and what is behind them, and how work-items wait for that in waves.
+# How work-items wait at barriers and in waves, and which part of all data the last-level cache misses.
+WAITS = """\
+phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)
+waves    = p_wave * min(f_mem_rounds_global, f_work_items)
+filled   = f_mem_footprint_global_block:32 / p_cache
+missed   = filled ** 8 / (1 + filled ** 8)
+"""
+
+# The caches and what is behind them, and how work-items wait for that.
 MEMORY = f"""\
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * f_mem_transactions_local_banks:32)
@@ -67,11 +76,7 @@ l2       = p_l2_load * f_mem_footprint_global_load_granularity:workgroup_block:3
            + p_l2_line * (f_mem_transactions_global_store_block:128 + f_mem_transactions_global_atomic_block:128)
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
-phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local)
-waves    = p_wave * min(f_mem_rounds_global, f_work_items)
-filled   = f_mem_footprint_global_block:32 / p_cache
-missed   = filled ** 8 / (1 + filled ** 8)
-dram     = p_dram * missed * f_mem_footprint_global_block:64
+{WAITS}dram     = p_dram * missed * f_mem_footprint_global_block:64
 """
 
 # Barriers, and what a compute unit does for each access to global memory beside it: addresses.

@@ -86,6 +86,10 @@ class Meaning:
         else:
             yield from self.advice.items()
 
+    def expressions(self) -> tuple[str, ...]:
+        """Returns the expressions of its figures, and of the conditions of its advice."""
+        return (*self.figures.values(), *(condition for _, condition in self.advised() if condition))
+
     def physical_on(self, device: Mapping[str, Any]) -> Physical | None:
         """Returns the range of a device, by its description; None where none is declared."""
         name = str(device.get("name", "")).lower()
@@ -139,7 +143,7 @@ def features_of(meanings: Mapping[str, Meaning], model: ModelString) -> dict[str
     """Returns the features that figures and conditions name: of each, who names it, in what text, and where."""
     found: dict[str, tuple[str, str, int]] = {}
     for name, meaning in meanings.items():
-        for expression in (*meaning.figures.values(), *filter(None, dict(meaning.advised()).values())):
+        for expression in meaning.expressions():
             for feature, position in parsed(name, expression, model).features.items():
                 found.setdefault(feature, (name, expression, position))
     return found

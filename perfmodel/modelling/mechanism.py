@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,7 +111,7 @@ def _values(
     """Returns the numbers that meanings name, by who names them and the expression; NaN where one can't be counted."""
     string, found = calibration.model.string, {}
     for name, meaning in chain.items():
-        for expression in _expressions(meaning):
+        for expression in meaning.expressions():
             read = parsed(name, expression, string)
             try:
                 known = {**features, **_counted(calibration, kernel, sizes, set(read.features) - set(features))}
@@ -136,7 +136,3 @@ def _counted(
     counted = model.counted(kernel)
     beside = {widest: model.features[widest]} if widest else {}
     return evaluate_all({**wanted, **beside}, counted, counted.bind(sizes))
-
-
-def _expressions(meaning: Meaning) -> Iterable[str]:
-    return (*meaning.figures.values(), *filter(None, dict(meaning.advised()).values()))

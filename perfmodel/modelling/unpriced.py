@@ -31,10 +31,10 @@ def unpriced(
         with np.errstate(all="ignore"):
             return [*compiled.terms(parameters, of).values(), compiled(parameters, of)]
 
+    present = {name: features[name] > 0 for name in unseen if np.any(features[name] > 0)}
+    whole = values(features) if present else []
     found = {}
-    for name in unseen:
-        has = features[name] > 0
-        if np.any(has):
-            pairs = zip(values(features), values({**features, name: np.zeros_like(features[name])}), strict=True)
-            found[name] = has & ~np.any([np.broadcast_to(one != other, has.shape) for one, other in pairs], axis=0)
+    for name, has in present.items():
+        pairs = zip(whole, values({**features, name: np.zeros_like(features[name])}), strict=True)
+        found[name] = has & ~np.any([np.broadcast_to(one != other, has.shape) for one, other in pairs], axis=0)
     return {name: where for name, where in found.items() if np.any(where)}
