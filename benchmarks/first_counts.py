@@ -42,7 +42,7 @@ def main() -> None:
     rows, found = [], list[list[float]]()
     with lp.CacheMode(False):
         for family in parsed.families:
-            kernels = variants(collection, collection.generator(family))[:: parsed.every]
+            kernels = [variant.kernel for variant in variants(collection.generator(family))[:: parsed.every]]
             times = [_times(kernel) for kernel in kernels if isinstance(kernel.program, LoopyProgram)]
             if times:
                 rows.append(_row(family, times))

@@ -61,6 +61,45 @@ class KernelCollection:
             raise TagError(
                 f"{source!r} does not say how it is launched; make it a Kernel by perfmodel.Kernel.from_opencl(…)"
             )
+        is_named, chosen, filters = self._chosen(tags)
+        kernels: list[Kernel] = []
+        errors: list[PerfmodelError] = []
+        for generator in chosen:
+            try:
+                kernels += generator.kernels(filters, device)
+            except (TagError, CountingError) as error:
+                # Families that were not asked for by name may have no such kernels.
+                if is_named or isinstance(error, GeneratorError):
+                    raise
+                errors.append(error)
+        if not kernels and errors:
+            raise errors[0]
+        if not kernels:
+            raise _none_selected(tags, chosen, filters, device)
+        return kernels
+
+    def selected(self, tags: Sequence[str]) -> list[tuple[dict[str, str], list[dict[str, int]]]]:
+        """Returns the variants that the tags select, each with its sizes, for which no program is made yet.
+
+        Raises:
+            TagError: as `generate_kernels`.
+        """
+        _, chosen, filters = self._chosen(tags)
+        found = [each for generator in chosen for each in generator.selected(filters)]
+        if not found:
+            raise _none_selected(tags, chosen, filters, None)
+        return found
+
+    def generator(self, name: str) -> KernelGenerator:
+        """Returns the generator of this name. Raises TagError with the nearest names."""
+        if name not in self.generators:
+            raise TagError(
+                f"no generator {name!r}{nearest(name, self.generators)} (known: {', '.join(sorted(self.generators))})"
+            )
+        return self.generators[name]
+
+    def _chosen(self, tags: Sequence[str]) -> tuple[bool, list[KernelGenerator], dict[str, str]]:
+        """Returns whether families are named, the families that tags select, and what filters they have."""
         names, filters = self._read(tags)
         chosen = [g for g in self.generators.values() if g.name in names] if names else self._all_with(filters)
         known = {tag for generator in chosen for tag in _tag_names(generator)}
@@ -72,30 +111,7 @@ class KernelCollection:
                 )
         if LSIZES in filters and (sides := [tag for tag in filters if tag.startswith("lsize_")]):
             raise TagError(f"{LSIZES} and {sides[0]} both say what a work-group is; leave one out")
-        kernels: list[Kernel] = []
-        errors: list[PerfmodelError] = []
-        for generator in chosen:
-            try:
-                kernels += generator.kernels(filters, device)
-            except (TagError, CountingError) as error:
-                # Families that were not asked for by name may have no such kernels.
-                if names or isinstance(error, GeneratorError):
-                    raise
-                errors.append(error)
-        if not kernels and errors:
-            raise errors[0]
-        if not kernels:
-            reasons = [f"of {g.name!r}, {g.why_none(filters, device)}" for g in chosen[:MOST_REASONS]]
-            raise TagError(f"tags {list(tags)} select no kernel: {'; '.join(reasons)}")
-        return kernels
-
-    def generator(self, name: str) -> KernelGenerator:
-        """Returns the generator of this name. Raises TagError with the nearest names."""
-        if name not in self.generators:
-            raise TagError(
-                f"no generator {name!r}{nearest(name, self.generators)} (known: {', '.join(sorted(self.generators))})"
-            )
-        return self.generators[name]
+        return bool(names), chosen, filters
 
     def _read(self, tags: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         names: list[str] = []
@@ -143,6 +159,13 @@ class KernelCollection:
 
     def __repr__(self) -> str:
         return brief(self, number_of(len(self.generators), "generator"), *sorted(self.generators))
+
+
+def _none_selected(
+    tags: Sequence[str], chosen: Sequence[KernelGenerator], filters: Mapping[str, str], device: Device | str | None
+) -> TagError:
+    reasons = [f"of {g.name!r}, {g.why_none(filters, device)}" for g in chosen[:MOST_REASONS]]
+    return TagError(f"tags {list(tags)} select no kernel: {'; '.join(reasons)}")
 
 
 def _tag_names(generator: KernelGenerator) -> set[str]:

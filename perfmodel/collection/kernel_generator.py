@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,12 +77,29 @@ class KernelGenerator(ABC):
 
     def kernels(self, filters: Mapping[str, str], device: Device | str | None = None) -> list[Kernel]:
         """Returns every selected variant at every selected size, in the order of the tags' values."""
-        result = []
+        return [
+            kernel for variant, sizes in self.selected(filters, device) for kernel in self.made(variant, sizes, filters)
+        ]
+
+    def selected(
+        self, filters: Mapping[str, str], device: Device | str | None = None
+    ) -> Iterator[tuple[dict[str, str], list[dict[str, int]]]]:
+        """Yields every selected variant that has sizes, with its selected sizes; programs are made only where ``auto``
+        sizes need them."""
         for variant in self._variants(filters):
-            found = self._sizes(variant, filters, device)
-            bases = self._programs(variant, filters) if found else []
-            result += [base.at(**self._arguments(variant, sizes)) for base in bases for sizes in found]
-        return result
+            if sizes := self._sizes(variant, filters, device):
+                yield variant, sizes
+
+    def made(
+        self, variant: Mapping[str, str], sizes: Iterable[Mapping[str, int]], filters: Mapping[str, str] | None = None
+    ) -> list[Kernel]:
+        """Returns the kernels of one selected variant at some of its sizes.
+
+        Args:
+            filters: of which those that every family has say whether accesses are kept singly, or copied arrays timed.
+        """
+        bound = [self._arguments(variant, each) for each in sizes]
+        return [base.at(**arguments) for base in self._programs(variant, filters or {}) for arguments in bound]
 
     def check_values(self, filters: Mapping[str, str]) -> None:
         """Raises TagError for the first value asked for that is none of this family's."""

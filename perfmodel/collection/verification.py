@@ -25,8 +25,10 @@ GUARD = 1024
 TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
 
 
-def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
-    """Yields every variant of a family, by its `checks`: all values of its choices, at sizes that are quick to check.
+def small_variants(generator: KernelGenerator) -> Iterator[tuple[dict[str, str], list[dict[str, int]]]]:
+    """Yields every variant of a family, by its `checks`: all values of its choices, with sizes that are quick to check.
+
+    No program is made, which may take Loopy a tenth of a second: so few of many variants are chosen quickly.
 
     Raises:
         TagError: for checks that are no filters, or select nothing.
@@ -41,7 +43,17 @@ def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
         given = {tag.partition(":")[0] for tag in check}
         # "All work-groups" and the like would multiply the rest; a family's checks name those that differ.
         every = [f"{tag.name}:*" for tag in generator.tags if not tag.is_open and tag.name not in given]
-        yield from collection.generate_kernels([generator.name, *every, *check])
+        yield from collection.selected([generator.name, *every, *check])
+
+
+def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:
+    """Yields the kernels of `small_variants`.
+
+    Raises:
+        TagError: as `small_variants`.
+    """
+    for variant, sizes in small_variants(generator):
+        yield from generator.made(variant, sizes)
 
 
 def verify_family(generator: KernelGenerator, device: Device) -> int:

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import perfmodel as pm
-from perfmodel.collection.verification import can_run, small_kernels, verify
+from perfmodel.collection.verification import can_run, verify
 from perfmodel.device import Device
 from perfmodel.models.unified import LARGE, SMALL, evaluation_kernels, measurement_classes
-from tests.covering import pairwise
+from tests.covering import pairwise, small
 
 
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_kernels_compute_their_reference(family: str, collection: pm.KernelCollection, cpu: Device) -> None:
     generator = collection.generators[family]
-    kernels = list(small_kernels(generator))
+    variants = small(generator)
     # Code is made to see what can run, so that only the chosen ones are asked.
-    while unable := [kernel for kernel in pairwise(kernels) if not can_run(kernel, cpu)]:
-        kernels = [kernel for kernel in kernels if kernel not in unable]
-    assert kernels
-    for kernel in pairwise(kernels):
-        verify(generator, kernel, cpu)
+    while unable := [variant for variant in pairwise(variants) if not can_run(variant.kernel, cpu)]:
+        variants = [variant for variant in variants if variant not in unable]
+    assert variants
+    for variant in pairwise(variants):
+        verify(generator, variant.kernel, cpu)
 
 
 @pytest.mark.parametrize("op", ["madd", "add", "mul", "div", "pow", "sqrt", "rsqrt", "exp", "cos"])

@@ -20,7 +20,7 @@ from perfmodel.basics.errors import KernelError, PerfmodelError, TagError
 from perfmodel.cli.command_line import main
 from perfmodel.collection.auto_size import sizes_for
 from perfmodel.collection.tags import Tag, choice, number, size, work_group
-from perfmodel.collection.verification import small_kernels, verify, verify_family
+from perfmodel.collection.verification import small_variants, verify, verify_family
 from perfmodel.device import Device
 from perfmodel.measuring.protocol import PROTOCOLS, launch_overhead, time_launch
 
@@ -423,10 +423,10 @@ def test_verification_finds_writes_to_inputs(cpu: Device) -> None:
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_every_listed_value_is_checked(family: str, collection: pm.KernelCollection) -> None:
     generator = collection.generators[family]
-    checked = list(small_kernels(generator))
+    checked = [variant for variant, _ in small_variants(generator)]
     for tag in generator.tags:
         if not tag.is_size:
-            assert set(tag.values) <= {kernel.tags[tag.name] for kernel in checked}, tag.name
+            assert set(tag.values) <= {variant[tag.name] for variant in checked}, tag.name
 
 
 USERS = """

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.collection.verification import small_kernels
 from perfmodel.counting.counts import KernelCounts
 from tests.counting_kernels import counted, make, tagged
-from tests.covering import pairwise
+from tests.covering import pairwise, small
 
 
 def whole(counts: KernelCounts, sizes: Any) -> bool:
@@ -29,17 +28,19 @@ def whole(counts: KernelCounts, sizes: Any) -> bool:
 
 @pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
 def test_every_generated_kernel_counts(family: str, collection: pm.KernelCollection) -> None:
-    """One of each program; those of other types count alike. Footprints of irregular strides keep isl busy for long."""
-    strides = {tag.name: tag.values for tag in collection.generators[family].tags if tag.pattern}
-    small = [
-        kernel
-        for kernel in small_kernels(collection.generators[family])
-        if all(kernel.tags[name] in listed for name, listed in strides.items())
+    """Those of other types count alike. Footprints of irregular strides keep isl busy for long."""
+    generator = collection.generators[family]
+    strides = {tag.name: tag.values for tag in generator.tags if tag.pattern}
+    regular = [
+        variant for variant in small(generator) if all(variant.tags[name] in listed for name, listed in strides.items())
     ]
-    programs = {k.program.content: k for k in pairwise(small) if k.tags.get("dtype", "float32") in ("float32", "int32")}
-    for kernel in programs.values():
+    chosen = [variant for variant in pairwise(regular) if variant.tags.get("dtype", "float32") in ("float32", "int32")]
+    assert chosen
+    for variant in chosen:
         # Sub-groups of large work-groups with remainders take isl some ten seconds.
-        counts = kernel.counts_for(32 if math.prod(kernel.launch().local_size) <= 256 else None)
+        sides = [int(value) for name, value in variant.tags.items() if name.startswith("lsize_")]
+        kernel = variant.kernel
+        counts = kernel.counts_for(32 if math.prod(sides) <= 256 else None)
         assert counts.exact
         assert whole(counts, kernel.bind({})), kernel
 

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import TagError
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.verification import TOLERANCES
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.arguments import LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
-from tests.covering import each_value
+from perfmodel.vocabulary.named_features import evaluate_all
+from tests.covering import Variant, each_value
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
@@ -78,37 +78,36 @@ DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 
 
-def variants(collection: pm.KernelCollection, generator: KernelGenerator) -> list[pm.Kernel]:
-    """Returns small kernels with every value of every choice of a family, the other choices at their defaults where
+def variants(generator: KernelGenerator) -> list[Variant]:
+    """Returns small variants with every value of every choice of a family, the other choices at their defaults where
     all variants are asked for."""
-    found: dict[tuple[tuple[str, str], ...], pm.Kernel] = {}
+    found: dict[tuple[tuple[str, str], ...], Variant] = {}
     for number, check in enumerate(generator.checks[:2]):
-        given = {tag.partition(":")[0] for tag in check}
+        given = dict(tag.split(":") for tag in check)
         choices = [tag.name for tag in generator.tags if not tag.is_size and not tag.is_open and tag.name not in given]
         if number:  # types are the same where work-groups do not fit
             choices = [choice for choice in choices if choice != "dtype"]
         for choice in choices or [""]:
-            try:
-                kernels = collection.generate_kernels([generator.name, *([f"{choice}:*"] if choice else []), *check])
-            except TagError:  # no value of this choice has such sizes
-                continue
-            kernels = [kernel for kernel in kernels if kernel.tags.get(choice, "") in _some(kernels, choice)]
-            for kernel in sorted(kernels, key=_size, reverse=True):
-                key = tuple((tag, value) for tag, value in kernel.tags.items() if not tag.startswith("lsize"))
+            # There may be none, where no value of this choice has such sizes.
+            selected = generator.selected({**({choice: "*"} if choice else {}), **given})
+            some = [Variant(generator, tags, each) for tags, sizes in selected for each in sizes]
+            some = [variant for variant in some if variant.tags.get(choice, "") in _some(some, choice)]
+            for variant in sorted(some, key=_size, reverse=True):
+                key = tuple((tag, value) for tag, value in variant.tags.items() if not tag.startswith("lsize"))
                 if key not in found or _size(found[key]) > LARGE:
-                    found[key] = kernel
+                    found[key] = variant
     return list(found.values()) if EVERYTHING else each_value(found.values())
 
 
-def _some(kernels: list[pm.Kernel], choice: str) -> list[str]:
+def _some(variants: list[Variant], choice: str) -> list[str]:
     """Returns the values of a choice; of many numbers the first ones and the last, which differ in nothing but the
     number."""
-    values = list(dict.fromkeys(kernel.tags.get(choice, "") for kernel in kernels))
+    values = list(dict.fromkeys(variant.tags.get(choice, "") for variant in variants))
     return [*values[:2], values[-1]] if len(values) > 3 and all(value.isdecimal() for value in values) else values
 
 
-def _size(kernel: pm.Kernel) -> int:
-    return sum(kernel.sizes.values())
+def _size(variant: Variant) -> float:
+    return sum(variant.generator.arguments(variant.tags, variant.sizes).values())
 
 
 def in_opencl(kernel: pm.Kernel) -> pm.Kernel:
@@ -166,7 +165,7 @@ def _number(quantity: Any, sizes: Mapping[str, Any]) -> float:
 
 
 @dataclass
-class Variant:
+class Forms:
     """One kernel of a family, and its OpenCL C form."""
 
     kernel: pm.Kernel
@@ -182,37 +181,36 @@ def generator(request: pytest.FixtureRequest, collection: pm.KernelCollection) -
 
 
 @pytest.fixture(scope="module")
-def family(generator: KernelGenerator, collection: pm.KernelCollection) -> list[Variant]:
+def family(generator: KernelGenerator) -> list[Forms]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [Variant(kernel) for kernel in variants(collection, generator)]
+        return [Forms(variant.kernel) for variant in variants(generator)]
 
 
 def test_static_counts_of_the_source_are_those_of_the_loopy_program(
-    generator: KernelGenerator, family: list[Variant]
+    generator: KernelGenerator, family: list[Forms]
 ) -> None:
     name = generator.name
     assert family
     if name in WRITTEN_IN_OPENCL:
-        assert all(isinstance(variant.kernel.program, OpenCLProgram) for variant in family)
+        assert all(isinstance(forms.kernel.program, OpenCLProgram) for forms in family)
         return
     leave_out = OTHERWISE.get(name, ())
-    names = [feature for feature in FEATURES if not any(part in feature for part in leave_out)]
-    for variant in family:
-        kernel, converted = variant.kernel, variant.converted
+    features = {name: pm.feature(name) for name in FEATURES if not any(part in name for part in leave_out)}
+    for forms in family:
+        kernel, converted = forms.kernel, forms.converted
         sizes = kernel.bind({})
         ours, theirs = converted.counts_for(SUBGROUP), kernel.counts_for(SUBGROUP)
         assert operations(ours, sizes, name) == operations(theirs, sizes, name), kernel
         assert accesses(ours, sizes) == accesses(theirs, sizes), kernel
-        values = {feature: float(pm.feature(feature).eval(converted)) for feature in names}
-        assert values == {feature: float(pm.feature(feature).eval(kernel)) for feature in names}, kernel
+        assert evaluate_all(features, converted, sizes) == evaluate_all(features, kernel, sizes), kernel
 
 
 def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
-    generator: KernelGenerator, family: list[Variant]
+    generator: KernelGenerator, family: list[Forms]
 ) -> None:
-    for variant in family:
-        kernel, converted = variant.kernel, variant.converted
+    for forms in family:
+        kernel, converted = forms.kernel, forms.converted
         assert isinstance(converted.program, OpenCLProgram)
         lowered, launch = converted.program.lowered, kernel.launch()
         arrays = dict(generator.inputs(kernel, np.random.default_rng(7)))
