@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics import registry
+from perfmodel.modelling.shipped import shipped_files
 
 VARIABLE = "_ARGCOMPLETE"
 """An environment variable that is set while the shell asks for completions."""
@@ -71,8 +72,7 @@ def recipes(**_: Any) -> list[str]:
 
 def calibrations(prefix: str, **_: Any) -> list[str]:
     """Returns shipped calibrations, and files that may be one."""
-    shipped = [path.stem for folder in registry.folders("models") for path in folder.glob("*@*.json")]
-    return [*sorted(shipped), *_files(prefix, (".json",))]
+    return [*(path.stem for path in shipped_files()), *_files(prefix, (".json",))]
 
 
 def _modules(catalogue: str) -> Iterator[str]:

@@ -6,7 +6,8 @@ import inspect
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from perfmodel.collection.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRAN
 from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.kernel import Kernel
+
+MOST_PROGRAMS = 256
+"""So many programs are remembered, of all families together."""
 
 
 class KernelGenerator(ABC):
@@ -44,6 +48,8 @@ class KernelGenerator(ABC):
     @abstractmethod
     def program(self, variant: Mapping[str, str]) -> Any:
         """Returns the Loopy program, or any `Program`, of a variant: a value for each tag that is no size.
+
+        It follows from the variant, and is remembered, but for generators with attributes of their own instance.
 
         Raises:
             TagError: if these values do not go together.
@@ -206,10 +212,9 @@ class KernelGenerator(ABC):
         return [*(found if "False" in transfers else []), *moved]
 
     def _base(self, variant: Mapping[str, str]) -> Kernel:
-        program = self._called("program", variant)
-        if program is None:
-            raise GeneratorError(f"program(…) of generator {self.name!r} gives None; return the program that it makes")
-        return Kernel(program, {"generator": self.name, **variant})
+        # What a generator holds may change, and its programs with it.
+        make = _open.__wrapped__ if vars(self) or not isinstance(self, Hashable) else _open
+        return make(self, tuple(variant.items()))
 
     def _variants(self, filters: Mapping[str, str]) -> Iterable[dict[str, str]]:
         names = [tag.name for tag in self.tags if not tag.is_size]
@@ -296,6 +301,16 @@ class KernelGenerator(ABC):
 
     def __repr__(self) -> str:
         return brief(self, self.name, self.summary, f"tags {', '.join(tag.name for tag in self.tags)}")
+
+
+@lru_cache(MOST_PROGRAMS)
+def _open(generator: KernelGenerator, variant: tuple[tuple[str, str], ...]) -> Kernel:
+    """Returns a variant's kernel with sizes still open: of the same program as before, which is counted, and translated
+    to OpenCL C, once."""
+    program = generator._called("program", dict(variant))
+    if program is None:
+        raise GeneratorError(f"program(…) of generator {generator.name!r} gives None; return the program that it makes")
+    return Kernel(program, {"generator": generator.name, **dict(variant)})
 
 
 def check_generator(generator: KernelGenerator) -> None:

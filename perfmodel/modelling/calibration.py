@@ -5,7 +5,6 @@ A calibration is a model's parameters on one device, with all that is needed to 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfmodel.basics import json_values, registry
+from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
@@ -30,6 +29,7 @@ from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.rows import Row
+from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
@@ -321,22 +321,9 @@ def calibration_called(name: str) -> Calibration:
         ) from error
 
 
-def shipped_files() -> list[Path]:
-    """Returns the files of the calibrations that come along, sorted."""
-    return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
-
-
 def _is_of(device: Mapping[str, Any], wanted: str) -> bool:
     """Returns whether words in lower case name this device: part of its name or key, or its kind."""
     return wanted in device["name"].lower() or wanted in device["key"] or wanted == device["kind"]
-
-
-def default_models() -> list[str]:
-    """Returns the names of models of kernels of any kind; the first that a device has a calibration of is its
-    default."""
-    return [
-        name for folder in registry.folders("models") for name in json.loads((folder / "defaults.json").read_text())
-    ]
 
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:

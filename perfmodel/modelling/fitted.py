@@ -77,13 +77,17 @@ class Fitted:
         """The kernels that took no part in the fit."""
         return tuple(row for row in self.rows if row.predicted_s is None)
 
+    def mark(self, name: str) -> str:
+        """Returns the reason why a parameter has no standard error, in brackets; empty where it has one."""
+        return "" if math.isfinite(self.stderr[name]) else self.marks.get(name, "(at a bound, or undetermined)")
+
     def parameter_lines(self) -> list[str]:
         """Returns each parameter with its value, standard error and unit, as text."""
         width = max(map(len, self.parameters))
         lines = []
         for name, value in self.parameters.items():
             error = f" ± {self.stderr[name]:.2g}" if math.isfinite(self.stderr[name]) else ""
-            mark = "" if error else self.marks.get(name, "(at a bound, or undetermined)")
+            mark = self.mark(name)
             tie = f"  = {said.tie}" if (said := self.model.declared.get(name)) and said.tie else ""
             lines.append(
                 f"{name:<{width}}  {value:.4g}{error} {self.units[name]}".rstrip() + (f"  {mark}" if mark else "") + tie

@@ -233,7 +233,7 @@ def _parameters(index: int, charts: Charts) -> str:
             [
                 *(name, calibration.units[name], f"{value:.4g}", f"{error:.2g}" if known else "–"),
                 percent(abs(error / value)) if known and value else "–",
-                "" if known else "at a bound, or undetermined",
+                calibration.mark(name).strip("()"),
             ]
         )
     header = ["parameter", "unit", "value", "standard error", "relative", "note"]

@@ -33,7 +33,8 @@ def test_perflex_recipes_measure_no_whole_kernel_that_they_predict(
     own = [kernel for kernel in measured if kernel.name in families]
     assert own
     assert all("kept" in kernel.tags for kernel in own)
-    assert not {kernel.program.content for kernel in measured} & {kernel.program.content for kernel in predicted}
+    # The content has the name, so that only kernels of the same name can be alike.
+    assert not {kernel.program.content for kernel in own} & {kernel.program.content for kernel in predicted}
     labels = {recipe(name).label(kernel) for kernel in predicted}
     assert labels >= {label for errors in recipe(name).published.values() for label in errors}
     for label in labels:

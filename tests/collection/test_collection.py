@@ -271,6 +271,19 @@ def test_verification_finds_a_wrong_element(cpu: Device) -> None:
         verify(generator, wrong, cpu)
 
 
+def test_a_variant_keeps_its_program_unless_its_generator_may_change() -> None:
+    def programs(generator: Doubled) -> list[Any]:
+        made = pm.KernelCollection([generator])
+        return [made.generate_kernels(["doubled", f"n:{n}"])[0].program for n in (5, 6)]
+
+    first, second = programs(Doubled())
+    assert first is second
+    holding = Doubled()
+    holding.summary = "something that a program may follow from"
+    first, second = programs(holding)
+    assert first is not second
+
+
 class VectorMean(pm.KernelGenerator):
     """A generator as a user writes it."""
 

@@ -30,7 +30,7 @@ from tests.counting_kernels import counted, make, tagged
 EXAMPLES = int(os.environ.get("PERFMODEL_EXAMPLES", "0"))
 WIDTH = 4  # of a sub-group: smaller than most work-groups here, so that some are partly active
 generated = settings(
-    max_examples=EXAMPLES or 40,
+    max_examples=EXAMPLES or 20,
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,
@@ -191,7 +191,7 @@ def nests(draw: st.DrawFn) -> Nest:
     return Nest(inner, tuple(statements), orders, tuple(splits), draw(st.booleans()))
 
 
-@settings(generated, max_examples=EXAMPLES or 50)
+@settings(generated, max_examples=EXAMPLES or 25)
 @given(nests(), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=2))
 def test_counts_of_generated_nests_equal_enumeration(nest: Nest, sizes: list[tuple[int, int]]) -> None:
     kernel = pm.Kernel(nest.program())

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.fuzz_opencl_c import tried
 
-SEED, COUNT = 7, 300
+SEED, COUNT = 7, 150
 
 
 def test_hostile_sources_end_in_a_result_or_in_an_error_of_one_sentence() -> None:

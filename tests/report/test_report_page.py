@@ -201,6 +201,18 @@ def test_calibrations_of_one_model_are_compared() -> None:
     assert "No two of these are calibrations of the same model string" in report_page(unlike)
 
 
+def test_a_parameter_without_a_standard_error_says_why(overlap: ReportedModel) -> None:
+    assert overlap.calibration
+    name, other, *_ = overlap.calibration.parameters
+    errors = {**overlap.calibration.stderr, name: math.nan, other: math.nan}
+    without = replace(overlap.calibration, stderr=errors, marks={name: "(fixed)"})
+    page = report_page([replace(overlap, calibration=without)])
+    lines = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", line) for line in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)]
+    notes = {line[0]: line[-1] for line in lines if len(line) == 6}
+    assert notes[name] == "fixed"
+    assert notes[other] == "at a bound, or undetermined"
+
+
 def test_a_shipped_calibration_says_that_it_has_no_measurements(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     assert main(["report", "unified-plus@h200", "--out", str(out)]) == 0
