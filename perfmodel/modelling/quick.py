@@ -162,17 +162,23 @@ def _recorded(
         with np.errstate(all="ignore"):
             features = recorded(model.features, model.counted(example), recording, numbers)
             seconds = model.string.compile().applied(parameters, features, recording.call)
-            counts = example.counts
-            is_idle = not (counts.operations or counts.accesses)  # there is nothing to have a cost for
-            is_work = is_idle or _is_work(model, features, recording)
+            is_work = _is_work(model, features, recording)
+            if is_work is False:
+                counts = example.counts
+                is_work = not (counts.operations or counts.accesses)  # there is nothing to have a cost for
             return Recorded(recording.function(seconds, is_work), recording.is_exact)
     except (UnrecordableError, SyntaxError, RecursionError, MemoryError):  # those of Python's own limits
         return None
 
 
 def _is_work(model: Formula, features: Mapping[str, Any], recording: Recording) -> Any:
-    """Returns whether the model has a cost for anything that the kernel does, as a recorded number."""
+    """Returns whether the model has a cost for anything that the kernel does, as a recorded number, or at once."""
     found: Any = False
     for name in model.work:
-        found = recording.call(np.bitwise_or, found, recording.call(np.not_equal, features[name], 0.0))
+        here = recording.call(np.not_equal, features[name], 0.0)
+        if isinstance(here, np.bool_ | bool):
+            if here:
+                return True
+        else:
+            found = recording.call(np.bitwise_or, found, here)
     return found if model.work else True

@@ -92,11 +92,12 @@ def test_counts_known_only_by_numbers_are_those_of_the_sizes_at_hand(
     kernel = next(iter(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels([family])))
     large = [4096, 8192, 4096, 16384]
     steps = [(n, v) for v in (2, 4) for n in large] + [(8192, 2), (4096, 8), (32768, 2), (32768, 8)]
-    ordinary = [float(calibration.predict(kernel, return_std=True, **{free: n, varied: v})[0]) for n, v in steps]
-    assert [float(calibration.predict(kernel, **{free: n, varied: v})) for n, v in steps] == ordinary
+    given: list[dict[str, Any]] = [{free: n, varied: v} for n, v in steps]
+    ordinary = [float(calibration.predict(kernel, return_std=True, **sizes)[0]) for sizes in given]
+    assert [float(calibration.predict(kernel, **sizes)) for sizes in given] == ordinary
     assert len(set(ordinary)) >= len(set(large))
-    both = calibration.predict(kernel, **{free: [n for n, _ in steps], varied: [v for _, v in steps]})
-    assert both.tolist() == ordinary
+    arrays: dict[str, Any] = {name: [sizes[name] for sizes in given] for name in (free, varied)}
+    assert calibration.predict(kernel, **arrays).tolist() == ordinary
 
 
 def test_other_parameters_give_other_predictions(calibration: pm.Calibration) -> None:
