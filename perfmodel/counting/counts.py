@@ -17,7 +17,7 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 FOOTPRINTS = ("load", "store", "atomic", "any")
 """The directions of accesses whose footprints are counted; ``any`` is all of them together."""
 ACCESS_CLASSES = ("continuous", "constant", "interval", "identical", "complex")
-"""What neighbouring work-items touch at one time; see `perfmodel.counting.access_classes`."""
+"""The classes of accesses by what neighbours touch at one time, see `perfmodel.counting.access_classes`."""
 SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
 

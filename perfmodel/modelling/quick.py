@@ -14,7 +14,7 @@ import numpy as np
 from perfmodel.counting.recording import Recording, UnrecordableError
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.formula import Formula
-from perfmodel.vocabulary.named_features import recorded
+from perfmodel.vocabulary.named_features import is_idle, recorded
 
 MOST_VALUES = 4096
 """So many predictions of one program are remembered."""
@@ -157,15 +157,16 @@ def _recorded(
     none."""
     recording = Recording(kernel.program.sizes)
     example = kernel.at(**here)
+    counted = model.counted(example)
     numbers = {name: each for name, each in zip(kernel.program.sizes, constant, strict=True) if each is not None}
     try:
         with np.errstate(all="ignore"):
-            features = recorded(model.features, model.counted(example), recording, numbers)
+            features = recorded(model.features, counted, recording, numbers)
             seconds = model.string.compile().applied(parameters, features, recording.call)
             is_work = _is_work(model, features, recording)
-            if is_work is False:
+            if is_work is not True and is_idle(model.features, counted, numbers):
                 counts = example.counts
-                is_work = not (counts.operations or counts.accesses)  # there is nothing to have a cost for
+                is_work = not (counts.operations or counts.accesses) or is_work  # there is nothing to have a cost for
             return Recorded(recording.function(seconds, is_work), recording.is_exact)
     except (UnrecordableError, SyntaxError, RecursionError, MemoryError):  # those of Python's own limits
         return None

@@ -232,6 +232,12 @@ def recorded(
     return {name: f.values(counts[f.subgroup_size], recording) for name, f in found.items()}
 
 
+def is_idle(features: Mapping[str, Feature], kernel: Kernel, constant: Mapping[str, int]) -> bool:
+    """Returns whether a kernel that features were recorded of neither computes nor accesses anything."""
+    sizes = _subgroup_sizes(f for f in features.values() if isinstance(f, CountedFeature)).values()
+    return not any(counts.operations or counts.accesses for counts in (kernel.counts_at(constant, n) for n in sizes))
+
+
 def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int | None]:
     """Returns the sub-groups' size of the counts that features are evaluated of, by the size that they ask for."""
     asked = {f.subgroup_size for f in features}
