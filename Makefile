@@ -16,6 +16,7 @@ install: .venv/installed ## make .venv with pinned versions
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m compileall -q perfmodel features generators models
 	@touch $@
 
 demo: install ## calibrate two models on this machine and check their predictions; results in demo-out/

@@ -48,10 +48,14 @@ LIMIT = 0.5
 """Arrays of sizes become longer until one takes so many seconds, or has all sizes."""
 
 ROOT = Path(__file__).parent.parent
+BLUR = (
+    "predict --device h200 examples/blur.cl --global n,n --local 16,16 "
+    "--arg image='(n+2)*(n+2)' --arg out='n*n' --arg n=1024"
+)
 COMMANDS = {
     "help": "--help",
-    "predict, OpenCL C": "predict unified-plus@h200 examples/blur.cl --global n,n --local 16,16 "
-    "--arg image='(n+2)*(n+2)' --arg out='n*n' --arg n=1024",
+    "predict, OpenCL C": BLUR,
+    "the same, not counted before": f"PERFMODEL_NO_CACHE=1 {BLUR}",
     "predict, a collection's kernel": "predict unified-plus@h200 matmul_tiled tiled_prefetch:True tile_rows:4 "
     "tile_cols:4 lsizes:16x16 n:1024",
 }
@@ -131,11 +135,13 @@ def commands_table(folders: list[str]) -> str:
 
 def _of_command(arguments: str, folder: str) -> float:
     """Returns the least time of several runs, after one that leaves counts on the disk."""
-    environment = {**os.environ, "PYTHONPATH": folder}
+    words = shlex.split(arguments)
+    settings = dict(word.split("=") for word in words if word.startswith("PERFMODEL_"))
+    environment = {**os.environ, "PYTHONPATH": folder, **settings}
     taken = []
     for _ in range(8):
         before = os.times()
-        command = [sys.executable, "-m", "perfmodel", *shlex.split(arguments)]
+        command = [sys.executable, "-m", "perfmodel", *words[len(settings) :]]
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
         after = os.times()
         of_child = after.children_user - before.children_user + after.children_system - before.children_system

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError, nearest
-from perfmodel.counting.access_classes import CLASSES
-from perfmodel.counting.counts import AccessCount, KernelCounts, Stride
+from perfmodel.counting.counts import ACCESS_CLASSES, AccessCount, KernelCounts, Stride
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.operations import DTYPES
 from perfmodel.vocabulary.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
@@ -256,10 +255,10 @@ def _bits(word: Word) -> int:
 
 def _class(word: Word) -> str:
     condition = (word.condition or "").strip()
-    if condition not in CLASSES:
+    if condition not in ACCESS_CLASSES:
         raise FeatureError(
-            f"class:{word.condition} is no class of accesses{nearest(condition, CLASSES)} "
-            f"(known: {', '.join(CLASSES)})",
+            f"class:{word.condition} is no class of accesses{nearest(condition, ACCESS_CLASSES)} "
+            f"(known: {', '.join(ACCESS_CLASSES)})",
             word.offset,
         )
     return condition

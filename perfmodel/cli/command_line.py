@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import shutil
@@ -39,6 +40,9 @@ from perfmodel.cli.options import CommandParser, added_command
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
 """An environment variable; while it is set, a defect of perfmodel shows its traceback."""
+GARBAGE = 100_000
+"""So many new objects are looked through for garbage at once: imports make many, all of which stay; looking through
+them as often as usual is a fifth of a short command's time."""
 GROUPS = {
     "see what there is": ("devices", "doctor", "kernels", "features", "store"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
@@ -61,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Status 1 means that the command did its work, and that what it found is not as it should be; 130 that it was
     interrupted.
     """
+    gc.set_threshold(GARBAGE)
     parser = command_parser()
     if completion.VARIABLE in os.environ:
         completion.answer(parser)

@@ -20,7 +20,6 @@ from perfmodel.kernels.opencl_file import declared_arguments, read_source, split
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.emulation import Random, Zeros
 from perfmodel.opencl_c.types import Image, Pointer, Record, Vector
 
 
@@ -167,6 +166,8 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     given = {name: _array(name, text) for name, text in _pairs(parsed.arg, "--arg").items() if name in launched}
     if not any(said.kind for said in given.values()):
         return {}
+
+    from perfmodel.opencl_c.emulation import Random, Zeros  # keeps start-up quick
 
     types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
     position = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tomllib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -78,6 +77,8 @@ def read(path: Path) -> dict[str, str]:
     Raises:
         PerfmodelError: naming the file, the culprit and the nearest known key.
     """
+    import tomllib  # keeps start-up quick
+
     shown = os.path.relpath(path)
     try:
         content = tomllib.loads(json_values.read_bytes(path, LARGEST).decode())

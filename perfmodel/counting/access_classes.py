@@ -29,8 +29,6 @@ import islpy as isl
 from perfmodel.counting.domains import Domains, Region
 from perfmodel.counting.symbolic import Floor, Monomial, Pieces, Polynomial, name, number, quotient_of
 
-CLASSES = ("continuous", "constant", "interval", "identical", "complex")
-
 
 def access_class(index: Pieces | None, unit: int, space: str, domains: Domains, region: Region) -> str:
     """Returns the class of an access.

@@ -53,8 +53,8 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
     context.set_max_operations(most)
     try:
         yield
-    except (isl.Error, CountingError, TooHardError) as error:
-        # Who asks isl whether something holds may have taken its refusal for an answer.
+    except (isl.Error, CountingError, TooHardError, TypeError) as error:
+        # Who asks isl whether something holds may have taken its refusal for an answer, as islpy does for types.
         if isinstance(error, TooHardError) or _is_over(most):
             raise OutOfBudgetError(
                 f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or with a larger "
@@ -79,7 +79,7 @@ def limited(function: Callable[[], _T], most: int) -> _T:
     isl.DEFAULT_CONTEXT.set_max_operations(_most)
     try:
         return function()
-    except isl.Error as error:
+    except (isl.Error, TypeError) as error:  # islpy finds no type for what isl refuses to convert
         if not _is_over(_most):  # what text says is cut off as well: its error is of its syntax
             raise
         raise TooHardError from error

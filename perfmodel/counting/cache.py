@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import islpy
 import platformdirs
 
 from perfmodel.basics import files
@@ -86,6 +86,8 @@ def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | Non
 
 def _ordered(translation_unit: Any) -> Any:
     """Returns the same program with the sizes of its domains sorted by name; Loopy's order differs by process."""
+    import islpy  # slow to import, as Loopy is
+
     kernel = translation_unit.default_entrypoint
 
     def ordered(domain: Any) -> Any:
@@ -103,7 +105,15 @@ def _versions() -> list[Any]:
     here = Path(__file__).parent
     for source in sorted([*here.rglob("*.py"), *(here.parent / "opencl_c").rglob("*.py")]):
         own.update(source.read_bytes())
-    return [own.hexdigest(), versions(PACKAGES), hasattr(islpy.Set, "card")]
+    return [own.hexdigest(), versions(PACKAGES), _built()]
+
+
+def _built() -> list[int]:
+    """Returns the sizes of islpy's compiled modules, which tell whether it was built with barvinok: importing it to
+    ask takes longer than reading counts."""
+    found = importlib.util.find_spec("islpy")
+    folders = found.submodule_search_locations if found else None
+    return sorted(path.stat().st_size for folder in folders or () for path in Path(folder).glob("_isl*"))
 
 
 # Once and now, so that it is the code that this process runs.

@@ -16,6 +16,8 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 FOOTPRINTS = ("load", "store", "atomic", "any")
 """The directions of accesses whose footprints are counted; ``any`` is all of them together."""
+ACCESS_CLASSES = ("continuous", "constant", "interval", "identical", "complex")
+"""The classes of accesses by what neighbours touch at one time, see `perfmodel.counting.access_classes`."""
 SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
 
@@ -115,7 +117,7 @@ class AccessCount:
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
-        pattern: its class, one of `perfmodel.counting.access_classes.CLASSES`; empty for private memory.
+        pattern: its class, one of `ACCESS_CLASSES`; empty for private memory.
         places: for some groups, the addresses of their first work-items, in bytes from the least; given where the
             strides along the local axes are not constant, and these addresses are known.
         reach: about how many bytes the access touches over the launch, where that was found out from such addresses.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-BLOCK = 1 << 14
+BLOCK = 1 << 15
 
 _Method = TypeVar("_Method", bound=Callable[..., NDArray[Any]])
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import islpy as isl
@@ -82,30 +83,36 @@ class Footprints:
 
     def footprints(self) -> tuple[Footprint, ...]:
         """Returns the footprints by array and direction."""
-        return tuple(
-            self._footprint(name, array, direction)
-            for name, array in self.arrays.items()
-            for direction in FOOTPRINTS
-            if direction == "any" or any(t.direction == direction for t in array.touched)
-        )
+        return tuple(each for name, array in self.arrays.items() for each in self._of_array(name, array))
 
-    def _footprint(self, name: str, array: _Array, direction: str) -> Footprint:
-        chosen = [t for t in array.touched if direction in ("any", t.direction)]
-        return Footprint(
-            "global",
-            name,
-            array.dtype,
-            direction,
-            unless_too_hard(lambda: self.number(_union(t.elements for t in chosen)), MOST_WORK),
-            unless_too_hard(lambda: self._filled([t.line for t in chosen], array.extents), MOST_WORK)
-            if direction == "any"
-            else None,
-            # A group and its elements are no box, which is all that can be counted without barvinok.
-            unless_too_hard(lambda: self._summed_over_groups([t.by_group for t in chosen]), MOST_WORK)
-            if has_barvinok()
-            else None,
-            array.size,
-        )
+    def _of_array(self, name: str, array: _Array) -> Iterator[Footprint]:
+        numbers: dict[tuple[int, ...], QuasiPolynomial | None] = {}
+        by_group: dict[tuple[int, ...], QuasiPolynomial | None] = {}
+        for direction in FOOTPRINTS:
+            places = tuple(p for p, t in enumerate(array.touched) if direction in ("any", t.direction))
+            if not places and direction != "any":
+                continue
+            chosen = [array.touched[place] for place in places]
+            # Of an array that is only loaded from, loads touch what any access touches.
+            if places not in numbers:
+                union = partial(_union, [t.elements for t in chosen])
+                numbers[places] = unless_too_hard(lambda union=union: self.number(union()), MOST_WORK)  # type: ignore[misc]
+            filled = None
+            if direction == "any":
+                filled = unless_too_hard(partial(self._filled, [t.line for t in chosen], array.extents), MOST_WORK)
+            if places not in by_group:
+                parts = [t.by_group for t in chosen]
+                # A group and its elements are no box, which is all that can be counted without barvinok.
+                by_group[places] = (
+                    unless_too_hard(partial(self._summed_over_groups, parts), MOST_WORK) if has_barvinok() else None
+                )
+            yield Footprint(
+                *("global", name, array.dtype, direction),
+                numbers[places],
+                filled,
+                by_group[places],
+                array.size,
+            )
 
     def number(self, elements: Any) -> QuasiPolynomial | None:
         """Returns the number of an isl set's elements; None where there is no set.

@@ -21,9 +21,6 @@ from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
-from perfmodel.modelling.calibrating import calibrate
-from perfmodel.modelling.comparison import Comparison, compare
-from perfmodel.modelling.explanation import Explanation, explain
 from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
@@ -35,6 +32,9 @@ from perfmodel.vocabulary.named_features import Feature
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from perfmodel.modelling.comparison import Comparison
+    from perfmodel.modelling.explanation import Explanation
 
 
 FILE = DocumentKind(
@@ -88,6 +88,8 @@ class Model(Formula):
         Raises:
             FitError: if the table cannot determine the model (see `perfmodel.modelling.fitting.fit`).
         """
+        from perfmodel.modelling.calibrating import calibrate  # slow to import, and no prediction needs it
+
         return calibrate(Calibration, self, table, **options)
 
 
@@ -152,10 +154,14 @@ class Calibration(Fitted):
 
     def explain(self, kernel: Kernel, /, **sizes: int) -> Explanation:
         """Explains one prediction: its costs, what doubling each size changes, and how far it can be trusted."""
+        from perfmodel.modelling.explanation import explain  # slow to import, and no prediction needs it
+
         return explain(self, as_kernel(kernel), sizes)
 
     def compare(self, first: Kernel, second: Kernel, /, **sizes: int) -> Comparison:
         """Explains the difference between the times of two kernels, cost by cost."""
+        from perfmodel.modelling.comparison import compare  # slow to import, and no prediction needs it
+
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:

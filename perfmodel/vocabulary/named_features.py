@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -200,35 +200,42 @@ def evaluate_all(
     """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
     counts_of = _subgroup_sizes(found.values())
+    if any(np.ndim(size) for size in bound.values()):
+        counts = _of_all_sizes(kernel, bound, set(counts_of.values()))
+    else:
+        here = kernel.at(**{name: int(size) for name, size in bound.items()})
+        counts = {size: here.counts_for(size) for size in counts_of.values()}
     counted: dict[str, Any] = {}
-    is_single = not any(np.ndim(size) for size in bound.values())
-    if is_single or not any(_is_better_alone(kernel, bound, size) for size in set(counts_of.values())):
-        here = kernel.at(**{name: int(size) for name, size in bound.items()}) if is_single else None
-        counts = {
-            asked: kernel.counts_at({}, size) if here is None else here.counts_for(size)
-            for asked, size in counts_of.items()
-        }
-        counted = {name: partial(f.values, counts[f.subgroup_size]) for name, f in found.items()}
+    if counts is not None:
+        counted = {name: partial(f.values, counts[counts_of[f.subgroup_size]]) for name, f in found.items()}
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
 
 
-def recorded(features: Mapping[str, Feature], kernel: Kernel, recording: Recording) -> dict[str, Any]:
-    """Records several features of a kernel's sizes, which have no value yet.
+def recorded(
+    features: Mapping[str, Feature], kernel: Kernel, recording: Recording, constant: Mapping[str, int]
+) -> dict[str, Any]:
+    """Records several features of a kernel's sizes, whose values don't matter but for those that are constant.
 
     Raises:
-        UnrecordableError: for what is not known for all sizes, or is more than arithmetic.
+        UnrecordableError: for what is better known at single sizes, or is more than arithmetic.
     """
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
     if len(found) < len(features):
         raise UnrecordableError("a feature that is not counted")
-    try:
-        counts = {asked: kernel.counts_at({}, size) for asked, size in _subgroup_sizes(found.values()).items()}
-    except CountingError as error:
-        raise UnrecordableError("counts that are not known for all sizes") from error
-    if any(each.unknown_places for each in counts.values()):
-        raise UnrecordableError("places that are not known for all sizes")
+    counts = {}
+    for asked, size in _subgroup_sizes(found.values()).items():
+        general = _general_counts(kernel, constant, size)
+        if general is None:
+            raise UnrecordableError("counts that are better known at single sizes")
+        counts[asked] = general
     return {name: f.values(counts[f.subgroup_size], recording) for name, f in found.items()}
+
+
+def is_idle(features: Mapping[str, Feature], kernel: Kernel, constant: Mapping[str, int]) -> bool:
+    """Returns whether a kernel that features were recorded of neither computes nor accesses anything."""
+    sizes = _subgroup_sizes(f for f in features.values() if isinstance(f, CountedFeature)).values()
+    return not any(counts.operations or counts.accesses for counts in (kernel.counts_at(constant, n) for n in sizes))
 
 
 def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int | None]:
@@ -239,18 +246,36 @@ def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int 
     return {size: only if size is None else size for size in asked}
 
 
-def _is_better_alone(kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_size: int | None) -> bool:
-    """Returns True if sizes are better looked at one by one: counts, or strides, are known only for numbers."""
-    try:
-        general = kernel.counts_at({}, subgroup_size)
-    except CountingError:
-        return True
+def _of_all_sizes(
+    kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_sizes: Collection[int | None]
+) -> dict[int | None, KernelCounts] | None:
+    """Returns counts that hold for arrays of sizes; None where sizes are better looked at one by one.
+
+    Counts for all sizes come first, then those with the sizes that are the same everywhere as numbers, which makes
+    more of what is no affine function of all of them.
+    """
     if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
-        return True
-    if not general.unknown_places:
-        return False
-    first = kernel.at(**{name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)})
-    return first.counts_for(subgroup_size).unknown_places < general.unknown_places
+        return None
+    first = {name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)}
+    same = {name: number for name, number in first.items() if np.all(bound[name] == number)}
+    for constant in ({}, same) if same else ({},):
+        found = {size: _general_counts(kernel.at(**first), constant, size) for size in subgroup_sizes}
+        known = {size: counts for size, counts in found.items() if counts is not None}
+        if len(known) == len(found):
+            return known
+    return None
+
+
+def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: int | None) -> KernelCounts | None:
+    """Returns counts for all values of the sizes that are not constant; None where there are none, or where those at
+    the kernel's own sizes, taken as an example of others, know more places."""
+    try:
+        general = kernel.counts_at(constant, subgroup_size)
+    except CountingError:
+        return None
+    if general.unknown_places and kernel.counts_for(subgroup_size).unknown_places < general.unknown_places:
+        return None
+    return general
 
 
 def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

@@ -80,6 +80,26 @@ def test_sizes_are_checked_after_a_first_prediction(calibration: pm.Calibration)
         calibration.predict(kernel_of_source(), n=0)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("family", "free", "varied"),
+    [("fast_walsh", "n", "step"), ("floyd_warshall", "n", "k"), ("sq_mod", "n", "m"), ("atomic_update", "n", "m")],
+)
+def test_counts_known_only_by_numbers_are_those_of_the_sizes_at_hand(
+    family: str, free: str, varied: str, calibration: pm.Calibration
+) -> None:
+    """Such a size stays as it was for a while, then changes, comes back, and changes together with the other."""
+    kernel = next(iter(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels([family])))
+    large = [4096, 8192, 4096, 16384]
+    steps = [(n, v) for v in (2, 4) for n in large] + [(8192, 2), (4096, 8), (32768, 2), (32768, 8)]
+    given: list[dict[str, Any]] = [{free: n, varied: v} for n, v in steps]
+    ordinary = [float(calibration.predict(kernel, return_std=True, **sizes)[0]) for sizes in given]
+    assert [float(calibration.predict(kernel, **sizes)) for sizes in given] == ordinary
+    assert len(set(ordinary)) >= len(set(large))
+    arrays: dict[str, Any] = {name: [sizes[name] for sizes in given] for name in (free, varied)}
+    assert calibration.predict(kernel, **arrays).tolist() == ordinary
+
+
 def test_other_parameters_give_other_predictions(calibration: pm.Calibration) -> None:
     kernel = kernel_of_source(n=4096)
     mine = pickle.loads(pickle.dumps(calibration))

@@ -12,7 +12,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.access_classes import CLASSES
+from perfmodel.counting.counts import ACCESS_CLASSES
 from tests.counting_kernels import make
 
 
@@ -257,7 +257,7 @@ def test_a_program_and_its_opencl_form_agree(collection: pm.KernelCollection, va
 
 def test_features_select_by_class() -> None:
     kernel = program()
-    for name in CLASSES:
+    for name in ACCESS_CLASSES:
         chosen = [a for a in kernel.counts.accesses if a.pattern == name]
         expected = sum(int(a.executions.workitem({"n": 16})) for a in chosen)
         assert pm.feature(f"f_mem_access_class:{name}").eval(kernel) == expected > 0

@@ -194,6 +194,21 @@ def test_a_budget_that_leaves_nothing_is_refused(budget: object) -> None:
         windows(500, 4).with_budget(budget)  # type: ignore[arg-type]
 
 
+def test_whatever_step_takes_the_last_operation_is_over_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where islpy converts one type into another, and says that there is no such type."""
+    monkeypatch.setenv("PERFMODEL_NO_CACHE", "1")
+    source = """__kernel void f(__global float *c, __global const float *a, const int n, const int m) {
+        const int x = get_global_id(0), y = get_global_id(1);
+        for (int i = 0; i < n; i += 3)
+            for (int j = i; j < m; ++j)
+                if ((i + j + x) % 5 < y % 7) c[(i * m + j) % 64 + x] += a[i * 3 + j + y];
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "f", ("n", "m"), (16, 8), {"c": "n*m", "a": "n*m"})
+    for budget in range(40, 60):
+        with pytest.raises(OutOfBudgetError):
+            kernel.with_budget(budget / 5000).program.counts_for(32)
+
+
 def test_a_loopy_program_beyond_its_budget_is_counted_at_its_sizes_or_sampled_once() -> None:
     program = lp.make_kernel(
         "{ [i, k]: 0 <= i, k < n }",

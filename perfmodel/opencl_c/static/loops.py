@@ -83,7 +83,9 @@ class Loops(Walk):
                 return unrolled[0]
             self.environment.update(heads)
         self.bounds[own] = (0, most)
-        self.count_loop(loop, active, domain, heads, is_loop=most != 0)
+        # Who only asks for values needs no turn of a loop that is left at its end alone: `exit_values` has them.
+        if not self.is_dry or _leaves(loop.body):
+            self.count_loop(loop, active, domain, heads, is_loop=most != 0)
         exit_values = self.exit_values(loop, entry, steps, heads)
         for register in assigned:
             self.environment[register] = exit_values.get(register)
