@@ -1,0 +1,143 @@
+"""Makes programs of CUDA C++ and of PTX text, with the arguments that the source and its code say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.files import check_file
+from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
+from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in
+from perfmodel.kernels.opencl_file import included
+from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.ptx.code import code_of
+from perfmodel.ptx.parameters import Parameter, parameters_of
+from perfmodel.ptx.reading.reader import read
+
+
+def cuda_program(
+    source: str | Path,
+    name: str | None,
+    grid: Extent | Sequence[Extent],
+    block: Extent | Sequence[Extent],
+    args: Mapping[str, Extent] | Sequence[Argument],
+    options: Sequence[str] = (),
+    folders: Sequence[str | Path] = (),
+    shared: Extent = 0,
+    assumptions: str = "",
+) -> PtxProgram:
+    """Makes a program of CUDA C++ source; see `perfmodel.Kernel.from_cuda`."""
+    from perfmodel.kernels.cuda_compiler import compiled
+
+    if isinstance(options, str):
+        raise KernelError(f"options {options!r} are a string; give a list of them")
+    text = cuda_text(source, folders)
+    name = name or only_kernel(text, str(source))
+    ptx, entry = compiled(text, name, options)
+    return ptx_program(ptx, entry, grid, block, args, shared, assumptions, name, arguments_of(text, name))
+
+
+def ptx_program(
+    text: str | Path,
+    entry: str | None,
+    grid: Extent | Sequence[Extent],
+    block: Extent | Sequence[Extent],
+    args: Mapping[str, Extent] | Sequence[Argument],
+    shared: Extent = 0,
+    assumptions: str = "",
+    name: str | None = None,
+    declared: Sequence[Declared] | None = None,
+) -> PtxProgram:
+    """Makes a program of PTX text; see `perfmodel.Kernel.from_ptx`."""
+    if isinstance(text, Path) or ("\n" not in text and text.endswith(".ptx")):
+        text = _contents(Path(text))
+    if entry is None:
+        entries = read(text).entries
+        if len(entries) != 1:
+            raise KernelError(f"the PTX text has {len(entries)} kernels ({', '.join(entries) or 'none'}); name one")
+        entry = entries[0]
+    if isinstance(args, Mapping):
+        args = declared_arguments(name or entry, parameters_of(code_of(text, entry)), declared, args)
+    return PtxProgram(text, entry, name or entry, grid, block, list(args), shared, assumptions)
+
+
+def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
+    """Returns the text of a source, with those of its includes that are found in its folder or these.
+
+    Raises:
+        KernelError: for a file that cannot be read.
+    """
+    if isinstance(source, str) and ("{" in source or "\n" in source):
+        return included(source, list(map(Path, folders)))
+    path = Path(source)
+    return included(_contents(path), [path.parent, *map(Path, folders)], path.name)
+
+
+def only_kernel(text: str, file: str) -> str:
+    """Returns the name of a source's only kernel."""
+    names = list(kernels_in(text))
+    if len(names) != 1:
+        raise KernelError(f"{file:.60} has {len(names)} kernels ({', '.join(names) or 'none'}); name one")
+    return names[0]
+
+
+def _contents(path: Path) -> str:
+    try:
+        check_file(path)
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelError(f"source file {path} cannot be read ({error.strerror}); give its path") from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise KernelError(f"source file {path} is no text; give it as compilers take or write it") from error
+
+
+def declared_arguments(
+    kernel: str, parameters: Sequence[Parameter], declared: Sequence[Declared] | None, extents: Mapping[str, Extent]
+) -> list[Argument]:
+    """Returns a kernel's arguments as its source declares them and its code uses them.
+
+    Args:
+        declared: of the source, None where there is none.
+        extents: elements of arrays, by the names of pointers.
+
+    Raises:
+        KernelError: for an array without extent, and an extent of nothing.
+    """
+    if declared is None or len(declared) != len(parameters):
+        declared = [Declared(each.name, "") for each in parameters]
+    names = [each.name for each in declared]
+    for name in extents:
+        if name not in names:
+            raise KernelError(
+                f"kernel {kernel!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+            )
+    return [
+        _argument(kernel, parameter, each, extents.get(each.name))
+        for parameter, each in zip(parameters, declared, strict=True)
+    ]
+
+
+def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument:
+    if parameter.is_pointer or declared.is_pointer or extent is not None:
+        if extent is None:
+            raise KernelError(
+                f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
+                f"as {{{declared.name!r}: …}}"
+            )
+        dtype, times = (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
+        return Array(declared.name, dtype, extent if times == 1 else f"({extent}) * {times}", parameter.is_output)
+    numbers = declared.numbers()
+    if parameter.type is None:
+        return _struct(declared, parameter.n_bytes, numbers)
+    return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
+
+
+def _struct(declared: Declared, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:
+    """Returns a vector or struct by value; of a struct whose fields are not known, as numbers of 4 bytes."""
+    dtype, times = numbers or ("int32", max(n_bytes // 4, 1))
+    item = np.dtype(dtype).itemsize
+    fields = tuple(Scalar(f"{declared.name}_{place}", dtype) for place in range(times))
+    return Struct(declared.name, fields, tuple(place * item for place in range(times)), n_bytes)

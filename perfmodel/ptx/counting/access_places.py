@@ -1,0 +1,152 @@
+"""The places of one access say its strides, its transactions, and the bytes that blocks touch."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.ptx.counting.regions import Region, region, union
+from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.recording import NOWHERE, Places
+
+Array = NDArray[np.int64]
+MOST_LOOKED_AT = 64
+"""So many executions at scattered places are looked at for transactions and bank conflicts."""
+MOST_STARTS = 1 << 21
+WORD_BYTES = 4
+
+
+class AccessPlaces:
+    """The places of one access of one array."""
+
+    def __init__(self, places: Places) -> None:
+        self.places, self.lanes = places, places.lanes
+
+    @cached_property
+    def bases(self) -> Array:
+        """The places that the thread at the origin of each block would access, execution by execution."""
+        rows = [row for _, row in self.places.rows]
+        return np.stack(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
+
+    @property
+    def local_strides(self) -> tuple[int | None, ...]:
+        """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
+        if not self.places.is_regular:
+            return (None, None, None)
+        return tuple(stride or 0 for stride in self.places.strides)
+
+    @cached_property
+    def group_strides(self) -> tuple[int, ...] | None:
+        """Bytes from a block to its neighbour along each axis of the grid; None where that is not constant."""
+        if not self.places.is_regular or not len(self.bases):
+            return None
+        known = self.bases != NOWHERE
+        whole = int(np.argmax(known.sum(axis=1)))
+        taking = np.flatnonzero(known[whole])
+        if len(taking) < 2:
+            return (0, 0, 0) if self.lanes.grid == (1, 1, 1) else None
+        ids = self.lanes.blocks[:, taking].T.astype(np.float64)
+        offsets = self.bases[whole, taking]
+        away = ids - ids[0]
+        found, *_ = np.linalg.lstsq(away, (offsets - offsets[0]).astype(np.float64), rcond=None)
+        steps = np.rint(found).astype(np.int64)
+        moved = self.bases - (self.lanes.blocks.T @ steps)[None, :]
+        first = np.array([row[mask][0] if mask.any() else 0 for row, mask in zip(moved, known, strict=True)])
+        if not np.all((moved == first[:, None]) | ~known):
+            return None
+        return tuple(int(step) for step in steps)
+
+    def loop_stride(self) -> int | None:
+        """Bytes from an execution to the next one, where that is mostly the same."""
+        known = (self.bases != NOWHERE).all(axis=0)
+        if not self.places.is_regular or len(self.bases) < 2 or not known.any():
+            return 0 if self.places.is_regular else None
+        steps = np.diff(self.bases[:, np.argmax(known)])
+        values, counts = np.unique(steps, return_counts=True)
+        best = int(np.argmax(counts))
+        return int(values[best]) if counts[best] * 2 >= len(steps) else None
+
+    def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
+        """Returns some executions with the addresses of their lanes."""
+        found = [*self.places.scattered]
+        if len(found) > limit:
+            found = [found[place] for place in np.linspace(0, len(found) - 1, limit).astype(int)]
+        if self.places.rows and len(found) < limit:
+            along = self._along
+            rows = self.places.rows[:: max(1, len(self.places.rows) // limit)]
+            found += [(mask, row[self.lanes.block_of[mask.index]] + along[mask.index]) for mask, row in rows[:limit]]
+        return found
+
+    @cached_property
+    def _along(self) -> Array:
+        strides = [stride or 0 for stride in self.places.strides]
+        of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
+        return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
+
+    def blocks_of_subgroups(self, width: int, size: int) -> float:
+        """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
+        touched = subgroups = 0
+        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+            group = _subgroups(self.lanes, mask, width)
+            blocks = addresses // size
+            touched += len(np.unique(np.stack([group, blocks]), axis=1).T)
+            subgroups += len(np.unique(group))
+        return touched / max(subgroups, 1)
+
+    def bank_cycles(self, width: int, banks: int) -> float:
+        """Returns how many words the busiest bank serves for a sub-group in one execution, on average."""
+        cycles = subgroups = 0
+        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+            group = _subgroups(self.lanes, mask, width)
+            words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, self.places.n_bytes // 4))])
+            pairs = np.unique(np.stack([np.tile(group, len(words) // len(group)), words]), axis=1)
+            names, numbers = np.unique(pairs[0], return_inverse=True)
+            served = np.bincount(numbers * banks + pairs[1] % banks, minlength=len(names) * banks)
+            cycles += int(served.reshape(-1, banks).max(axis=1).sum())
+            subgroups += len(names)
+        return cycles / max(subgroups, 1)
+
+    def region_of(self, block: int) -> Region:
+        """Returns the bytes that one emulated block touches."""
+        parts = [self._regular_region(block)]
+        own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
+        if own:
+            parts.append(region(np.concatenate(own), self.places.n_bytes))
+        return union(parts)
+
+    def _regular_region(self, block: int) -> Region:
+        by_mask: dict[int, tuple[Mask, list[int]]] = {}
+        for mask, row in self.places.rows:
+            if row[block] != NOWHERE:
+                by_mask.setdefault(id(mask), (mask, []))[1].append(int(row[block]))
+        parts = []
+        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        for mask, starts in by_mask.values():
+            one = region(self._along[lanes][mask.active[lanes]], self.places.n_bytes)
+            origins = np.unique(np.asarray(starts, np.int64))
+            if len(origins) * len(one.starts) > MOST_STARTS:
+                origins = origins[:: -(-len(origins) * len(one.starts) // MOST_STARTS)]
+            begins = (origins[:, None] + one.starts[None, :]).ravel()
+            ends = (origins[:, None] + one.ends[None, :]).ravel()
+            parts.append(union([Region(begins, ends)]))
+        return union(parts)
+
+    def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
+        """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
+        `aligned`."""
+        found = []
+        executions = self.executions_at(1)
+        if executions:
+            mask, addresses = executions[0]
+            of_block = self.lanes.block_of[mask.index]
+            for block in np.unique(of_block)[:groups].tolist():
+                own = addresses[of_block == block][:items]
+                found.append(tuple((own - own.min() // aligned * aligned).tolist()))
+        return tuple(found)
+
+
+def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:
+    """Returns the number of each lane's sub-group."""
+    return lanes.block_of[mask.index] * (-(-lanes.per_block // width)) + lanes.in_block[mask.index] // width
