@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,40 +19,64 @@ from perfmodel.ptx.parameters import Parameter, parameters_of
 from perfmodel.ptx.reading.reader import read
 
 
-def cuda_program(
-    source: str | Path,
-    name: str | None,
-    grid: Extent | Sequence[Extent],
-    block: Extent | Sequence[Extent],
-    args: Mapping[str, Extent] | Sequence[Argument],
-    options: Sequence[str] = (),
-    folders: Sequence[str | Path] = (),
-    shared: Extent = 0,
-    assumptions: str = "",
-) -> PtxProgram:
-    """Makes a program of CUDA C++ source; see `perfmodel.Kernel.from_cuda`."""
-    from perfmodel.kernels.cuda_compiler import compiled
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel of a PTX text, of whose launch nothing is said yet.
+
+    Attributes:
+        entry: its name in the text; `name`: that in the source.
+        declared: its arguments as the source declares them, or by the names of the text.
+        parameters: the same as the code uses them.
+    """
+
+    text: str
+    entry: str
+    name: str
+    declared: tuple[Declared, ...]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The names of the arguments that are arrays."""
+        both = zip(self.declared, self.parameters, strict=True)
+        return tuple(each.name for each, used in both if each.is_pointer or used.is_pointer)
+
+    def item_bytes(self, name: str) -> int:
+        """Returns the bytes of an element of an array."""
+        place = [each.name for each in self.declared].index(name)
+        dtype, times = _element(self.declared[place], self.parameters[place])
+        return np.dtype(dtype).itemsize * times
+
+    def program(
+        self,
+        grid: Extent | Sequence[Extent],
+        block: Extent | Sequence[Extent],
+        args: Mapping[str, Extent] | Sequence[Argument],
+        shared: Extent = 0,
+        assumptions: str = "",
+    ) -> PtxProgram:
+        """Returns the kernel with its launch; see `perfmodel.Kernel.from_cuda`."""
+        if isinstance(args, Mapping):
+            args = declared_arguments(self, args)
+        return PtxProgram(self.text, self.entry, self.name, grid, block, list(args), shared, assumptions)
+
+
+def cuda_kernel(
+    source: str | Path, name: str | None, options: Sequence[str] = (), folders: Sequence[str | Path] = ()
+) -> CompiledKernel:
+    """Compiles a kernel of CUDA C++ source; see `perfmodel.Kernel.from_cuda`."""
+    from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for CUDA C++
 
     if isinstance(options, str):
         raise KernelError(f"options {options!r} are a string; give a list of them")
     text = cuda_text(source, folders)
     name = name or only_kernel(text, str(source))
     ptx, entry = compiled(text, name, options)
-    return ptx_program(ptx, entry, grid, block, args, shared, assumptions, name, arguments_of(text, name))
+    return _with_arguments(ptx, entry, name, arguments_of(text, name))
 
 
-def ptx_program(
-    text: str | Path,
-    entry: str | None,
-    grid: Extent | Sequence[Extent],
-    block: Extent | Sequence[Extent],
-    args: Mapping[str, Extent] | Sequence[Argument],
-    shared: Extent = 0,
-    assumptions: str = "",
-    name: str | None = None,
-    declared: Sequence[Declared] | None = None,
-) -> PtxProgram:
-    """Makes a program of PTX text; see `perfmodel.Kernel.from_ptx`."""
+def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
+    """Reads a kernel of PTX text; see `perfmodel.Kernel.from_ptx`."""
     if isinstance(text, Path) or ("\n" not in text and text.endswith(".ptx")):
         text = _contents(Path(text))
     if entry is None:
@@ -59,9 +84,14 @@ def ptx_program(
         if len(entries) != 1:
             raise KernelError(f"the PTX text has {len(entries)} kernels ({', '.join(entries) or 'none'}); name one")
         entry = entries[0]
-    if isinstance(args, Mapping):
-        args = declared_arguments(name or entry, parameters_of(code_of(text, entry)), declared, args)
-    return PtxProgram(text, entry, name or entry, grid, block, list(args), shared, assumptions)
+    return _with_arguments(text, entry, entry, None)
+
+
+def _with_arguments(text: str, entry: str, name: str, declared: Sequence[Declared] | None) -> CompiledKernel:
+    parameters = parameters_of(code_of(text, entry))
+    if declared is None or len(declared) != len(parameters):
+        declared = [Declared(each.name, "") for each in parameters]
+    return CompiledKernel(text, entry, name, tuple(declared), parameters)
 
 
 def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
@@ -94,29 +124,24 @@ def _contents(path: Path) -> str:
         raise KernelError(f"source file {path} is no text; give it as compilers take or write it") from error
 
 
-def declared_arguments(
-    kernel: str, parameters: Sequence[Parameter], declared: Sequence[Declared] | None, extents: Mapping[str, Extent]
-) -> list[Argument]:
+def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument]:
     """Returns a kernel's arguments as its source declares them and its code uses them.
 
     Args:
-        declared: of the source, None where there is none.
         extents: elements of arrays, by the names of pointers.
 
     Raises:
         KernelError: for an array without extent, and an extent of nothing.
     """
-    if declared is None or len(declared) != len(parameters):
-        declared = [Declared(each.name, "") for each in parameters]
-    names = [each.name for each in declared]
+    names = [each.name for each in kernel.declared]
     for name in extents:
         if name not in names:
             raise KernelError(
-                f"kernel {kernel!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
             )
     return [
-        _argument(kernel, parameter, each, extents.get(each.name))
-        for parameter, each in zip(parameters, declared, strict=True)
+        _argument(kernel.name, parameter, each, extents.get(each.name))
+        for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)
     ]
 
 
@@ -127,12 +152,17 @@ def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Ext
                 f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
                 f"as {{{declared.name!r}: …}}"
             )
-        dtype, times = (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
+        dtype, times = _element(declared, parameter)
         return Array(declared.name, dtype, extent if times == 1 else f"({extent}) * {times}", parameter.is_output)
     numbers = declared.numbers()
     if parameter.type is None:
         return _struct(declared, parameter.n_bytes, numbers)
     return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
+
+
+def _element(declared: Declared, parameter: Parameter) -> tuple[str, int]:
+    """Returns the type of the numbers that an array's element consists of, and how many they are."""
+    return (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
 
 
 def _struct(declared: Declared, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:

@@ -54,6 +54,8 @@ class Declared:
         """Returns numpy's type of the numbers that a value, or what it points to, consists of, and how many they are;
         None for other types."""
         plain = self.type.rstrip("* ").strip()
+        if not plain.startswith("unsigned") and plain not in _NUMBERS:
+            plain = plain.rpartition(" ")[2]  # behind what macros stand for
         if plain in _NUMBERS:
             return _NUMBERS[plain]
         if plain.startswith("unsigned"):
@@ -84,6 +86,17 @@ def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
             given = _split(rest.rpartition(">")[0]) if rest else []
             known = dict(zip(parameters, given, strict=False))
             return tuple(Declared(each.name, _with(each.type, known)) for each in arguments)
+    return _defined(source, plain)
+
+
+def _defined(source: str, name: str) -> tuple[Declared, ...] | None:
+    """Returns the arguments of a function that a macro makes a kernel."""
+    text = _COMMENT.sub(" ", source)
+    for match in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
+        closing = _closing(text, match.end() - 1)
+        if closing >= 0 and text[closing + 1 :].lstrip().startswith("{"):
+            inside = _split(text[match.end() : closing])
+            return tuple(_declared(each, place) for place, each in enumerate(inside))
     return None
 
 
@@ -147,7 +160,7 @@ def _declared(text: str, place: int) -> Declared:
     type_ = text[: match.start()] if match and text != match[1] else text
     stars = "*" if "*" in type_ or is_array else ""
     plain = " ".join(_WORDS.sub(" ", type_.replace("*", " ").replace("&", " ")).split())
-    plain = "long long" if plain in ("long long int",) else plain.removesuffix(" int") if plain != "int" else plain
+    plain = re.sub(r"\b(long|short) int$", r"\1", plain)
     if is_unsigned:
         plain = f"unsigned {plain}".strip()
     return Declared(name, f"{plain} {stars}".strip())

@@ -135,9 +135,9 @@ class Kernel(BoundKernel):
             SourceError: for what is no CUDA C++, or becomes PTX that is not supported.
             KernelError: for what cannot be a kernel, and where the compiler is not installed.
         """
-        from perfmodel.kernels.cuda_file import cuda_program  # slow to import, and only for CUDA
+        from perfmodel.kernels.cuda_file import cuda_kernel  # slow to import, and only for CUDA
 
-        program = cuda_program(source, name, grid, block, args or {}, options, folders, shared, assumptions)
+        program = cuda_kernel(source, name, options, folders).program(grid, block, args or {}, shared, assumptions)
         return cls(program, tags, None, **arguments)
 
     @classmethod
@@ -167,9 +167,9 @@ class Kernel(BoundKernel):
             SourceError: for what is no PTX, or has instructions that are not understood.
             KernelError: for what cannot be a kernel.
         """
-        from perfmodel.kernels.cuda_file import ptx_program  # slow to import, and only for PTX
+        from perfmodel.kernels.cuda_file import ptx_kernel  # slow to import, and only for PTX
 
-        program = ptx_program(text, entry, grid, block, args or {}, shared, assumptions)
+        program = ptx_kernel(text, entry).program(grid, block, args or {}, shared, assumptions)
         return cls(program, tags, None, **arguments)
 
     def with_budget(self, budget: float, /) -> Kernel:

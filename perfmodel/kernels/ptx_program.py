@@ -20,9 +20,9 @@ from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, conditions_of
-from perfmodel.ptx.code import Code, code_of
 
 if TYPE_CHECKING:
+    from perfmodel.ptx.code import Code
     from perfmodel.ptx.emulation.emulation import Emulation
 
 Extent = int | str
@@ -113,7 +113,14 @@ class PtxProgram:
 
     @property
     def code(self) -> Code:
+        from perfmodel.ptx.code import code_of  # slow to import, and only for PTX
+
         return code_of(self.text, self.entry)
+
+    @property
+    def declared(self) -> tuple[Argument, ...]:
+        """The arguments as they are declared, in the kernel's order."""
+        return self._declared
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -110,28 +111,37 @@ class AccessPlaces:
 
     def region_of(self, block: int) -> Region:
         """Returns the bytes that one emulated block touches."""
-        parts = [self._regular_region(block)]
-        own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
-        if own:
-            parts.append(region(np.concatenate(own), self.places.n_bytes))
-        return union(parts)
+        if block not in self._regions:
+            parts = list(self._regular_regions(block))
+            own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
+            if own:
+                parts.append(region(np.concatenate(own), self.places.n_bytes))
+            self._regions[block] = union(parts)
+        return self._regions[block]
 
-    def _regular_region(self, block: int) -> Region:
-        by_mask: dict[int, tuple[Mask, list[int]]] = {}
+    @cached_property
+    def _regions(self) -> dict[int, Region]:
+        return {}
+
+    def _regular_regions(self, block: int) -> Iterator[Region]:
+        """Yields the bytes that a block touches, those of executions by the same lanes together."""
+        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        patterns: dict[int, bytes] = {}
+        starts: dict[bytes, list[int]] = {}
         for mask, row in self.places.rows:
             if row[block] != NOWHERE:
-                by_mask.setdefault(id(mask), (mask, []))[1].append(int(row[block]))
-        parts = []
-        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
-        for mask, starts in by_mask.values():
-            one = region(self._along[lanes][mask.active[lanes]], self.places.n_bytes)
-            origins = np.unique(np.asarray(starts, np.int64))
-            if len(origins) * len(one.starts) > MOST_STARTS:
-                origins = origins[:: -(-len(origins) * len(one.starts) // MOST_STARTS)]
-            begins = (origins[:, None] + one.starts[None, :]).ravel()
-            ends = (origins[:, None] + one.ends[None, :]).ravel()
-            parts.append(union([Region(begins, ends)]))
-        return union(parts)
+                key = patterns.get(id(mask))
+                if key is None:
+                    key = patterns[id(mask)] = mask.active[lanes].tobytes()
+                starts.setdefault(key, []).append(int(row[block]))
+        for pattern, origins in starts.items():
+            one = region(self._along[lanes][np.frombuffer(pattern, bool)], self.places.n_bytes)
+            places = np.unique(np.asarray(origins, np.int64))
+            if len(places) * len(one.starts) > MOST_STARTS:
+                places = places[:: -(-len(places) * len(one.starts) // MOST_STARTS)]
+            begins = (places[:, None] + one.starts[None, :]).ravel()
+            ends = (places[:, None] + one.ends[None, :]).ravel()
+            yield union([Region(begins, ends)])
 
     def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
         """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,6 +36,7 @@ from perfmodel.ptx.syntax import Instruction
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose places jump about, from multiples of 256 bytes."""
+SECTOR = 32
 TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
@@ -267,7 +269,9 @@ class _Counter:
         local, group = places.local_strides, places.group_strides
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
-        is_scattered = None in local or (group is None and access.space == "global")
+        at_once = places.places.n_bytes
+        is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
+        is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.origins.arrays_behind(instruction) <= {*self.given, *self.origins.constants}
         decided_by_ids = not self.origins.arrays_behind(instruction)
         width = self.subgroup_size or 32
@@ -286,16 +290,16 @@ class _Counter:
             dtype=dtype,
             bits=8 * places.places.n_bytes,
             direction=access.direction,
-            local_strides=_in_elements(local[: max(rank, 1)], item),
-            group_strides=_in_elements((None, None, None) if group is None else group, item),
-            loop_strides={loops[-1]: _stride(loop_stride, item)} if loops else {},
+            local_strides=_strides(local[: max(rank, 1)], at_once),
+            group_strides=_strides((None, None, None) if group is None else group, at_once),
+            loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
             executions=executions,
             body=loops,
             rounds=executions,
             footprint=self._footprint_of(access, item),
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",
-            pattern=self._pattern(access, item),
+            pattern=self._pattern(access),
             places=places.first_places(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
             reach=self._reach(access) if jumps else None,
             fresh=None,
@@ -314,7 +318,7 @@ class _Counter:
         )
         return made * each
 
-    def _pattern(self, access: _Access, item: int) -> str:
+    def _pattern(self, access: _Access) -> str:
         if access.space == "scratch":
             return ""
         local = access.places.local_strides
@@ -337,14 +341,18 @@ class _Counter:
 
     def _reach(self, access: _Access) -> int:
         """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
-        own = [addresses // 32 for _, addresses in access.places.executions_at(64)]
+        own = [addresses // SECTOR for _, addresses in access.places.executions_at(64)]
         if not own:
-            return 32
+            return SECTOR
         looked_at = sum(map(len, own))
         seen = len(np.unique(np.concatenate(own)))
+        if seen < 0.5 * looked_at:  # the sample goes to all of them
+            return SECTOR * seen
         items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()
-        made = float(self.weights @ items) * access.share
-        return round(32 * (seen if seen < 0.5 * looked_at else seen * max(made / looked_at, 1.0)))
+        made = float(self.weights @ items) * access.share * seen / looked_at
+        dtype, size = self.arrays.get(access.name, ("uint8", 2**40))
+        there = max(size * np.dtype(dtype).itemsize / SECTOR, 1.0)
+        return round(SECTOR * there * -math.expm1(-made / there))
 
     def _fullest(self, accesses: list[_Access]) -> int:
         """Returns the emulated block that does most of some accesses."""
@@ -437,12 +445,13 @@ def _scaled(executions: Executions, factor: float) -> Executions:
     )
 
 
-def _in_elements(strides: tuple[int | None, ...], item: int) -> dict[int, QuasiPolynomial | None]:
-    return {axis: _stride(stride, item) for axis, stride in enumerate(strides) if stride != 0}
+def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPolynomial | None]:
+    """Returns strides by axis in what is accessed at once: a vector is one element."""
+    return {axis: _stride(stride, at_once) for axis, stride in enumerate(strides) if stride != 0}
 
 
-def _stride(stride: int | None, item: int) -> QuasiPolynomial | None:
-    return None if stride is None or stride % item else constant(stride // item)
+def _stride(stride: int | None, at_once: int) -> QuasiPolynomial | None:
+    return None if stride is None or stride % at_once else constant(stride // at_once)
 
 
 def _all(places: Any) -> list[Any]:

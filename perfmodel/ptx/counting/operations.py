@@ -69,6 +69,7 @@ class Purposes:
     Attributes:
         of_data: registers whose values depend on what is in memory.
         of_values: registers whose values end in memory, or are computed with data.
+        beyond_places: registers whose values end in memory or conditions, and not in addresses alone.
     """
 
     def __init__(self, code: Code) -> None:
@@ -76,6 +77,7 @@ class Purposes:
         self._instructions = [each for block in code.flow.blocks for each in block.instructions]
         self.of_data = self._of_data()
         self.of_values = self._of_values()
+        self.beyond_places = self._beyond_places()
 
     def _of_data(self) -> frozenset[str]:
         found: set[str] = set()
@@ -136,6 +138,23 @@ class Purposes:
                     waiting += self._given(definition)
         return frozenset(found)
 
+    def _beyond_places(self) -> frozenset[str]:
+        waiting = [each.guard.register.name for each in self._instructions if each.guard is not None]
+        waiting += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
+        waiting += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
+        for each in self._instructions:
+            if each.opcode in ("st", "red", "atom") or each.opcode in COLLECTIVE:
+                waiting += self._given(each)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                for definition in self.flow.definitions.get(name, ()):
+                    if definition.opcode not in ACCESSING:
+                        waiting += self._given(definition)
+        return frozenset(found)
+
     @staticmethod
     def _given(instruction: Instruction) -> list[str]:
         """Returns the registers whose values an instruction works with, without its address."""
@@ -146,6 +165,8 @@ class Purposes:
     def values(self, instruction: Instruction) -> bool:
         """Returns whether an instruction computes values."""
         names = written(instruction)
+        if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
+            return False
         if not any(name in self.of_values or name in self.of_data for name in names):
             return False
         return any(name in self.of_data for name in names) or not self.is_step(instruction)

@@ -56,9 +56,8 @@ def _merged(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
     if not len(starts):
         return Region(starts, ends)
     reach = np.maximum.accumulate(ends)
-    is_new = np.r_[True, starts[1:] > reach[:-1]]
-    first = np.flatnonzero(is_new)
-    return Region(starts[first], reach[np.r_[first[1:] - 1, len(starts) - 1]])
+    gaps = np.flatnonzero(starts[1:] > reach[:-1])
+    return Region(starts[np.append(0, gaps + 1)], reach[np.append(gaps, len(starts) - 1)])
 
 
 def repeated(found: Region, step: int, count: int) -> Region | None:
