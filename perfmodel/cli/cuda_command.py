@@ -11,7 +11,7 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.cli.arguments import by_value, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
-from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel
+from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel, text_of
 from perfmodel.kernels.cuda_source import kernels_in
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.ptx_program import PtxProgram
@@ -25,11 +25,12 @@ def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
     Raises:
         KernelError: for a file that cannot be read; SourceError for what is no PTX.
     """
-    text = cuda_text(path, parsed.include)
     if path.endswith(".ptx"):
+        text = text_of(Path(path))
         functions = read(text).functions
         found = {name: [each.name for each in functions[name].parameters] for name in read(text).entries}
     else:
+        text = cuda_text(path, parsed.include)
         found = {name: [each.name for each in arguments] for name, arguments in kernels_in(text).items()}
     if not found:
         raise KernelError(f"{path} defines no kernel; give it a function that is declared as __global__ void")

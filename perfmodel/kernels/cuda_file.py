@@ -78,7 +78,7 @@ def cuda_kernel(
 def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
     """Reads a kernel of PTX text; see `perfmodel.Kernel.from_ptx`."""
     if isinstance(text, Path) or ("\n" not in text and text.endswith(".ptx")):
-        text = _contents(Path(text))
+        text = text_of(Path(text))
     if entry is None:
         entries = read(text).entries
         if len(entries) != 1:
@@ -103,7 +103,7 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
     if isinstance(source, str) and ("{" in source or "\n" in source):
         return included(source, list(map(Path, folders)))
     path = Path(source)
-    return included(_contents(path), [path.parent, *map(Path, folders)], path.name)
+    return included(text_of(path), [path.parent, *map(Path, folders)], path.name)
 
 
 def only_kernel(text: str, file: str) -> str:
@@ -114,7 +114,8 @@ def only_kernel(text: str, file: str) -> str:
     return names[0]
 
 
-def _contents(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Returns what a file holds; raises KernelError where it cannot be read."""
     try:
         check_file(path)
         return path.read_text(encoding="utf-8")

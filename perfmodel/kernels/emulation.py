@@ -69,7 +69,8 @@ def emulate(
     if launch.language == "PTX":
         from perfmodel.kernels.ptx_profile import emulate as emulate_ptx  # slow to import
 
-        found = emulate_ptx(kernel, arrays, groups, (machine or Machine()).subgroup_size, seed, steps)
+        width = (machine or Machine()).subgroup_size
+        found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate)
         return cast(Profile, found)  # which offers the same
     lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
     given: dict[str, Any] = {}

@@ -29,6 +29,7 @@ def emulated(
     width: int = 32,
     seed: int = 0,
     steps: int | None = None,
+    extrapolate: bool = False,
 ) -> Emulation:
     """Emulates blocks of a kernel's launch.
 
@@ -36,7 +37,7 @@ def emulated(
         shared: bytes of dynamic shared memory of a block.
         arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
             hold random numbers, as in a measurement.
-        groups, width, seed, steps: see `perfmodel.ptx.emulation.emulation.emulate`.
+        groups, width, seed, steps, extrapolate: see `perfmodel.ptx.emulation.emulation.emulate`.
     """
     names = [array.name for array in launch.arrays()]
     for name in arrays or {}:
@@ -55,7 +56,7 @@ def emulated(
                 given.append(argument.contents)
     grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
     shape = Launch(grid, launch.local_size, tuple(given), shared)
-    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS)
+    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
 
 
 def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:

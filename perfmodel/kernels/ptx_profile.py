@@ -36,11 +36,13 @@ def emulate(
     width: int = 32,
     seed: int = 0,
     steps: int | None = None,
+    extrapolate: bool = False,
 ) -> PtxProfile:
     """Emulates blocks of a PTX kernel; see `perfmodel.emulate`."""
     program: Any = kernel.program
     kernel.bind({})
     options = {"arrays": arrays, "groups": groups, "width": width, "seed": seed, "steps": steps}
+    options["extrapolate"] = extrapolate
     return PtxProfile(kernel, program.emulated(kernel.bound, **options), frozenset(arrays or {}))
 
 

@@ -137,7 +137,7 @@ class PtxProgram:
         values = {**dict.fromkeys(self.arguments, 1), **known}
         key = subgroup_size, tuple(sorted(values.items()))
         if key not in self._counts:
-            options = {"groups": self.groups, "width": subgroup_size or 32, "seed": self.seed}
+            options = {"groups": self.groups, "width": subgroup_size or 32, "seed": self.seed, "extrapolate": True}
             emulation = self.emulated(values, arrays=self.arrays, **options)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)

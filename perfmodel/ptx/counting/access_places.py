@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.ptx.counting.regions import Region, region, union
+from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Places
 
@@ -16,6 +16,8 @@ Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered places are looked at for transactions and bank conflicts."""
 MOST_STARTS = 1 << 21
+MOST_OF_SERIES = 64
+"""So many of the executions that were not run are looked at for strides."""
 WORD_BYTES = 4
 
 
@@ -28,8 +30,11 @@ class AccessPlaces:
     @cached_property
     def bases(self) -> Array:
         """The places that the thread at the origin of each block would access, execution by execution."""
-        rows = [row for _, row in self.places.rows]
-        return np.stack(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
+        rows = [row[None] for _, row in self.places.rows]
+        for _, row, step, count in self.places.series:
+            some = np.unique(np.linspace(1, count, MOST_OF_SERIES).astype(np.int64))
+            rows.append(row[None] + some[:, None] * step[None])
+        return np.concatenate(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
 
     @property
     def local_strides(self) -> tuple[int | None, ...]:
@@ -64,7 +69,9 @@ class AccessPlaces:
         known = (self.bases != NOWHERE).all(axis=0)
         if not self.places.is_regular or len(self.bases) < 2 or not known.any():
             return 0 if self.places.is_regular else None
-        steps = np.diff(self.bases[:, np.argmax(known)])
+        steps = np.diff(self.bases[: len(self.places.rows), np.argmax(known)])
+        if not len(steps):
+            return 0
         values, counts = np.unique(steps, return_counts=True)
         best = int(np.argmax(counts))
         return int(values[best]) if counts[best] * 2 >= len(steps) else None
@@ -111,17 +118,30 @@ class AccessPlaces:
 
     def region_of(self, block: int) -> Region:
         """Returns the bytes that one emulated block touches."""
-        if block not in self._regions:
+        return touched_by([self], block)
+
+    def parts_of(self, block: int) -> list[Region]:
+        """Returns the bytes that one emulated block touches by executions that were run."""
+        if block not in self._parts:
             parts = list(self._regular_regions(block))
             own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
             if own:
                 parts.append(region(np.concatenate(own), self.places.n_bytes))
-            self._regions[block] = union(parts)
-        return self._regions[block]
+            self._parts[block] = parts
+        return self._parts[block]
 
     @cached_property
-    def _regions(self) -> dict[int, Region]:
+    def _parts(self) -> dict[int, list[Region]]:
         return {}
+
+    def series_of(self, block: int) -> Iterator[tuple[Region, int, int]]:
+        """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
+        they move from one to the next, and how many there are."""
+        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        for mask, row, step, count in self.places.series:
+            if row[block] != NOWHERE:
+                places = self._along[lanes][mask.active[lanes]] + row[block]
+                yield region(places, self.places.n_bytes), int(step[block]), count
 
     def _regular_regions(self, block: int) -> Iterator[Region]:
         """Yields the bytes that a block touches, those of executions by the same lanes together."""
@@ -155,6 +175,19 @@ class AccessPlaces:
                 own = addresses[of_block == block][:items]
                 found.append(tuple((own - own.min() // aligned * aligned).tolist()))
         return tuple(found)
+
+
+def touched_by(accesses: Sequence[AccessPlaces], block: int) -> Region:
+    """Returns the bytes that one emulated block touches by several accesses together."""
+    parts = [part for each in accesses for part in each.parts_of(block)]
+    series: dict[tuple[int, int], list[Region]] = {}
+    for each in accesses:
+        for one, step, count in each.series_of(block):
+            series.setdefault((step, count), []).append(one)
+    for (step, count), several in series.items():
+        one = union(several)
+        parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]
+    return union(parts)
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

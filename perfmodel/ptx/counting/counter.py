@@ -23,11 +23,11 @@ from perfmodel.counting.counts import (
     OperationCount,
 )
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
-from perfmodel.ptx.counting.access_places import AccessPlaces
+from perfmodel.ptx.counting.access_places import AccessPlaces, touched_by
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.origins import Origins
-from perfmodel.ptx.counting.regions import BLOCK, over_grid, union
+from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
@@ -211,7 +211,7 @@ class _Counter:
         blocks = dict(self.instructions())
         found = []
         for instruction, by_array in self.emulation.places.items():
-            made = {key: sum(mask.count for mask, _ in _all(each)) for key, each in by_array.items()}
+            made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1
             for key, each in by_array.items():
                 space = _SPACES.get(each.space)
@@ -387,7 +387,7 @@ class _Counter:
         n_bytes = blocks = 0.0
         for step in steps:
             own = [each for each in accesses if each.places.group_strides == step]
-            one = union(each.places.region_of(fullest) for each in own)
+            one = touched_by([each.places for each in own], fullest)
             extent = over_grid(one, step or (0, 0, 0), self.emulation.lanes.grid)
             n_bytes, blocks = n_bytes + extent.bytes, blocks + extent.blocks
         elements = min(n_bytes / item, size)
@@ -404,14 +404,14 @@ class _Counter:
 
     def _by_group(self, accesses: list[_Access], fullest: int) -> float:
         """Returns the bytes that blocks touch, added up over the grid; those of blocks that do less by what they do."""
-        whole = union(each.places.region_of(fullest) for each in accesses).bytes
+        whole = touched_by([each.places for each in accesses], fullest).bytes
         made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
         return float(self.weights @ (np.asarray(made) / max(int(np.max(made)), 1))) * whole
 
     def _touched(self, accesses: list[_Access]) -> Blocks:
         total = dict.fromkeys(TOUCHED, 0.0)
         for block, weight in enumerate(self.weights):
-            own = union(each.places.region_of(block) for each in accesses)
+            own = touched_by([each.places for each in accesses], block)
             for size in TOUCHED:
                 total[size] += float(weight) * own.blocks(size)
         return tuple((size, number / float(self.weights.sum())) for size, number in total.items())
@@ -452,7 +452,3 @@ def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPo
 
 def _stride(stride: int | None, at_once: int) -> QuasiPolynomial | None:
     return None if stride is None or stride % at_once else constant(stride // at_once)
-
-
-def _all(places: Any) -> list[Any]:
-    return [*places.rows, *places.scattered]

@@ -74,6 +74,16 @@ def repeated(found: Region, step: int, count: int) -> Region | None:
     return whole
 
 
+def hull(found: Region, step: int, count: int) -> Region:
+    """Returns about what a region and its copies are, where they are too many: all between them, or as many as can be
+    held."""
+    if 2 * found.bytes >= abs(step):
+        last = (count - 1) * step
+        least, most = int(found.starts[0]) + min(last, 0), int(found.ends[-1]) + max(last, 0)
+        return Region(np.array([least]), np.array([most]))
+    return repeated(found, step, max(MOST_INTERVALS // (2 * len(found.starts)), 1)) or found
+
+
 @dataclass(frozen=True)
 class Extent:
     """An extent is how much a launch touches: bytes, and aligned blocks of 64 bytes."""

@@ -33,6 +33,7 @@ class Accesses:
 
     Attributes:
         places: where the accesses of each instruction went, by array.
+        noted: is told of each of them, if there is somebody who wants to know.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Accesses:
         self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
         self.is_read = is_read
         self.places: dict[Instruction, dict[str, Places]] = {}
+        self.noted: Callable[[Places, Mask, NDArray[np.int64] | None], None] | None = None
 
     def step(self, instruction: Instruction) -> Step:
         if not instruction.types:
@@ -132,12 +134,14 @@ class Accesses:
                 relative = offsets
             else:
                 relative = (addresses if which is None else addresses[which]).view(np.int64) & np.int64(0xFFFFFFFF)
-            if which is None:
-                record.add(mask, relative)
-            else:
+            lanes = mask
+            if which is not None:
                 part = np.zeros_like(mask.active)
                 part[index[which]] = True
-                record.add(Mask(mask.lanes, part), relative)
+                lanes = Mask(mask.lanes, part)
+            row = record.add(lanes, relative)
+            if self.noted is not None:
+                self.noted(record, lanes, row)
         return found
 
     def _load(self, instruction: Instruction) -> Step:

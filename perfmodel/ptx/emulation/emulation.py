@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ class Emulation:
         blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own.
         places: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
+        skipped: turns of loops that were counted without being run.
         seconds: that it took.
     """
 
@@ -39,6 +41,7 @@ class Emulation:
     guarded: dict[Instruction, Tally]
     places: dict[Instruction, dict[str, Places]]
     branches: dict[int, list[NDArray[np.int64]]]
+    skipped: int
     buffers: dict[str, Any]
     seconds: float
 
@@ -59,6 +62,7 @@ def emulate(
     width: int = WARP,
     seed: int = 0,
     steps: int = MOST_STEPS,
+    extrapolate: bool = False,
 ) -> Emulation:
     """Runs some blocks of a launch.
 
@@ -66,15 +70,16 @@ def emulate(
         groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
         width: threads of the sub-groups that are counted.
         steps: basic blocks that may be executed before an endless loop is assumed.
+        extrapolate: whether turns of loops may be counted without being run; results are unknown then.
 
     Raises:
         EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
     """
     start = time.perf_counter()
-    sample = sampled(launch.grid, groups, seed)
+    sample = sampled(launch.grid, groups, seed, math.prod(launch.block))
     lanes = Lanes(launch.grid, launch.block, sample.blocks)
     machine = Machine(code, launch, lanes, width)
-    execution = Execution(machine, steps)
+    execution = Execution(machine, steps, extrapolate)
     execution.run()
     return Emulation(
         code,
@@ -86,6 +91,7 @@ def emulate(
         machine.guarded,
         machine.accesses.places,
         execution.branches,
+        execution.skipper.skipped if execution.skipper else 0,
         machine.buffers,
         time.perf_counter() - start,
     )

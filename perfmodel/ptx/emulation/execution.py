@@ -11,6 +11,7 @@ from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.control_flow import EXIT, Block
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
+from perfmodel.ptx.emulation.skipping import Skipper
 from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 2_000_000
@@ -35,8 +36,13 @@ class Execution:
             parted, and how often lanes and the block took it.
     """
 
-    def __init__(self, machine: Machine, steps: int = MOST_STEPS) -> None:
+    def __init__(self, machine: Machine, steps: int = MOST_STEPS, extrapolate: bool = False) -> None:
         self.machine, self.most = machine, steps
+        self.parted = 0
+        self.skipper: Skipper | None = None
+        if extrapolate and machine.code.flow.loops:
+            self.skipper = Skipper(machine)
+            machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
         self.steps = 0
         self.branches: dict[int, list[Any]] = {}
         self._live_changed = False
@@ -78,6 +84,9 @@ class Execution:
                 "for other blocks, or loop without end"
             )
         mask = way.mask
+        if self.skipper is not None:
+            self.skipper.arrives(block.number, mask, self.parted)
+            self.skipper.note_tally(machine.tallies[block.number], mask)
         machine.tallies[block.number].add(mask)
         machine.registers.protected = way.protected
         for step in machine.steps[block.number]:
@@ -113,16 +122,16 @@ class Execution:
     def _note(self, record: list[Any], mask: Mask, taken: Mask | None) -> None:
         """Notes lanes at a branch: by how many sub-groups it is met, taken, and both taken and not."""
         width = self.machine.width
-        record[0] += mask.warps(width)
+        met, none = mask.warps(width), np.zeros(self.machine.lanes.count, np.int64)
+        more = [met, none, none, none, none]
         if taken is not None:
-            record[3] += taken.by_block
-            record[4] += taken.by_block > 0
-        if taken is mask:
-            record[1] += mask.warps(width)
-        elif taken is not None:
             went = taken.warps(width)
-            record[1] += went
-            record[2] += went + mask.where(~taken.active).warps(width) - mask.warps(width)
+            both = none if taken is mask else went + mask.where(~taken.active).warps(width) - met
+            more = [met, went, both, taken.by_block, (taken.by_block > 0).astype(np.int64)]
+        for place, numbers in enumerate(more):
+            record[place] += numbers
+        if self.skipper is not None:
+            self.skipper.note_branch(record, more)
 
     def _choose(self, block: Block, way: _Way, ways: list[_Way]) -> None:
         machine, mask = self.machine, way.mask
@@ -145,6 +154,7 @@ class Execution:
 
     def _part(self, way: _Way, ways: list[_Way], number: int, sides: list[tuple[int, Mask]]) -> None:
         """Parts lanes into several ways, which meet again where all of them lead."""
+        self.parted += 1
         machine = self.machine
         blocks = machine.code.flow.blocks
         going: list[tuple[int, Mask]] = []

@@ -14,7 +14,9 @@ from perfmodel.basics.errors import KernelError
 
 STRATA = 16
 """Blocks are sampled from so many parts of the inside of a grid."""
-MOST_THREADS = 1024
+LEAST_STRATA = 4
+THREADS = 4096
+"""The parts have about so many threads together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +65,14 @@ class Sample:
     weights: tuple[float, ...]
 
 
-def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: int = 0) -> Sample:
+def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: int = 0, threads: int = 256) -> Sample:
     """Chooses blocks of a grid.
 
     Of a sample, blocks at the grid's edges stand for the edges, as conditions there differ; the inside is cut into
     parts of equal size, one block of each is chosen by chance, and stands for its part.
 
     Args:
+        threads: of a block; of large ones, fewer blocks are sampled.
         groups: ``first``, ``sample`` or ``all``, or linear numbers of blocks; those all stand for equal parts.
     """
     total = math.prod(grid)
@@ -80,14 +83,14 @@ def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: i
             return Sample((0,), (float(total),))
         if groups != "sample":
             raise KernelError(f"groups={groups!r} are no blocks; give 'first', 'sample', 'all', or a list of them")
-        return _by_edges(tuple(grid), seed)
+        return _by_edges(tuple(grid), seed, max(LEAST_STRATA, min(STRATA, THREADS // threads)))
     chosen = tuple(sorted({int(number) for number in groups}))
     if not chosen or chosen[0] < 0 or chosen[-1] >= total:
         raise KernelError(f"blocks {list(groups)[:8]} are not all of the grid, which has {total}; give such")
     return Sample(chosen, (total / len(chosen),) * len(chosen))
 
 
-def _by_edges(grid: tuple[int, ...], seed: int) -> Sample:
+def _by_edges(grid: tuple[int, ...], seed: int, strata: int) -> Sample:
     random = np.random.default_rng(seed)
     parts = [[(0, extent)] if extent < 3 else [(0, 1), (1, extent - 1), (extent - 1, extent)] for extent in grid]
     while len(parts) < 3:
@@ -99,7 +102,7 @@ def _by_edges(grid: tuple[int, ...], seed: int) -> Sample:
                 lengths = [end - start for start, end in (x, y, z)]
                 size = math.prod(lengths)
                 inner = all(length > 1 or extent < 3 for length, extent in zip(lengths, grid, strict=False))
-                count = min(size, STRATA if inner else 2)
+                count = min(size, strata if inner else 2)
                 for part in range(count):
                     start, end = part * size // count, (part + 1) * size // count
                     number = int(random.integers(start, end))

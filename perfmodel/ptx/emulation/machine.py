@@ -35,6 +35,8 @@ class Machine:
         tallies: of each basic block.
         guarded: of each instruction that has a guard of its own.
         steps: for each basic block.
+        noted: is told of each execution that is counted for a guarded instruction, if there is somebody who wants to
+            know.
     """
 
     def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int) -> None:
@@ -58,6 +60,7 @@ class Machine:
         self.accesses = Accesses(self.registers, self.memory, spaces, places, parameters, lambda name: name in uses)
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
+        self.noted: Callable[[Tally, Mask], None] | None = None
         self.steps = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
         numbers = self.registers.numbers
         self.alive = [frozenset(numbers[name] for name in names) for names in code.dataflow.alive]
@@ -161,6 +164,8 @@ class Machine:
             holds = values[place]
             chosen = mask.without(holds) if guard.is_negated else mask.where(holds)
             tally.add(chosen)
+            if self.noted is not None:
+                self.noted(tally, chosen)
             plain(chosen)
 
         return guarded

@@ -70,7 +70,8 @@ class Places:
             0 for an axis along which no two threads were seen.
         rows: for each execution at regular places, its lanes and for each block where the thread at the origin would
             access.
-        repeats: how many times each of the rows is executed in a row, and by how much the place moves each time.
+        series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
+            by how much each block's place moves from one to the next, and how many there are.
         scattered: for each execution at other places, its lanes and their addresses.
         left_out: executions of which no places were kept.
     """
@@ -81,25 +82,37 @@ class Places:
     lanes: Lanes
     strides: list[int | None] = field(default_factory=lambda: [None, None, None])
     rows: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
-    repeats: list[tuple[int, int]] = field(default_factory=list)
+    series: list[tuple[Mask, NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
     scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
     left_out: int = 0
     _kept: int = 0
     _along: Any = None
 
-    def add(self, mask: Mask, addresses: NDArray[np.int64]) -> None:
-        """Notes one execution, with the address of each lane that takes part, in bytes from the array's start."""
-        if not len(addresses):
-            return
+    def add(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Notes one execution, with the address of each lane that takes part, in bytes from the array's start.
+
+        Returns:
+            Where the thread at the origin of each block would access; None where that is not regular.
+        """
         base = self._regular(mask, addresses)
         if base is not None:
             self.rows.append((mask, base))
-            self.repeats.append((1, 0))
         elif self._kept < MOST_ADDRESSES:
             self._kept += len(addresses)
             self.scattered.append((mask, addresses))
         else:
             self.left_out += 1
+        return base
+
+    def add_series(self, mask: Mask, row: NDArray[np.int64], step: NDArray[np.int64], count: int) -> None:
+        """Notes executions behind one at these places, each a step further."""
+        self.series.append((mask, row, step, count))
+
+    @property
+    def executions(self) -> int:
+        """The number of executions by lanes, of those whose places are kept."""
+        known = [*self.rows, *self.scattered]
+        return sum(mask.count for mask, _ in known) + sum(mask.count * count for mask, _, _, count in self.series)
 
     @property
     def is_regular(self) -> bool:
