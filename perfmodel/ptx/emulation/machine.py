@@ -171,6 +171,14 @@ class Machine:
         return guarded
 
     def _plain_step(self, instruction: Instruction) -> Step:
+        try:
+            return self._made(instruction)
+        except (ValueError, TypeError, LookupError, StopIteration, AttributeError) as error:
+            raise EmulationError(
+                f"line {instruction.line} of the PTX gives {instruction.name!r} operands or types that it can't have"
+            ) from error
+
+    def _made(self, instruction: Instruction) -> Step:
         if instruction.opcode in ACCESSING:
             return self.accesses.step(instruction)
         step = together(instruction, self.registers)

@@ -55,7 +55,8 @@ class Registers:
 
     def _of_register(self, name: str, type_: Type) -> Read:
         values, place, declared = self.values, self.numbers[name], self.types[name]
-        if type_.kind == "p" or declared.kind == "p":
+        _check_width(name, declared, type_)
+        if type_.kind == "p":
             return lambda: values[place]
         if type_.lanes == 2:
             return lambda: np.atleast_1d(values[place])[:, None].view(np.float16)
@@ -81,6 +82,7 @@ class Registers:
 
     def write_to(self, name: str, type_: Type, is_guarded: bool = False) -> Write:
         values, place, declared = self.values, self.numbers[name], self.types[name]
+        _check_width(name, declared, type_)
         raw, numpy = declared.raw, type_.numpy
         is_narrow = declared.kind != "p" and declared.bits != type_.bits
 
@@ -110,6 +112,12 @@ class Registers:
                 values[place] = new
 
         return write
+
+
+def _check_width(name: str, declared: Type, type_: Type) -> None:
+    """Refuses a register that is narrower than what it is used as, and predicates as numbers."""
+    if (declared.kind == "p") != (type_.kind == "p") or declared.bits < type_.bits:
+        raise EmulationError(f"register {name!r} of the PTX is a {declared.name}, and used as a {type_.name}")
 
 
 def number(immediate: Immediate, type_: Type) -> Any:
