@@ -132,6 +132,30 @@ class Dataflow:
                     found.setdefault(name, []).append(instruction)
         return found
 
+    def dtype_of(self, access: Instruction) -> str:
+        """Returns numpy's name of what an access moves: bits are floats where these are computed with them."""
+        type_ = access.types[-1]
+        address = address_of(access)
+        if type_.kind == "b" and type_.bits in (16, 32, 64):
+            moved = [name for each in access.operands if each is not address for name in registers_in(each)]
+            near = self.uses if access.opcode in ("ld", "ldu") else self.definitions
+            if self._are_floats(moved, near, type_.bits):
+                return f"float{type_.bits}"
+        return type_.dtype
+
+    def _are_floats(self, names: list[str], near: dict[str, list[Instruction]], bits: int) -> bool:
+        """Returns whether registers, or those that they are moved to or from, are computed with as floats."""
+        waiting, seen = list(names), set(names)
+        while waiting:
+            for each in near.get(waiting.pop(), ()):
+                if any(type_.is_float and type_.bits == bits for type_ in each.types) and each.opcode != "cvt":
+                    return True
+                if each.opcode in ("mov", "selp"):
+                    more = {*written(each), *read(each)} - seen
+                    seen |= more
+                    waiting += more
+        return False
+
     def behind(self, names: Iterator[str] | tuple[str, ...]) -> set[Instruction]:
         """Returns the instructions that registers' values follow from, through registers and parameters of calls."""
         found: set[Instruction] = set()

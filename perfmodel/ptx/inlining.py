@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from perfmodel.basics.errors import SourceError, nearest
+from perfmodel.ptx.asynchronous import Copies
 from perfmodel.ptx.syntax import (
     Address,
     Both,
@@ -63,7 +64,7 @@ def kernel_of(module: Module, entry: str) -> Kernel:
     return Kernel(
         entry,
         function.parameters,
-        inliner.registers,
+        {**inliner.registers, **inliner.copies.registers},
         {**module.variables, **inliner.variables},
         tuple(inliner.body),
         inliner.targets,
@@ -78,6 +79,7 @@ class _Inliner:
         self.targets: dict[str, tuple[str, ...]] = {}
         self.body: list[Instruction | Label] = []
         self.calls = 0
+        self.copies = Copies()
 
     def inline(self, function: Function, symbols: Mapping[str, str], suffix: str, depth: int) -> None:
         """Puts a function's body here.
@@ -108,6 +110,8 @@ class _Inliner:
             renamed = renaming.instruction(statement)
             if statement.opcode == "call":
                 self.call(statement, renaming, depth)
+            elif statement.opcode == "cp":
+                self.body += self.copies.lowered(renamed)
             elif statement.opcode == "ret" and suffix:
                 self.body.append(replace(renamed, opcode="bra", modifiers=(), operands=(Symbol(end),)))
             else:

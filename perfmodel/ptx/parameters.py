@@ -41,7 +41,7 @@ def parameters_of(code: Code) -> tuple[Parameter, ...]:
             if instruction.opcode in ACCESSING and not instruction.has("param", "shared", "local", "const"):
                 for name in roots(code, instruction):
                     reached.setdefault(name, []).append(instruction)
-    return tuple(_parameter(variable, reached.get(variable.name, [])) for variable in code.kernel.parameters)
+    return tuple(_parameter(code, variable, reached.get(variable.name, [])) for variable in code.kernel.parameters)
 
 
 def roots(code: Code, access: Instruction) -> set[str]:
@@ -60,7 +60,8 @@ def roots(code: Code, access: Instruction) -> set[str]:
         seen.add(name)
         for instruction in code.dataflow.definitions.get(name, ()):
             found |= _parameter_behind(instruction)
-            if instruction.opcode in _ADDING and any(type_.bits == 64 for type_ in instruction.types):
+            is_wide = instruction.has("wide") or any(type_.bits == 64 for type_ in instruction.types)
+            if instruction.opcode in _ADDING and is_wide:
                 waiting += [each for operand in instruction.operands[1:] for each in registers_in(operand)]
     names = {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
     return found & names
@@ -77,8 +78,8 @@ def _parameter_behind(instruction: Instruction) -> set[str]:
     return {address.base.name} if len(instruction.types) == 1 and instruction.types[0].bits == 64 else set()
 
 
-def _parameter(variable: Variable, accesses: list[Instruction]) -> Parameter:
-    dtypes = Counter(access.types[-1].dtype for access in accesses)
+def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> Parameter:
+    dtypes = Counter(code.dataflow.dtype_of(access) for access in accesses)
     dtype = dtypes.most_common(1)[0][0] if dtypes else ""
     is_output = any(access.opcode in ("st", "atom", "red") for access in accesses)
     type_ = None if variable.is_array else variable.type

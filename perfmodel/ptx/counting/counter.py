@@ -223,8 +223,7 @@ class _Counter:
 
     def dtype(self, access: _Access) -> str:
         """Returns the type of what is accessed: that of the array where the code moves bits of its width."""
-        type_ = access.instruction.types[-1]
-        own = np.dtype(type_.dtype)
+        own = np.dtype(self.code.dataflow.dtype_of(access.instruction))
         declared = np.dtype(self.arrays[access.name][0]) if access.name in self.arrays else own
         return declared.name if declared.itemsize == own.itemsize else own.name
 

@@ -101,10 +101,13 @@ class Accesses:
             return (lambda: constant), space
         if address.base is None:
             return (lambda: offset), space
-        read = self.registers.reader(address.base, TYPES["u64"], instruction)
+        is_narrow = self.registers.types[address.base.name].bits < 64  # as places in a window may be
+        plain = self.registers.reader(address.base, TYPES["u32" if is_narrow else "u64"], instruction)
+        if is_narrow:
+            return (lambda: plain().astype(np.uint64) + offset), space
         if address.offset == 0:
-            return read, space
-        return (lambda: read() + offset), space
+            return plain, space
+        return (lambda: plain() + offset), space
 
     def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Places:
         of_instruction = self.places.setdefault(instruction, {})

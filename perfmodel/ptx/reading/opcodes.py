@@ -76,6 +76,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     # Memory.
     "ld": _CACHING | _SPACES | _VECTORS,
     "ldu": _SPACES | _VECTORS,
+    "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
     "st": _CACHING | _SPACES | _VECTORS,
     "atom": _CACHING | _SPACES | _ATOMIC,
     "red": _CACHING | _SPACES | _ATOMIC,
