@@ -39,7 +39,7 @@ class CompiledKernel:
     def pointers(self) -> tuple[str, ...]:
         """The names of the arguments that are arrays."""
         both = zip(self.declared, self.parameters, strict=True)
-        return tuple(each.name for each, used in both if each.is_pointer or used.is_pointer)
+        return tuple(each.name for each, used in both if _is_pointer(each, used))
 
     def item_bytes(self, name: str) -> int:
         """Returns the bytes of an element of an array."""
@@ -140,6 +140,8 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
             raise KernelError(
                 f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
             )
+        if name not in kernel.pointers:
+            raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
     return [
         _argument(kernel.name, parameter, each, extents.get(each.name))
         for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)
@@ -147,7 +149,7 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
 
 
 def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument:
-    if parameter.is_pointer or declared.is_pointer or extent is not None:
+    if _is_pointer(declared, parameter):
         if extent is None:
             raise KernelError(
                 f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
@@ -159,6 +161,11 @@ def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Ext
     if parameter.type is None:
         return _struct(declared, parameter.n_bytes, numbers)
     return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
+
+
+def _is_pointer(declared: Declared, parameter: Parameter) -> bool:
+    """Returns whether an argument is an array: as the source says, or else as the code uses it."""
+    return declared.is_pointer or (parameter.is_pointer and declared.numbers() is None)
 
 
 def _element(declared: Declared, parameter: Parameter) -> tuple[str, int]:

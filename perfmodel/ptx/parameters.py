@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import address_of, registers_in
+from perfmodel.ptx.dataflow import address_of, registers_in, written
 from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
 from perfmodel.ptx.types import Type
 
@@ -63,8 +63,19 @@ def roots(code: Code, access: Instruction) -> set[str]:
             is_wide = instruction.has("wide") or any(type_.bits == 64 for type_ in instruction.types)
             if instruction.opcode in _ADDING and is_wide:
                 waiting += [each for operand in instruction.operands[1:] for each in registers_in(operand)]
-    names = {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
-    return found & names
+    names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
+    return names & _converted(code) or names
+
+
+def _converted(code: Code) -> frozenset[str]:
+    """Returns the parameters that are made addresses in a space: surely pointers."""
+    return frozenset(
+        name
+        for block in code.flow.blocks
+        for each in block.instructions
+        for name in _parameter_behind(each)
+        if any(use.opcode == "cvta" for register in written(each) for use in code.dataflow.uses.get(register, ()))
+    )
 
 
 _ADDING = frozenset(("add", "sub", "mov", "cvta", "selp", "mad", "or"))

@@ -1,0 +1,137 @@
+"""CUDA C++ as kernels: names and types from the source, what the compiler says, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel import Kernel, emulate
+from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels.cuda_source import arguments_of, kernels_in
+from perfmodel.vocabulary.named_features import feature
+
+SOURCE = """
+// __global__ void in_a_comment(int *x) {}
+struct Point { float x, y; };
+namespace deep {
+template <int N, typename T = float> __global__ void __launch_bounds__(256, 2)
+scale(const T *__restrict__ x, T *y, unsigned int n, T factor = T(1)) {
+  if (threadIdx.x < n) y[threadIdx.x] = N * factor * x[threadIdx.x];
+}
+}
+extern "C" __global__ void
+both(float4 *v, double2 d[], const unsigned char *const bytes, long long int n, Point p, bool flag) {
+  v[threadIdx.x].x = d[threadIdx.x].y + bytes[n] + p.y + flag;
+}
+"""
+
+
+def test_arguments_are_found_in_the_source() -> None:
+    assert list(kernels_in(SOURCE)) == ["scale", "both"]
+    both = arguments_of(SOURCE, "both")
+    assert both is not None
+    assert [(each.name, each.is_pointer, each.numbers()) for each in both] == [
+        ("v", True, ("float32", 4)),
+        ("d", True, ("float64", 2)),
+        ("bytes", True, ("uint8", 1)),
+        ("n", False, ("int64", 1)),
+        ("p", False, None),
+        ("flag", False, ("uint8", 1)),
+    ]
+    scale = arguments_of(SOURCE, "deep::scale<3, double>")
+    assert scale is not None
+    assert [(each.name, each.numbers()) for each in scale] == [
+        ("x", ("float64", 1)),
+        ("y", ("float64", 1)),
+        ("n", ("uint32", 1)),
+        ("factor", ("float64", 1)),
+    ]
+    assert arguments_of(SOURCE, "nothing") is None
+
+
+class TestCompiled:
+    """What needs the compiler."""
+
+    @pytest.fixture(autouse=True)
+    def _compiler(self) -> None:
+        pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+    def test_template_in_a_namespace(self) -> None:
+        name = "deep::scale<3, double>"
+        kernel = Kernel.from_cuda(SOURCE, name, 1, 64, {"x": 64, "y": 64}, n=60, factor=0.5)
+        found = emulate(kernel, {"x": np.arange(64.0), "y": np.zeros(64)}).array("y")
+        np.testing.assert_array_equal(found, np.where(np.arange(64) < 60, 1.5 * np.arange(64), 0))
+        assert kernel.name == name
+        assert feature("f_op_float64_mul").eval(kernel) == 120
+
+    def test_structs_by_value_are_numbers(self) -> None:
+        args = {"v": 32, "d": 32, "bytes": 8}
+        bits = int(np.float32(2.5).view("int32"))
+        kernel = Kernel.from_cuda(SOURCE, "both", 1, 32, args, n=3, p_0=0, p_1=bits, flag=1)
+        given = {"v": np.zeros(128, "float32"), "d": np.arange(64.0), "bytes": np.arange(8, dtype="uint8")}
+        found = emulate(kernel, given).array("v")
+        np.testing.assert_array_equal(found[::4], np.arange(64.0)[1::2] + 3 + 2.5 + 1)
+
+    def test_includes_and_options(self, tmp_path: Path) -> None:
+        (tmp_path / "some.h").write_text("#define TIMES WIDTH\n")
+        (tmp_path / "some.cu").write_text(
+            '#include "some.h"\n__global__ void times(float *x) { x[threadIdx.x] *= TIMES; }\n'
+        )
+        kernel = Kernel.from_cuda(tmp_path / "some.cu", None, 1, 32, {"x": 32}, ["-DWIDTH=7.0f"])
+        found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
+        np.testing.assert_array_equal(found, np.full(32, 7.0))
+
+    @pytest.mark.parametrize(
+        ("source", "name", "message"),
+        [
+            ("__global__ void f(int *x) { x[0] = y; }", "f", 'kernel.cu(1): identifier "y" is undefined'),
+            ("__global__ void f(int *x) { x[0] = 1; }", "g", "g"),
+            ("__global__ void f(int *x) { } __global__ void g(int *x) { }", None, "has 2 kernels (f, g); name one"),
+            ("void f() {}", None, "has 0 kernels (none); name one"),
+            ("missing.cu", None, "cannot be read (No such file or directory)"),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(self, source: str, name: str | None, message: str) -> None:
+        with pytest.raises((SourceError, KernelError)) as refused:
+            Kernel.from_cuda(source, name, 1, 32, {"x": 1})
+        assert message in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+    def test_what_a_kernel_of_cuda_has_not(self) -> None:
+        kernel = Kernel.from_cuda("__global__ void f(int *x) { x[threadIdx.x] = 1; }", None, 1, 32, {"x": 32})
+        with pytest.raises(KernelError, match="is PTX, which has no form in OpenCL C"):
+            kernel.as_opencl()
+        with pytest.raises(pm.PerfmodelError, match="is predicted and not measured"):
+            pm.measure([kernel], pm.Model("f_cl_wall_time", "p_a * f_work_items"), device="cpu")
+        with pytest.raises(KernelError, match="has no array 'y'"):
+            emulate(kernel, {"y": np.zeros(3)})
+        with pytest.raises(KernelError, match="is given 12 bytes"):
+            emulate(kernel, {"x": np.zeros(3, "int32")})
+
+    def test_transfers(self) -> None:
+        kernel = Kernel.from_cuda("__global__ void f(int *x) { x[threadIdx.x] = 1; }", None, 1, 32, {"x": 32})
+        assert feature("f_transfer_bytes_from").eval(kernel.with_transfers()) == 128
+
+    def test_no_second_compilation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from perfmodel.kernels import cuda_compiler
+
+        monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
+        source = "__global__ void again(int *x) { x[threadIdx.x] = 12345; }"
+        first = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
+        monkeypatch.setattr(cuda_compiler, "_compile", None)
+        assert Kernel.from_cuda(source, None, 1, 32, {"x": 32}) == first
+
+
+def test_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    from perfmodel.kernels import cuda_compiler
+
+    cuda_compiler._library.cache_clear()
+    monkeypatch.setattr(cuda_compiler, "_package_folders", lambda package: [])
+    try:
+        with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[nvidia\]'"):
+            Kernel.from_cuda("__global__ void f(int *x) {}", "f", 1, 32, {"x": 1})
+    finally:
+        cuda_compiler._library.cache_clear()
