@@ -18,6 +18,7 @@ import platformdirs
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels.cuda_host import HEADERS, device_code
 
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
@@ -49,7 +50,10 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, 
         with suppress(OSError, ValueError, KeyError):
             found = json.loads(path.read_text(encoding="utf-8"))
             return str(found["ptx"]), str(found["name"])
-    ptx, lowered = _compile(library, source, name, chosen)
+    try:
+        ptx, lowered = _compile(library, source, name, chosen)
+    except SourceError:  # functions for the host may be what is not understood
+        ptx, lowered = _compile(library, device_code(source), name, [*chosen, "-default-device"])
     if is_cached:
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +104,13 @@ def _version(library: Any) -> list[int]:
 
 def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tuple[str, str]:
     program = ctypes.c_void_p()
-    _check(library, library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None))
+    contents, names = (
+        (ctypes.c_char_p * len(HEADERS))(*(text.encode() for text in texts)) for texts in (HEADERS.values(), HEADERS)
+    )
+    made = library.nvrtcCreateProgram(
+        ctypes.byref(program), source.encode(), b"kernel.cu", len(HEADERS), contents, names
+    )
+    _check(library, made)
     try:
         _check(library, library.nvrtcAddNameExpression(program, name.encode()))
         given = [*options, *(f"-I{folder / 'include'}" for folder in _package_folders("nvidia.cuda_runtime"))]

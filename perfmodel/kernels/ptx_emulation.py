@@ -40,8 +40,9 @@ def emulated(
         groups, width, seed, steps, extrapolate: see `perfmodel.ptx.emulation.emulation.emulate`.
     """
     names = [array.name for array in launch.arrays()]
+    variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
     for name in arrays or {}:
-        if name not in names:
+        if name not in (*names, *variables):
             raise KernelError(
                 f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, names)} (it has {', '.join(names)})"
             )
@@ -55,7 +56,8 @@ def emulated(
             case Struct():
                 given.append(argument.contents)
     grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
-    shape = Launch(grid, launch.local_size, tuple(given), shared)
+    contents = {name: np.asarray(value) for name, value in (arrays or {}).items() if name not in names}
+    shape = Launch(grid, launch.local_size, tuple(given), shared, contents)
     return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
 
 

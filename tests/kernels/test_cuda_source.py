@@ -10,6 +10,7 @@ import pytest
 import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels.cuda_host import device_code
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 
@@ -52,12 +53,53 @@ def test_arguments_are_found_in_the_source() -> None:
     assert arguments_of(SOURCE, "nothing") is None
 
 
+PROGRAM = """#include <cstdint>
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <vector>
+#define CHECK(call) do { cudaError_t e = (call); \\
+  if (e) printf("%s {\\n", cudaGetErrorString(e)); } while (0)
+namespace mine {
+template <typename T> __device__ T square(T x) { return x * x; }
+}
+struct Params { int n; float a; Params() : n(0), a(1) {} };
+static float table[] = {1.0f, 2.0f}; // }
+__global__ void axpy(const float *x, float *y, uint32_t n, float a) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x; /* { */
+  if (i < n) y[i] = mine::square(a) * x[i] + y[i];
+}
+void fill(std::vector<float> &v) { for (auto &each : v) each = '}'; }
+int main(int argc, char **argv) {
+  float *d;
+  CHECK(cudaMalloc(&d, 4096));
+#ifdef LOUD
+  puts("}");
+#endif
+  std::vector<float> h(1024);
+  fill(h);
+  axpy<<<4, 256>>>(d, d, 1024, 2.0f);
+}
+"""
+
+
+def test_functions_for_the_host_are_taken_out() -> None:
+    left = device_code(PROGRAM)
+    assert [len(line) for line in left.splitlines()] == [len(line) for line in PROGRAM.splitlines()]
+    assert all(each not in left for each in ("int main", "fill(", "<<<", "puts"))
+    assert all(each in left for each in ("square", "Params()", "table[]", "axpy(const", "#ifdef LOUD", "#define CHECK"))
+
+
 class TestCompiled:
-    """What needs the compiler."""
+    """These tests need the compiler."""
 
     @pytest.fixture(autouse=True)
     def _compiler(self) -> None:
         pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+    def test_whole_program(self) -> None:
+        kernel = Kernel.from_cuda(PROGRAM, "axpy", "n / 256", 256, {"x": "n", "y": "n"}, n=1024, a=3.0)
+        given = {"x": np.arange(1024, dtype="float32"), "y": np.ones(1024, "float32")}
+        np.testing.assert_array_equal(emulate(kernel, given, groups="all").array("y"), 9 * given["x"] + 1)
 
     def test_template_in_a_namespace(self) -> None:
         name = "deep::scale<3, double>"
@@ -110,6 +152,14 @@ class TestCompiled:
             emulate(kernel, {"y": np.zeros(3)})
         with pytest.raises(KernelError, match="is given 12 bytes"):
             emulate(kernel, {"x": np.zeros(3, "int32")})
+
+    def test_constants_are_given_by_name(self) -> None:
+        source = "__constant__ float c[4]; __global__ void f(float *x) { x[threadIdx.x] = c[threadIdx.x & 3]; }"
+        kernel = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
+        given = np.array([1, 2, 3, 4], "float32")
+        np.testing.assert_array_equal(emulate(kernel, {"c": given}).array("x"), np.tile(given, 8))
+        with pytest.raises(KernelError, match="has 16 bytes, and is given 20"):
+            emulate(kernel, {"c": np.zeros(5, "float32")})
 
     def test_transfers(self) -> None:
         kernel = Kernel.from_cuda("__global__ void f(int *x) { x[threadIdx.x] = 1; }", None, 1, 32, {"x": 32})

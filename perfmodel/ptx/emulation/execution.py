@@ -60,6 +60,8 @@ class Execution:
                 way = ways[-1]
                 if way.place == way.meeting or way.place == EXIT:
                     ways.pop()
+                    if way.mask is not machine.live:
+                        way.mask.forget()
                     if way.place == EXIT:
                         self._end(way.mask)
                     continue
@@ -175,6 +177,8 @@ class Execution:
         protected = way.protected
         if meeting == EXIT or meeting == way.meeting:
             ways.pop()
+            if way.mask is not machine.live:
+                way.mask.forget()
         else:
             protected = protected | machine.alive[meeting]
             way.place = meeting

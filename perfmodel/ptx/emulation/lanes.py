@@ -85,12 +85,10 @@ class Mask:
         found: NDArray[np.int64] = known[width]
         return found
 
-    @cached_property
-    def first_of_block(self) -> NDArray[np.intp]:
-        """The first lane that takes part, of each block with such a lane."""
-        rows = self.active.reshape(self.lanes.count, -1)
-        has_any = rows.any(axis=1)
-        return np.asarray((rows.argmax(axis=1) + np.arange(self.lanes.count) * self.lanes.per_block)[has_any])
+    def forget(self) -> None:
+        """Gives back the memory of what follows from the mask, which is found again where it is needed."""
+        for name in ("index", "by_block", "_warps"):
+            self.__dict__.pop(name, None)
 
     def where(self, condition: Any) -> Mask:
         """Returns the lanes of these for which a condition, a bool or an array, holds."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,12 +41,17 @@ Given: TypeAlias = Buffer | bytes
 @dataclass(frozen=True, eq=False)
 class Launch:
     """A launch of a kernel, in CUDA's words: blocks of the grid, threads of a block, and bytes of shared memory that
-    it provides to each block beside what the kernel declares."""
+    it provides to each block beside what the kernel declares.
+
+    Attributes:
+        variables: what variables of the module hold in the place of what the text says, by name.
+    """
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
     arguments: tuple[Given, ...]
     shared: int = 0
+    variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def blocks(self) -> int:

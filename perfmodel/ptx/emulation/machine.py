@@ -94,7 +94,15 @@ class Machine:
         own = [each for each in self.code.kernel.variables.values() if each.space in ("global", "const")]
         allocations = []
         for variable in own:
+            given = self.launch.variables.get(variable.name)
             contents = None if variable.contents is None else np.frombuffer(variable.contents, np.uint8)
+            if given is not None:
+                contents = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
+                if len(contents) > variable.n_bytes:
+                    raise KernelError(
+                        f"variable {variable.name!r} has {variable.n_bytes} bytes, and is given {len(contents)}; give "
+                        "no more"
+                    )
             allocation = self.memory.allocate(variable.name, variable.n_bytes, contents)
             places[variable.name] = allocation.base
             self.buffers.setdefault(variable.name, allocation)

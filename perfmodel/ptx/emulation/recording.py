@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 
 MOST_PENDING = 256
+MOST_ROWS = 50_000
+"""So many executions at regular places are kept of one access."""
 MOST_ADDRESSES = 2_000_000
 """So many addresses are kept of one access that goes to no regular places; of more, how often it was executed."""
 NOWHERE = np.iinfo(np.int64).min
@@ -73,7 +75,8 @@ class Places:
         series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
             by how much each block's place moves from one to the next, and how many there are.
         scattered: for each execution at other places, its lanes and their addresses.
-        left_out: executions of which no places were kept.
+        left_out: executions at other places of which nothing was kept.
+        beyond: executions by lanes at regular places, of which nothing was kept as there were too many.
     """
 
     space: str
@@ -85,6 +88,7 @@ class Places:
     series: list[tuple[Mask, NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
     scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
     left_out: int = 0
+    beyond: int = 0
     _kept: int = 0
     _along: Any = None
 
@@ -96,7 +100,10 @@ class Places:
         """
         base = self._regular(mask, addresses)
         if base is not None:
-            self.rows.append((mask, base))
+            if len(self.rows) < MOST_ROWS:
+                self.rows.append((mask, base))
+            else:
+                self.beyond += mask.count
         elif self._kept < MOST_ADDRESSES:
             self._kept += len(addresses)
             self.scattered.append((mask, addresses))
@@ -112,7 +119,11 @@ class Places:
     def executions(self) -> int:
         """The number of executions by lanes, of those whose places are kept."""
         known = [*self.rows, *self.scattered]
-        return sum(mask.count for mask, _ in known) + sum(mask.count * count for mask, _, _, count in self.series)
+        return (
+            self.beyond
+            + sum(mask.count for mask, _ in known)
+            + sum(mask.count * count for mask, _, _, count in self.series)
+        )
 
     @property
     def is_regular(self) -> bool:
