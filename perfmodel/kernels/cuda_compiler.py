@@ -23,6 +23,8 @@ from perfmodel.kernels.cuda_host import HEADERS, device_code
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
+_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl")
+"""The packages whose headers sources may include."""
 MOST_ENTRIES = 2048
 
 
@@ -113,7 +115,8 @@ def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tu
     _check(library, made)
     try:
         _check(library, library.nvrtcAddNameExpression(program, name.encode()))
-        given = [*options, *(f"-I{folder / 'include'}" for folder in _package_folders("nvidia.cuda_runtime"))]
+        folders = [folder for package in _HEADERS for folder in _package_folders(package)]
+        given = [*options, *(f"-I{folder / 'include'}" for folder in folders)]
         array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
         status = library.nvrtcCompileProgram(program, len(given), array)
         if status:

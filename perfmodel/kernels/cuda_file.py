@@ -70,7 +70,8 @@ def cuda_kernel(
     if isinstance(options, str):
         raise KernelError(f"options {options!r} are a string; give a list of them")
     text = cuda_text(source, folders)
-    name = name or only_kernel(text, str(source))
+    is_text = isinstance(source, str) and ("{" in source or "\n" in source)
+    name = name or only_kernel(text, "the source" if is_text else str(source))
     ptx, entry = compiled(text, name, options)
     return _with_arguments(ptx, entry, name, arguments_of(text, name))
 
@@ -110,7 +111,7 @@ def only_kernel(text: str, file: str) -> str:
     """Returns the name of a source's only kernel."""
     names = list(kernels_in(text))
     if len(names) != 1:
-        raise KernelError(f"{file:.60} has {len(names)} kernels ({', '.join(names) or 'none'}); name one")
+        raise KernelError(f"{file} has {len(names)} kernels ({', '.join(names) or 'none'}); name one")
     return names[0]
 
 

@@ -131,7 +131,11 @@ class TestCompiled:
         [
             ("__global__ void f(int *x) { x[0] = y; }", "f", 'kernel.cu(1): identifier "y" is undefined'),
             ("__global__ void f(int *x) { x[0] = 1; }", "g", "g"),
-            ("__global__ void f(int *x) { } __global__ void g(int *x) { }", None, "has 2 kernels (f, g); name one"),
+            (
+                "__global__ void f(int *x) { } __global__ void g(int *x) { }",
+                None,
+                "the source has 2 kernels (f, g); name one",
+            ),
             ("void f() {}", None, "has 0 kernels (none); name one"),
             ("missing.cu", None, "cannot be read (No such file or directory)"),
         ],

@@ -1130,3 +1130,17 @@ def _hits(items: int, rounds: int) -> int:
             pair.append((s >> np.uint64(40)).astype("float32") * np.float32(2.0**-24))
         own += int((pair[0] ** 2 + pair[1] ** 2 < 1).sum())
     return own
+
+
+case(
+    "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\nnamespace cg = cooperative_groups;"
+    "__global__ void cooperative(const int* x, int* z) { auto block = cg::this_thread_block();"
+    " auto warp = cg::tiled_partition<32>(block); int own = x[block.thread_rank()], low = own;"
+    " for (int d = warp.size() / 2; d; d /= 2) low = min(low, warp.shfl_xor(low, d)); block.sync();"
+    " z[block.thread_rank()] = cg::reduce(warp, own, cg::plus<int>()) + low; }",
+    1,
+    64,
+    {"x": whole(64), "z": zeros(64, dtype="int32")},
+    lambda a: {"z": np.repeat([row.sum() + row.min() for row in a["x"].reshape(2, 32)], 32)},
+    name="cooperative",
+)

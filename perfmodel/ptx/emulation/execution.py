@@ -14,7 +14,7 @@ from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
 from perfmodel.ptx.types import TYPES
 
-MOST_STEPS = 2_000_000
+MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
 
 
