@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from perfmodel.ptx.emulation.emulation import Emulation
 
 Extent = int | str
+MOST_THREADS = 1024
+"""NVIDIA's GPUs take blocks of up to so many threads."""
 
 
 class PtxProgram:
@@ -186,6 +189,13 @@ class PtxProgram:
         grid, block = ([*axes, *[1] * (rank - len(axes))] for axes in (grid, block))
         shaping = {name: size for name, size in sizes.items() if name in self._shaping}
         check_shape(self.name, [g * b for g, b in zip(grid, block, strict=True)], block, shaping)
+        threads = math.prod(block)
+        if np.any(threads > MOST_THREADS):
+            at = f" at {listed(shaping)}" if shaping and not np.ndim(threads) else ""
+            raise KernelError(
+                f"kernel {self.name!r} has blocks of {int(np.max(threads))} threads{at}; NVIDIA's GPUs take up to "
+                f"{MOST_THREADS}"
+            )
         for name, extent in self._extents.items():
             known = {size: value for size, value in sizes.items() if size in extent.names}
             check_extent(self.name, name, extent.values(known), known)

@@ -192,6 +192,14 @@ def test_accesses_beyond_an_array_are_refused() -> None:
         emulate(kernel)
 
 
+def test_blocks_have_up_to_1024_threads() -> None:
+    text = HEAD + ROUND.replace("BODY", "mov.f32 %f2, %f1;")
+    kernel = Kernel.from_ptx(text, None, 1, "n", {"x": "n"})
+    assert feature("f_work_items").eval(kernel.at(n=1024)) == 1024
+    with pytest.raises(KernelError, match="has blocks of 1025 threads"):
+        emulate(kernel.at(n=1025))
+
+
 def test_endless_loops_end() -> None:
     with pytest.raises(EmulationError, match="basic blocks and not ended"):
         emulate(twice("$again: bra $again;"), steps=1000)

@@ -38,7 +38,10 @@ class Allocation:
             raise EmulationError(f"array {name!r} has {n_bytes} bytes, more than are emulated; choose smaller sizes")
         self.name, self.base, self.n_bytes = name, base, n_bytes
         padded = -(-max(n_bytes, 1) // 16) * 16
-        self.bytes = np.zeros(padded, np.uint8)
+        try:
+            self.bytes = np.zeros(padded, np.uint8)  # takes memory where it is touched
+        except MemoryError as error:
+            raise EmulationError(f"array {name!r} of {n_bytes} bytes finds no memory; choose smaller sizes") from error
         if contents is not None:
             raw = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
             self.bytes[: len(raw)] = raw
