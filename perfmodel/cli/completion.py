@@ -62,7 +62,7 @@ def tags(prefix: str, **_: Any) -> list[str]:
         (Path(__file__).parents[1] / "collection" / "tags.py").read_text(encoding="utf-8"),
     ]
     names = sorted({name for text in texts for name in TAG.findall(text)} | {"lsizes"})
-    return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", ".cl"))]
+    return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", ".cl", ".cu", ".ptx"))]
 
 
 def recipes(**_: Any) -> list[str]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError
+from perfmodel.cli.arguments import by_value, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array, scalars_of
 from perfmodel.kernels.arguments import Image as ImageArgument
 from perfmodel.kernels.array_contents import ArrayContents, number_said, said_of_array
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import declared_arguments, read_source, split, unit_of
+from perfmodel.kernels.opencl_file import declared_arguments, read_source, unit_of
 from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import SizeExpression
+from perfmodel.kernels.source_words import is_cuda, split
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Image, Pointer, Record, Vector
 
@@ -57,7 +58,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     arrays: dict[str, ArrayContents] = {}
     extents: dict[str, int | str] = {}
     others: dict[str, str] = {}
-    for argument, value in _pairs(parsed.arg, "--arg").items():
+    for argument, value in pairs(parsed.arg, "--arg").items():
         type_ = types.get(argument)
         if isinstance(type_, Image):
             extents[argument] = value
@@ -74,10 +75,10 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     scalars: dict[str, Any] = {}
     for argument, value in others.items():
         if argument in types or argument in numbers:
-            scalars[argument] = _by_value(f"--arg {argument}", value)
+            scalars[argument] = by_value(f"--arg {argument}", value)
         elif not shared:
-            raise _no_such_argument(argument, name, types)
-    statistics = _pairs(parsed.statistic, "--statistic")
+            raise no_such_argument(argument, name, types)
+    statistics = pairs(parsed.statistic, "--statistic")
     global_size, local_size = (given.split(",") for given in (parsed.global_size, parsed.local_size))
     expected = {key: number_said(f"--statistic {key}", value) for key, value in statistics.items()}
     program = OpenCLProgram(text, name, global_size, local_size, declared, parsed.option, parsed.assume, expected)
@@ -86,7 +87,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
 
 def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: bool = False) -> list[Kernel]:
     """Returns the kernels of several files; those of one name are told apart by their files."""
-    kernels = [source_kernel(path, parsed, shared or len(paths) > 1) for path in paths]
+    kernels = [with_budget(_made(path, parsed, shared or len(paths) > 1), parsed) for path in paths]
     names = [kernel.name for kernel in kernels]
     return [
         Kernel(
@@ -101,6 +102,15 @@ def source_kernels(paths: Sequence[str], parsed: argparse.Namespace, shared: boo
     ]
 
 
+def _made(path: str, parsed: argparse.Namespace, shared: bool) -> Kernel:
+    """Returns the kernel of a file of any language."""
+    if is_cuda(path):
+        from perfmodel.cli import cuda_command  # slow to import, and only for CUDA
+
+        return cuda_command.source_kernel(path, parsed, shared)
+    return source_kernel(path, parsed, shared)
+
+
 def with_budget(kernel: Kernel, parsed: argparse.Namespace) -> Kernel:
     """Returns a kernel with the budget for counting that options give, where the command has one."""
     budget = getattr(parsed, "counting_budget", None)
@@ -113,17 +123,17 @@ def with_arguments(kernel: Kernel, parsed: argparse.Namespace, shared: bool = Fa
     Args:
         shared: see `source_kernel`.
     """
-    if not parsed.arg:
+    if not parsed.arg or isinstance(kernel.program, PtxProgram):
         return kernel
     numbers: dict[str, Any] = {}
     types = {p.name: p.type for p in kernel.program.as_opencl().lowered.parameters}
-    for argument, value in _pairs(parsed.arg, "--arg").items():
+    for argument, value in pairs(parsed.arg, "--arg").items():
         if argument in kernel.program.arguments or isinstance(types.get(argument), Record | Vector):
-            numbers[argument] = _by_value(f"--arg {argument}", value)
+            numbers[argument] = by_value(f"--arg {argument}", value)
         elif shared:
             continue
         elif argument not in types:
-            raise _no_such_argument(argument, kernel.name, types)
+            raise no_such_argument(argument, kernel.name, types)
         elif not _array(argument, value).kind:
             raise KernelError(
                 f"kernel {kernel.name!r} says itself how many elements {argument!r} has; leave --arg {argument} out"
@@ -137,21 +147,16 @@ def check_arguments(kernels: Sequence[Kernel], parsed: argparse.Namespace) -> No
         return
     programs = {id(kernel.program): kernel for kernel in kernels}
     names = list(dict.fromkeys(name for kernel in programs.values() for name in argument_names(kernel)))
-    for argument in _pairs(parsed.arg, "--arg"):
+    for argument in pairs(parsed.arg, "--arg"):
         if argument not in names:
-            raise _no_such_argument(argument, kernels[-1].name, names)
+            raise no_such_argument(argument, kernels[-1].name, names)
 
 
 def argument_names(kernel: Kernel) -> list[str]:
     """Returns the names of all arguments of a kernel, in the source's order."""
+    if isinstance(kernel.program, PtxProgram):
+        return [*(each.name for each in kernel.program.declared), *kernel.program.arguments]
     return [parameter.name for parameter in kernel.program.as_opencl().lowered.parameters]
-
-
-def _no_such_argument(argument: str, kernel: str, known: Iterable[str]) -> KernelError:
-    return KernelError(
-        f"--arg {argument}: kernel {kernel!r} has no such argument{nearest(argument, known)} (it has "
-        f"{', '.join(known) or 'none'})"
-    )
 
 
 def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -160,10 +165,14 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not parsed.arg or len(kernel.sizes) < len(kernel.program.sizes):
         return {}
+    if isinstance(kernel.program, PtxProgram):
+        from perfmodel.cli import cuda_command  # slow to import, and only for CUDA
+
+        return cuda_command.contents(kernel, pairs(parsed.arg, "--arg"))
     launched = {
         argument.name: argument for argument in kernel.launch().arrays() if not isinstance(argument, ImageArgument)
     }
-    given = {name: _array(name, text) for name, text in _pairs(parsed.arg, "--arg").items() if name in launched}
+    given = {name: _array(name, text) for name, text in pairs(parsed.arg, "--arg").items() if name in launched}
     if not any(said.kind for said in given.values()):
         return {}
 
@@ -204,29 +213,6 @@ def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
     if len(kernels) != 1:
         raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels) or 'none'}); name one by --kernel")
     return kernels[0]
-
-
-def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for pair in given:
-        name, mark, value = pair.partition("=")
-        name = re.sub(r"[.\[]", "_", name).replace("]", "")  # image.dims[0] is image_dims_0
-        if not mark or not value or not name.isidentifier():
-            raise KernelError(f"{option} {pair!r} gives no value; write {option} NAME=VALUE")
-        if name in found:
-            raise KernelError(f"{option} {name} is given twice; give it once")
-        found[name] = value
-    return found
-
-
-def _by_value(what: str, text: str) -> Any:
-    """Returns a number, or what JSON says of a struct or vector."""
-    if text[:1] not in "[{":
-        return number_said(what, text)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise KernelError(f'{what}={text} is no JSON; write a struct as {{"dims": [64, 48]}}') from error
 
 
 def _array(name: str, text: str) -> ArrayContents:

@@ -19,19 +19,22 @@ Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.Argume
 """Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
 
 TAG_HELP = (
-    "generator names and name:value filters, of your own FILE.py as well; or FILE.py:NAME of a kernel, or FILE.cl, and "
-    "size:value"
+    "generator names and name:value filters, of your own FILE.py as well; or FILE.py:NAME of a kernel, or FILE.cl, "
+    "FILE.cu or FILE.ptx, and size:value"
 )
 SOURCE_OPTIONS = {
     "kernel": "--kernel",
     "global_size": "--global",
     "local_size": "--local",
+    "grid": "--grid",
+    "block_size": "--block",
+    "shared_bytes": "--shared",
     "option": "--option",
     "include": "--include",
     "assume": "--assume",
     "statistic": "--statistic",
 }
-"""Options that only kernels of ``.cl`` files have, by their names in what argparse returns."""
+"""Options that only kernels of source files have, by their names in what argparse returns."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -87,13 +90,15 @@ def tag_option(
     completion.complete(added, completion.tags)
 
 
-def kernel_options(parser: argparse.ArgumentParser, count: str, name: str = "tags", **options: Any) -> None:
+def kernel_options(
+    parser: argparse.ArgumentParser, count: str, name: str = "tags", with_cuda: bool = True, **options: Any
+) -> None:
     """Adds the arguments that select kernels, for `perfmodel.cli.commands.selection`."""
     tag_option(parser, count, name, **options)
     parser.add_argument(
         "--at", nargs="+", action="extend", metavar="SIZE=VALUE", help="sizes, n=1024 or n=256,512 (default: the tags')"
     )
-    source_options(parser)
+    source_options(parser, with_cuda)
 
 
 def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
@@ -155,12 +160,22 @@ def json_option(parser: argparse.ArgumentParser, summary: str = "print one JSON 
     parser.add_argument("--json", action="store_true", help=summary)
 
 
-def source_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say how a kernel of a ``.cl`` file is launched."""
-    group = parser.add_argument_group("for a FILE.cl")
+def source_options(parser: argparse.ArgumentParser, with_cuda: bool = True) -> None:
+    """Adds the options that say how a kernel of a file of source is launched.
+
+    Args:
+        with_cuda: whether the command takes files of CUDA.
+    """
+    group = parser.add_argument_group("for a FILE.cl, FILE.cu or FILE.ptx")
     group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
     group.add_argument("--global", dest="global_size", metavar="N,…", help="work-items by axis, such as n,m or 1024")
     group.add_argument("--local", dest="local_size", metavar="N,…", help="work-items of a work-group by axis")
+    if with_cuda:
+        group.add_argument("--grid", metavar="N,…", help="of CUDA: blocks by axis, such as '(n+255)/256'")
+        group.add_argument("--block", dest="block_size", metavar="N,…", help="of CUDA: threads of a block by axis")
+        group.add_argument("--shared", dest="shared_bytes", metavar="BYTES", help="of CUDA: dynamic shared memory")
+    else:
+        parser.set_defaults(grid=None, block_size=None, shared_bytes=None)
     group.add_argument(
         "--arg",
         action="append",

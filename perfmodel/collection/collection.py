@@ -15,7 +15,7 @@ from perfmodel.collection.tags import COMMON, LSIZES
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
-from perfmodel.kernels.opencl_file import is_source
+from perfmodel.kernels.source_words import is_source
 
 MOST_REASONS = 3
 """An error says of so many families why none of their kernels is selected."""

@@ -11,14 +11,14 @@ from perfmodel.basics.errors import CountingError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.program import Program
+from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
 
 
 def as_compiled(program: Program) -> Program:
     """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
     kept."""
-    if isinstance(program, Compiled):
+    if isinstance(program, Compiled | EmulatesItself):
         return program
     if isinstance(program, WithTransfers):
         return WithTransfers(as_compiled(program.program))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,12 @@ def emulate(
     if not isinstance(groups, str | Sequence):
         raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
     launch = kernel.launch()
+    if launch.language == "PTX":
+        from perfmodel.kernels.ptx_profile import emulate as emulate_ptx  # slow to import
+
+        width = (machine or Machine()).subgroup_size
+        found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate)
+        return cast(Profile, found)  # which offers the same
     lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
     given: dict[str, Any] = {}
     items = {p.name: p.type for p in lowered.parameters}

@@ -21,7 +21,7 @@ from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled, as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.program import Program
+from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.touched import Touched
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
@@ -97,6 +97,81 @@ class Kernel(BoundKernel):
         )
         return cls(program.with_budget(budget), tags, None, **arguments)
 
+    @classmethod
+    def from_cuda(
+        cls,
+        source: str | Path,
+        name: str | None,
+        /,
+        grid: int | str | Sequence[int | str],
+        block: int | str | Sequence[int | str],
+        args: Mapping[str, int | str] | Sequence[Argument] | None = None,
+        options: Sequence[str] = (),
+        *,
+        folders: Sequence[str | Path] = (),
+        shared: int | str = 0,
+        assumptions: str = "",
+        tags: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Kernel:
+        """Returns a kernel of CUDA C++ source, counted and predicted by the PTX that NVIDIA's compiler makes of it.
+
+        >>> Kernel.from_cuda("saxpy.cu", "saxpy", "(n + 255) / 256", 256, {"x": "n", "y": "n"}, n=1 << 20, a=2.0)
+
+        The compiler comes with the optional extra ``nvidia``, and needs neither a GPU nor a driver.
+
+        Args:
+            source: the text, or the path of a file.
+            name: of the kernel in it, a template's with its arguments: ``scale<float, 4>``; None for the only one.
+            grid, block: blocks of the grid and threads of a block by axis, whole numbers or expressions over the sizes.
+            args: how many elements each array argument has, by its name, see `from_opencl`.
+            options: of the compiler: ``-DWIDTH=8``, ``--use_fast_math``.
+            folders: where ``#include "…"`` looks; the file's own folder comes first.
+            shared: bytes of dynamic shared memory of a block.
+            assumptions: see `from_opencl`.
+            arguments: sizes and other scalar arguments, as for `Kernel`.
+
+        Raises:
+            SourceError: for what is no CUDA C++, or becomes PTX that is not supported.
+            KernelError: for what cannot be a kernel, and where the compiler is not installed.
+        """
+        from perfmodel.kernels.cuda_file import cuda_kernel  # slow to import, and only for CUDA
+
+        program = cuda_kernel(source, name, options, folders).program(grid, block, args or {}, shared, assumptions)
+        return cls(program, tags, None, **arguments)
+
+    @classmethod
+    def from_ptx(
+        cls,
+        text: str | Path,
+        entry: str | None,
+        /,
+        grid: int | str | Sequence[int | str],
+        block: int | str | Sequence[int | str],
+        args: Mapping[str, int | str] | Sequence[Argument] | None = None,
+        *,
+        shared: int | str = 0,
+        assumptions: str = "",
+        tags: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Kernel:
+        """Returns a kernel of PTX text, whatever compiler wrote it, such as Triton.
+
+        Args:
+            text: the text, or the path of a file.
+            entry: the kernel's name in it; None for the only one.
+            args: as for `from_cuda`; parameters have the names that the text gives them.
+            grid, block, shared, assumptions, arguments: as for `from_cuda`.
+
+        Raises:
+            SourceError: for what is no PTX, or has instructions that are not understood.
+            KernelError: for what cannot be a kernel.
+        """
+        from perfmodel.kernels.cuda_file import ptx_kernel  # slow to import, and only for PTX
+
+        program = ptx_kernel(text, entry).program(grid, block, args or {}, shared, assumptions)
+        return cls(program, tags, None, **arguments)
+
     def with_budget(self, budget: float, /) -> Kernel:
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
 
@@ -118,6 +193,8 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
+        if isinstance(self.program, EmulatesItself):
+            return Kernel(self.program.as_observed(arrays, groups, seed), self.tags, None, **self._arguments)
         branches, touched = self._observed(arrays, groups, seed)
         program = self.program.as_opencl().as_observed(branches, touched=touched)
         return Kernel(program, self.tags, None, **self._arguments)
@@ -130,6 +207,8 @@ class Kernel(BoundKernel):
         Args:
             arrays: as for `as_observed`.
         """
+        if isinstance(self.program, EmulatesItself):
+            return self.as_observed(arrays) if arrays else self
         try:
             counts = super().counts_for(SUBGROUP_SIZE)
         except (DecidedByDataError, OutOfBudgetError):
@@ -251,6 +330,8 @@ class Kernel(BoundKernel):
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
         """
+        if isinstance(self.program, EmulatesItself):
+            return Kernel(self.program.as_observed(arrays, groups, seed), self.tags, None, **self._arguments)
         from perfmodel.kernels.emulated_program import EmulatedProgram  # slow to import
 
         plain = self.as_opencl()

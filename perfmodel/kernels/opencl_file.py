@@ -24,17 +24,6 @@ _INCLUDE_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\w", re.MULTILINE)
 MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
 
 
-def is_source(argument: str) -> bool:
-    """Returns True if a command's argument names a ``.cl`` file, or ``FILE.cl:KERNEL``."""
-    return split(argument)[0].endswith(".cl")
-
-
-def split(argument: str) -> tuple[str, str]:
-    """Returns the path of a ``FILE.cl:KERNEL`` and the kernel's name; the name is empty where there is none."""
-    path, _, name = argument.rpartition(":")
-    return (path, name) if path.endswith(".cl") else (argument, "")
-
-
 def opencl_program(
     source: str | Path,
     name: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.launch import Launch
@@ -57,3 +57,13 @@ class Program(Protocol):
 
     def as_opencl(self) -> OpenCLProgram:
         """Returns the same program as OpenCL C source."""
+
+
+@runtime_checkable
+class EmulatesItself(Protocol):
+    """A program of this kind is machine code, counted as it stands by emulating blocks of its grid."""
+
+    is_machine_code: bool
+
+    def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> Program:
+        """Returns the same program, counted on what these arrays hold."""

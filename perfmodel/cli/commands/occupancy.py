@@ -23,7 +23,7 @@ EXAMPLE = "perfmodel occupancy --compute-capability 8.6 --block 320 --registers 
 
 def add(command: Command) -> None:
     added = command(run, "occupancy", SUMMARY, EXAMPLE)
-    kernel_options(added, "*")
+    kernel_options(added, "*", with_cuda=False)
     which = added.add_mutually_exclusive_group()
     which.add_argument("--compute-capability", metavar="X.Y", help="of an NVIDIA device: 8.6")
     which.add_argument("--arch", metavar="NAME", help="of an AMD device: gfx90a, gfx1030; or gcn, rdna2, cdna3 …")

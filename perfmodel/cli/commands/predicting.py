@@ -121,7 +121,7 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
     name: str = parsed.calibration
     if parsed.device is None:
-        if not parsed.tags or name.endswith((".cl", ".py")):
+        if not parsed.tags or name.endswith((".cl", ".cu", ".ptx", ".py")):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "
                 "--device"

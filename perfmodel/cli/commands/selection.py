@@ -67,7 +67,7 @@ def selected_sets(
 ) -> list[list[Kernel]]:
     """Returns the kernels of each of several selections, which share the options of ``.cl`` files; see `selected`."""
     from perfmodel.cli.opencl_command import check_arguments, with_budget  # keeps start-up quick
-    from perfmodel.kernels.opencl_file import is_source
+    from perfmodel.kernels.source_words import is_source
 
     _check_launch_options(parsed, [word for words in sets for word in words if is_source(word)])
     shared = len(sets) > 1
@@ -82,7 +82,7 @@ def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | No
     from perfmodel.cli.opencl_command import source_kernels, with_arguments  # keeps start-up quick
     from perfmodel.collection.own_files import own_files
     from perfmodel.kernels.kernel_file import is_kernel_file, size_points
-    from perfmodel.kernels.opencl_file import is_source
+    from perfmodel.kernels.source_words import is_source
 
     sources = [word for word in words if is_source(word)]
     if not sources:
@@ -113,10 +113,10 @@ def _at(kernels: Sequence[Kernel], pairs: Sequence[str] | None) -> list[Kernel]:
 
 
 def _check_launch_options(parsed: argparse.Namespace, sources: Sequence[str]) -> None:
-    """Refuses options that say how a ``.cl`` file is launched where there is none."""
+    """Refuses options that say how a source file is launched where there is none."""
     for name, option in SOURCE_OPTIONS.items():
         if getattr(parsed, name) and not sources:
-            raise KernelError(f"{option} says how a FILE.cl is launched, and there is none; leave it out")
+            raise KernelError(f"{option} says how a FILE.cl is launched, or a FILE.cu, and there is none; leave it out")
 
 
 def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> bool:
@@ -142,12 +142,17 @@ def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> b
 
 
 def lists_a_source(parsed: argparse.Namespace) -> bool:
-    """Returns True after printing the kernels of a ``.cl`` file of whose launch nothing is said."""
-    if len(parsed.tags) != 1 or not parsed.tags[0].endswith(".cl") or parsed.global_size or parsed.local_size:
-        return False
-    from perfmodel.cli.opencl_command import kernels_of  # keeps start-up quick
+    """Returns True after printing the kernels of a file of source of whose launch nothing is said."""
+    from perfmodel.kernels.source_words import CUDA, SOURCES
 
+    said = (parsed.global_size, parsed.local_size, parsed.grid, parsed.block_size)
+    if len(parsed.tags) != 1 or not parsed.tags[0].endswith(SOURCES) or any(said):
+        return False
     (file,) = parsed.tags
+    if file.endswith(CUDA):
+        from perfmodel.cli.cuda_command import kernels_of  # keeps start-up quick
+    else:
+        from perfmodel.cli.opencl_command import kernels_of
     found = kernels_of(file, parsed)
     lines = [f"{file}:{name}: {kind}" for name, kind in found.items()]
     printing.found(parsed, lambda: {"file": file, "definitions": found}, lambda: "\n".join(lines))

@@ -30,7 +30,7 @@ def _verify(parsed: argparse.Namespace) -> None:
     from perfmodel.collection.own_files import own_files
     from perfmodel.collection.verification import verify_family
     from perfmodel.device import find_device
-    from perfmodel.kernels.opencl_file import is_source
+    from perfmodel.kernels.source_words import is_source
 
     words = parsed.generators
     if source := next((word for word in words if is_source(word)), None):

@@ -12,6 +12,7 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import MeasurementError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.kernels.program import EmulatesItself
 from perfmodel.measuring.campaign.place import Place
 from perfmodel.measuring.campaign.plan import Plan
 from perfmodel.measuring.campaign.result import CampaignResult
@@ -62,6 +63,10 @@ class Campaign:
         self.kernels = as_kernels(kernels)
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
+        if cuda := next((each for each in self.kernels if isinstance(each.program, EmulatesItself)), None):
+            raise MeasurementError(
+                f"kernel {cuda.name!r} is CUDA or PTX, which is predicted and not measured; measure it in OpenCL C"
+            )
         self.protocol = protocol_called(protocol)
         self.limits = limits or ProcessLimits()
         self._store = store

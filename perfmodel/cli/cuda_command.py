@@ -1,0 +1,92 @@
+"""Makes the kernels of ``.cu`` and ``.ptx`` files that the command line describes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perfmodel.basics.errors import KernelError
+from perfmodel.cli.arguments import by_value, no_such_argument, pairs
+from perfmodel.kernels.arguments import Array
+from perfmodel.kernels.array_contents import ArrayContents, said_of_array
+from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel, text_of
+from perfmodel.kernels.cuda_source import kernels_in
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.source_words import split
+from perfmodel.ptx.reading.reader import read
+
+
+def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
+    """Returns the kernels of a file by name, each with its arguments.
+
+    Raises:
+        KernelError: for a file that cannot be read; SourceError for what is no PTX.
+    """
+    if path.endswith(".ptx"):
+        text = text_of(Path(path))
+        functions = read(text).functions
+        found = {name: [each.name for each in functions[name].parameters] for name in read(text).entries}
+    else:
+        text = cuda_text(path, parsed.include)
+        found = {name: [each.name for each in arguments] for name, arguments in kernels_in(text).items()}
+    if not found:
+        raise KernelError(f"{path} defines no kernel; give it a function that is declared as __global__ void")
+    return {name: f"kernel ({', '.join(arguments)})" for name, arguments in found.items()}
+
+
+def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -> Kernel:
+    """Returns the kernel of a ``FILE.cu`` or ``FILE.cu:KERNEL`` that a command's options describe; of PTX likewise.
+
+    Args:
+        shared: whether the options are those of other kernels, too, and may name arguments that this one has not.
+
+    Raises:
+        KernelError: for options that are missing or not understood; SourceError for what cannot be read.
+    """
+    path, named = split(path)
+    for option, given in (("--grid", parsed.grid), ("--block", parsed.block_size)):
+        if not given:
+            raise KernelError(f"{path} needs {option}; write blocks and threads by axis, as --grid '(n+255)/256'")
+    said = pairs(parsed.arg, "--arg")
+    name = named or parsed.kernel
+    is_ptx = path.endswith(".ptx")
+    source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
+    names = [each.name for each in source.declared]
+    extents = {name: contents_said(name, said[name]) for name in source.pointers if name in said}
+    elements = {name: each.elements(source.item_bytes(name)) for name, each in extents.items()}
+    grid, block = (given.split(",") for given in (parsed.grid, parsed.block_size))
+    program = source.program(grid, block, elements, parsed.shared_bytes or 0, parsed.assume)
+    for array in program.declared:
+        each = extents.get(array.name)
+        if each is None or each.dtype is None or not isinstance(array, Array):
+            continue
+        if each.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
+            raise KernelError(
+                f"--arg {array.name} is an array of {each.dtype}, but argument {array.name!r} of kernel "
+                f"{program.name!r} is one of {array.dtype}; write that"
+            )
+    scalars: dict[str, Any] = {}
+    for name, value in said.items():
+        if name in extents:
+            continue
+        if name in names or name in program.arguments:
+            scalars[name] = by_value(f"--arg {name}", value)
+        elif not shared:
+            raise no_such_argument(name, program.name, [*names, *program.arguments])
+    return Kernel(program, {"generator": program.name}, None, **scalars)
+
+
+def contents_said(name: str, text: str) -> ArrayContents:
+    return said_of_array(f"--arg {name}", text)
+
+
+def contents(kernel: Kernel, said: Mapping[str, str]) -> dict[str, Any]:
+    """Returns what the arrays of a PTX kernel hold, those of which options say it."""
+    program = kernel.program
+    assert isinstance(program, PtxProgram)
+    arrays = [each.name for each in program.declared if isinstance(each, Array)]
+    found = {name: contents_said(name, said[name]) for name in arrays if name in said}
+    return {name: each for name, each in found.items() if each.kind}

@@ -1,0 +1,153 @@
+"""Compiles CUDA C++ to PTX by NVIDIA's runtime compiler, which needs neither a GPU nor a driver; results are kept on
+disk."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from perfmodel.basics import files
+from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels.cuda_host import HEADERS, device_code
+
+USUAL_TARGET = "compute_90"
+"""The target where options name none: an H200."""
+_LINES = "-lineinfo"
+_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl")
+"""The packages whose headers sources may include."""
+MOST_ENTRIES = 2048
+
+
+def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, str]:
+    """Returns the PTX of a source, and the name that a kernel has there.
+
+    Args:
+        name: of the kernel, of a template with its arguments, such as ``scale<float, 4>``.
+        options: of the compiler, such as ``-DWIDTH=8`` or ``--use_fast_math``.
+
+    Raises:
+        SourceError: for what is no CUDA C++, with the compiler's first words on it.
+        KernelError: where the compiler is not installed.
+    """
+    chosen = list(options)
+    if not any("-arch" in option or "--gpu-architecture" in option for option in chosen):
+        chosen.append(f"--gpu-architecture={USUAL_TARGET}")
+    if _LINES not in chosen:
+        chosen.append(_LINES)
+    library = _library()
+    key = hashlib.sha256(json.dumps([source, name, chosen, _version(library)]).encode()).hexdigest()
+    path = platformdirs.user_cache_path("perfmodel", appauthor=False) / "ptx" / f"{key}.json"
+    is_cached = os.environ.get("PERFMODEL_NO_CACHE") != "1"
+    if is_cached:
+        with suppress(OSError, ValueError, KeyError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return str(found["ptx"]), str(found["name"])
+    try:
+        ptx, lowered = _compile(library, source, name, chosen)
+    except SourceError:  # functions for the host may be what is not understood
+        ptx, lowered = _compile(library, device_code(source), name, [*chosen, "-default-device"])
+    if is_cached:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, json.dumps({"ptx": ptx, "name": lowered}))
+            _prune(path.parent)
+    return ptx, lowered
+
+
+def _prune(folder: Path) -> None:
+    """Removes the older half of too many entries."""
+    found = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+    if len(found) > MOST_ENTRIES:
+        for path in found[: len(found) // 2]:
+            path.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Loads the compiler of the optional extra."""
+    folders = _package_folders("nvidia.cuda_nvrtc")
+    for folder in folders:
+        for path in sorted((*(folder / "lib").glob("libnvrtc.so.*"), *(folder / "bin").glob("nvrtc64_*.dll"))):
+            if "alt" in path.name or "builtins" in path.name:
+                continue
+            with suppress(OSError):
+                library = ctypes.CDLL(str(path))
+                library.nvrtcGetErrorString.restype = ctypes.c_char_p
+                return library
+    raise KernelError(
+        "CUDA C++ needs NVIDIA's compiler NVRTC, which is not installed; add it by pip install 'perfmodel[nvidia]', or "
+        "give PTX text to Kernel.from_ptx"
+    )
+
+
+def _package_folders(package: str) -> list[Path]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except ModuleNotFoundError:
+        return []
+    return [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
+
+
+def _version(library: Any) -> list[int]:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return [major.value, minor.value]
+
+
+def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tuple[str, str]:
+    program = ctypes.c_void_p()
+    contents, names = (
+        (ctypes.c_char_p * len(HEADERS))(*(text.encode() for text in texts)) for texts in (HEADERS.values(), HEADERS)
+    )
+    made = library.nvrtcCreateProgram(
+        ctypes.byref(program), source.encode(), b"kernel.cu", len(HEADERS), contents, names
+    )
+    _check(library, made)
+    try:
+        _check(library, library.nvrtcAddNameExpression(program, name.encode()))
+        folders = [folder for package in _HEADERS for folder in _package_folders(package)]
+        given = [*options, *(f"-I{folder / 'include'}" for folder in folders)]
+        array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
+        status = library.nvrtcCompileProgram(program, len(given), array)
+        if status:
+            raise SourceError(_said(_text(library, program, "ProgramLog")) or _error(library, status))
+        lowered = ctypes.c_char_p()
+        _check(library, library.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered)))
+        text = (lowered.value or b"").decode()
+        return _text(library, program, "PTX"), text
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(library: Any, program: Any, what: str) -> str:
+    size = ctypes.c_size_t()
+    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(max(size.value, 1))
+    getattr(library, f"nvrtcGet{what}")(program, buffer)
+    return buffer.value.decode(errors="replace")
+
+
+def _said(log: str) -> str:
+    """Returns the first error of the compiler's log, in one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    first = next((line for line in lines if "error" in line), lines[0] if lines else "")
+    return first.replace("error:", "").replace("  ", " ").strip()
+
+
+def _error(library: Any, status: int) -> str:
+    return (library.nvrtcGetErrorString(status) or b"").decode()
+
+
+def _check(library: Any, status: int) -> None:
+    if status:
+        raise KernelError(f"NVIDIA's compiler fails ({_error(library, status)}); look at the source and its options")

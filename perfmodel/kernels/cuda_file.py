@@ -1,0 +1,182 @@
+"""Makes programs of CUDA C++ and of PTX text, with the arguments that the source and its code say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.files import check_file
+from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
+from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in
+from perfmodel.kernels.opencl_file import included
+from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.ptx.code import code_of
+from perfmodel.ptx.parameters import Parameter, parameters_of
+from perfmodel.ptx.reading.reader import read
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel of a PTX text, of whose launch nothing is said yet.
+
+    Attributes:
+        entry: its name in the text; `name`: that in the source.
+        declared: its arguments as the source declares them, or by the names of the text.
+        parameters: the same as the code uses them.
+    """
+
+    text: str
+    entry: str
+    name: str
+    declared: tuple[Declared, ...]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The names of the arguments that are arrays."""
+        both = zip(self.declared, self.parameters, strict=True)
+        return tuple(each.name for each, used in both if _is_pointer(each, used))
+
+    def item_bytes(self, name: str) -> int:
+        """Returns the bytes of an element of an array."""
+        place = [each.name for each in self.declared].index(name)
+        dtype, times = _element(self.declared[place], self.parameters[place])
+        return np.dtype(dtype).itemsize * times
+
+    def program(
+        self,
+        grid: Extent | Sequence[Extent],
+        block: Extent | Sequence[Extent],
+        args: Mapping[str, Extent] | Sequence[Argument],
+        shared: Extent = 0,
+        assumptions: str = "",
+    ) -> PtxProgram:
+        """Returns the kernel with its launch; see `perfmodel.Kernel.from_cuda`."""
+        if isinstance(args, Mapping):
+            args = declared_arguments(self, args)
+        return PtxProgram(self.text, self.entry, self.name, grid, block, list(args), shared, assumptions)
+
+
+def cuda_kernel(
+    source: str | Path, name: str | None, options: Sequence[str] = (), folders: Sequence[str | Path] = ()
+) -> CompiledKernel:
+    """Compiles a kernel of CUDA C++ source; see `perfmodel.Kernel.from_cuda`."""
+    from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for CUDA C++
+
+    if isinstance(options, str):
+        raise KernelError(f"options {options!r} are a string; give a list of them")
+    text = cuda_text(source, folders)
+    is_text = isinstance(source, str) and ("{" in source or "\n" in source)
+    name = name or only_kernel(text, "the source" if is_text else str(source))
+    ptx, entry = compiled(text, name, options)
+    return _with_arguments(ptx, entry, name, arguments_of(text, name))
+
+
+def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
+    """Reads a kernel of PTX text; see `perfmodel.Kernel.from_ptx`."""
+    if isinstance(text, Path) or ("\n" not in text and text.endswith(".ptx")):
+        text = text_of(Path(text))
+    if entry is None:
+        entries = read(text).entries
+        if len(entries) != 1:
+            raise KernelError(f"the PTX text has {len(entries)} kernels ({', '.join(entries) or 'none'}); name one")
+        entry = entries[0]
+    return _with_arguments(text, entry, entry, None)
+
+
+def _with_arguments(text: str, entry: str, name: str, declared: Sequence[Declared] | None) -> CompiledKernel:
+    parameters = parameters_of(code_of(text, entry))
+    if declared is None or len(declared) != len(parameters):
+        declared = [Declared(each.name, "") for each in parameters]
+    return CompiledKernel(text, entry, name, tuple(declared), parameters)
+
+
+def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
+    """Returns the text of a source, with those of its includes that are found in its folder or these.
+
+    Raises:
+        KernelError: for a file that cannot be read.
+    """
+    if isinstance(source, str) and ("{" in source or "\n" in source):
+        return included(source, list(map(Path, folders)))
+    path = Path(source)
+    return included(text_of(path), [path.parent, *map(Path, folders)], path.name)
+
+
+def only_kernel(text: str, file: str) -> str:
+    """Returns the name of a source's only kernel."""
+    names = list(kernels_in(text))
+    if len(names) != 1:
+        raise KernelError(f"{file} has {len(names)} kernels ({', '.join(names) or 'none'}); name one")
+    return names[0]
+
+
+def text_of(path: Path) -> str:
+    """Returns what a file holds; raises KernelError where it cannot be read."""
+    try:
+        check_file(path)
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelError(f"source file {path} cannot be read ({error.strerror}); give its path") from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise KernelError(f"source file {path} is no text; give it as compilers take or write it") from error
+
+
+def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument]:
+    """Returns a kernel's arguments as its source declares them and its code uses them.
+
+    Args:
+        extents: elements of arrays, by the names of pointers.
+
+    Raises:
+        KernelError: for an array without extent, and an extent of nothing.
+    """
+    names = [each.name for each in kernel.declared]
+    for name in extents:
+        if name not in names:
+            raise KernelError(
+                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+            )
+        if name not in kernel.pointers:
+            raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
+    return [
+        _argument(kernel.name, parameter, each, extents.get(each.name))
+        for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)
+    ]
+
+
+def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument:
+    if _is_pointer(declared, parameter):
+        if extent is None:
+            raise KernelError(
+                f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
+                f"as {{{declared.name!r}: …}}"
+            )
+        dtype, times = _element(declared, parameter)
+        return Array(declared.name, dtype, extent if times == 1 else f"({extent}) * {times}", parameter.is_output)
+    numbers = declared.numbers()
+    if parameter.type is None:
+        return _struct(declared, parameter.n_bytes, numbers)
+    return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
+
+
+def _is_pointer(declared: Declared, parameter: Parameter) -> bool:
+    """Returns whether an argument is an array: as the source says, or else as the code uses it."""
+    return declared.is_pointer or (parameter.is_pointer and declared.numbers() is None)
+
+
+def _element(declared: Declared, parameter: Parameter) -> tuple[str, int]:
+    """Returns the type of the numbers that an array's element consists of, and how many they are."""
+    return (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
+
+
+def _struct(declared: Declared, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:
+    """Returns a vector or struct by value; of a struct whose fields are not known, as numbers of 4 bytes."""
+    dtype, times = numbers or ("int32", max(n_bytes // 4, 1))
+    item = np.dtype(dtype).itemsize
+    fields = tuple(Scalar(f"{declared.name}_{place}", dtype) for place in range(times))
+    return Struct(declared.name, fields, tuple(place * item for place in range(times)), n_bytes)

@@ -1,0 +1,114 @@
+"""Emulates PTX kernels at a launch, with arrays as given or random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.device.buffers import random_values
+from perfmodel.kernels.arguments import Array, Scalar, Struct
+from perfmodel.kernels.array_contents import ArrayContents
+from perfmodel.kernels.launch import Launch as KernelLaunch
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.emulation.emulation import Emulation, emulate
+from perfmodel.ptx.emulation.execution import MOST_STEPS
+from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
+from perfmodel.ptx.emulation.memory import PAGE
+
+
+def emulated(
+    code: Code,
+    launch: KernelLaunch,
+    shared: int,
+    arrays: Mapping[str, Any] | None = None,
+    groups: Any = "sample",
+    width: int = 32,
+    seed: int = 0,
+    steps: int | None = None,
+    extrapolate: bool = False,
+) -> Emulation:
+    """Emulates blocks of a kernel's launch.
+
+    Args:
+        shared: bytes of dynamic shared memory of a block.
+        arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
+            hold random numbers, as in a measurement.
+        groups, width, seed, steps, extrapolate: see `perfmodel.ptx.emulation.emulation.emulate`.
+    """
+    names = [array.name for array in launch.arrays()]
+    variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
+    for name in arrays or {}:
+        if name not in (*names, *variables):
+            raise KernelError(
+                f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, names)} (it has {', '.join(names)})"
+            )
+    given: list[Given] = []
+    for position, argument in enumerate(launch.arguments):
+        match argument:
+            case Array():
+                given.append(_buffer(argument, (arrays or {}).get(argument.name), seed + position))
+            case Scalar():
+                given.append(argument.number.tobytes())
+            case Struct():
+                given.append(argument.contents)
+    grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
+    contents = {name: np.asarray(value) for name, value in (arrays or {}).items() if name not in names}
+    shape = Launch(grid, launch.local_size, tuple(given), shared, contents)
+    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
+
+
+def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:
+    """Returns linear numbers of blocks that are given by their ids."""
+    if isinstance(groups, str):
+        return groups
+    found = []
+    for each in groups:
+        ids = (each,) if isinstance(each, int) else tuple(each)
+        linear, step = 0, 1
+        for place, extent in zip(ids, grid, strict=False):
+            linear += int(place) * step
+            step *= extent
+        found.append(linear)
+    return found
+
+
+def _buffer(array: Array, content: Any, seed: int) -> Buffer:
+    """Returns an array with its contents, or with random ones."""
+    dtype = np.dtype(array.dtype)
+    n_bytes = array.size * dtype.itemsize
+    if content is None:
+        return Buffer(array.name, n_bytes, None, _random(dtype, seed, ()))
+    if isinstance(content, ArrayContents):
+        if content.array is not None:
+            content = content.array
+        else:
+            is_random = content.kind == "random"
+            fill = _random(content.dtype or dtype, seed, content.bounds) if is_random else None
+            return Buffer(array.name, n_bytes, None, fill)
+    found = np.ascontiguousarray(content)
+    if found.nbytes != n_bytes:
+        raise KernelError(
+            f"array {array.name!r} holds {array.size} numbers of {array.dtype}, {n_bytes} bytes, and is given "
+            f"{found.nbytes} bytes; give an array of these"
+        )
+    return Buffer(array.name, n_bytes, found)
+
+
+def _random(dtype: np.dtype[Any], seed: int, bounds: tuple[float, ...]) -> Callable[[NDArray[np.uint8], int], None]:
+    def fill(page: NDArray[np.uint8], number: int) -> None:
+        random = np.random.default_rng([seed, number])
+        count = PAGE // dtype.itemsize
+        if not bounds:
+            values = random_values(random, dtype.name, count)
+        elif dtype.kind == "f":
+            values = random.uniform(bounds[0], bounds[1], count).astype(dtype)
+        else:
+            values = random.integers(int(bounds[0]), int(bounds[1]), count).astype(dtype)
+        raw = np.ascontiguousarray(values).view(np.uint8)
+        page[:] = raw[: len(page)]
+
+    return fill

@@ -1,0 +1,188 @@
+"""Holds what emulated blocks of a PTX kernel did, to be printed and looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.brief import brief
+from perfmodel.basics.errors import KernelError
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import grid
+from perfmodel.basics.version import VERSION
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.kernels.bound_kernel import BoundKernel
+from perfmodel.ptx.counting.counter import counts_of
+from perfmodel.ptx.emulation.emulation import Emulation
+from perfmodel.ptx.emulation.launch import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TABLES = ("operations", "accesses", "branches", "footprints")
+
+
+def emulate(
+    kernel: BoundKernel,
+    arrays: Mapping[str, Any] | None = None,
+    groups: Any = "first",
+    width: int = 32,
+    seed: int = 0,
+    steps: int | None = None,
+    extrapolate: bool = False,
+) -> PtxProfile:
+    """Emulates blocks of a PTX kernel; see `perfmodel.emulate`."""
+    program: Any = kernel.program
+    kernel.bind({})
+    options = {"arrays": arrays, "groups": groups, "width": width, "seed": seed, "steps": steps}
+    options["extrapolate"] = extrapolate
+    return PtxProfile(kernel, program.emulated(kernel.bound, **options), frozenset(arrays or {}))
+
+
+class PtxProfile:
+    """Holds what the emulated blocks of a launch did. Print it, or take its tables; all counts are per block.
+
+    Attributes:
+        emulation: the raw counts.
+        work_groups: blocks of the whole grid.
+    """
+
+    findings: tuple[()] = ()
+
+    def __init__(self, kernel: BoundKernel, emulation: Emulation, given: frozenset[str] = frozenset()) -> None:
+        self.kernel, self.emulation, self._given = kernel, emulation, given
+        launch = kernel.launch()
+        self._arrays = {each.name: (str(each.dtype), each.size) for each in launch.arrays()}
+        self.global_size, self.local_size = launch.global_size, launch.local_size
+        self.work_groups = emulation.launch.blocks
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Returns what an array holds after the emulated blocks, in the type of its argument.
+
+        Raises:
+            KernelError: for an array that the kernel doesn't have.
+        """
+        if name not in self._arrays:
+            raise KernelError(f"kernel {self.kernel.name!r} has no array {name!r} (it has {', '.join(self._arrays)})")
+        return self.emulation.array(name).view(np.dtype(self._arrays[name][0]))
+
+    @cached_property
+    def counts(self) -> KernelCounts:
+        """The counts of one block, the mean of those that were emulated."""
+        blocks = self.emulation.sample.blocks
+        mean = replace(self.emulation, sample=Sample(blocks, (1 / len(blocks),) * len(blocks)))
+        return counts_of(mean, self._arrays, self._given, self.emulation.width)
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """Returns operations by kind and type, as a DataFrame; ``use`` is ``values`` for what features count,
+        ``indices`` for arithmetic of addresses, loops and conditions."""
+        found: dict[tuple[str, str, str], float] = {}
+        for use, operations in (("values", self.counts.operations), ("indices", self.counts.index_operations or ())):
+            for each in operations:
+                key = (use, each.kind, each.dtype)
+                found[key] = found.get(key, 0.0) + each.per_execution * _number(each.executions.workitem)
+        return _frame(["use", "kind", "dtype", "count"], [(*key, n) for key, n in sorted(found.items(), reverse=True)])
+
+    @cached_property
+    def accesses(self) -> pd.DataFrame:
+        """Returns a DataFrame with a row for each access; those that a compiler made of one in the source are one."""
+        columns = ["space", "direction", "type", "bits", "text", "count", "subgroups", "strides"]
+        return _frame(columns, [self._access(each) for each in self.counts.accesses])
+
+    def _access(self, access: AccessCount) -> tuple[Any, ...]:
+        subgroups = access.executions.subgroup
+        strides = [str(access.local_strides.get(axis, 0) or "?") for axis in range(len(self.local_size))]
+        return (
+            access.space,
+            access.direction,
+            access.dtype,
+            access.bits,
+            access.text,
+            _number(access.executions.workitem),
+            0.0 if subgroups is None else _number(subgroups),
+            " ".join(strides),
+        )
+
+    @cached_property
+    def branches(self) -> pd.DataFrame:
+        """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
+        rows = []
+        for branch in self.counts.branches:
+            met = branch.met.subgroup if branch.met else None
+            pair = [0.0 if each is None else _number(each) for each in (met, branch.divergent)]
+            rows.append((branch.kind, branch.text, *pair))
+        return _frame(["branch", "place", "subgroups", "divergent"], rows)
+
+    @cached_property
+    def footprints(self) -> pd.DataFrame:
+        """Returns the distinct bytes that a block touches of each array, as a DataFrame."""
+        rows = []
+        for each in self.counts.footprints:
+            item = np.dtype(each.dtype).itemsize
+            touched = dict(each.touched or ())
+            own = touched.get(1) if each.by_group is None else _number(each.by_group) * item
+            rows.append((each.variable, each.direction, float("nan") if own is None else own))
+        return _frame(["variable", "direction", "bytes"], rows)
+
+    @property
+    def barriers(self) -> float:
+        """The number of barriers that a block meets, on average."""
+        return _number(self.counts.barriers.workgroup)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the emulation profile as values that JSON can hold."""
+        tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
+        found: dict[str, Any] = plain(
+            {
+                "perfmodel": VERSION,
+                "kernel": self.kernel.name,
+                "global_size": self.global_size,
+                "local_size": self.local_size,
+                "work_groups": self.work_groups,
+                "emulated_groups": list(self.emulation.sample.blocks),
+                **tables,
+                "barriers": self.barriers,
+                "findings": [],
+            }
+        )
+        return found
+
+    def __str__(self) -> str:
+        shape = [" × ".join(map(str, each)) for each in (self.emulation.launch.grid, self.local_size)]
+        emulated = len(self.emulation.sample.blocks)
+        lines = [
+            f"{self.kernel.name}: {shape[0]} blocks of {shape[1]} threads",
+            f"{emulated} of them emulated in {self.emulation.seconds:.3g} s; counts are per block",
+        ]
+        for name in _TABLES:
+            table = getattr(self, name)
+            if len(table):
+                rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+                lines += ["", grid(list(table.columns), rows)]
+        return "\n".join([*lines, "", f"barriers: {self.barriers:g}"])
+
+    def __repr__(self) -> str:
+        emulated = f"{len(self.emulation.sample.blocks)} of {self.work_groups} blocks"
+        return brief(self, emulated, repr(self.kernel))
+
+
+def _number(count: QuasiPolynomial) -> float:
+    return float(count({}))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _frame(columns: list[str], rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    import pandas as pd  # slow to import
+
+    return pd.DataFrame(rows, columns=columns)

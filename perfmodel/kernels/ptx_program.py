@@ -1,0 +1,257 @@
+"""A kernel in PTX as a Program: what CUDA C++, Triton and other compilers for NVIDIA's GPUs make."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from perfmodel.basics.brief import brief
+from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.usual_budget import checked
+from perfmodel.device.launch_shape import check_extent, check_shape, listed
+from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct, scalars_of
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.size_expression import SizeExpression, conditions_of
+
+if TYPE_CHECKING:
+    from perfmodel.ptx.code import Code
+    from perfmodel.ptx.emulation.emulation import Emulation
+
+Extent = int | str
+MOST_THREADS = 1024
+"""NVIDIA's GPUs take blocks of up to so many threads."""
+
+
+class PtxProgram:
+    """A kernel in PTX with its launch and arguments; see `perfmodel.kernels.program.Program`.
+
+    It is counted by emulating blocks of its grid, so that counts are known at sizes that are numbers. It is as compiled
+    already.
+
+    Args:
+        text: of the PTX module.
+        entry: the kernel's name there; `name`: the one that is shown.
+        grid, block: blocks of the grid and threads of a block, an expression over the sizes for each axis.
+        arguments: an `Array`, `Scalar` or `Struct` of `perfmodel.kernels.arguments` for each of the kernel's
+            parameters, in its order.
+        shared: bytes of dynamic shared memory of a block, an expression over the sizes.
+        assumptions: what holds for the sizes, see `perfmodel.kernels.opencl_program`.
+        arrays: what arrays hold, by name, as for `perfmodel.emulate`; of others, random numbers.
+        groups, seed: the blocks that are emulated to count it, see `perfmodel.emulate`.
+
+    Raises:
+        SourceError: for what is no PTX, or not supported.
+        KernelError: for what cannot be a kernel.
+    """
+
+    is_machine_code = True
+
+    def __init__(
+        self,
+        text: str,
+        entry: str,
+        name: str,
+        grid: Extent | Sequence[Extent],
+        block: Extent | Sequence[Extent],
+        arguments: Sequence[Argument],
+        shared: Extent = 0,
+        assumptions: str = "",
+        arrays: Mapping[str, Any] | None = None,
+        groups: str | Sequence[Any] = "sample",
+        seed: int = 0,
+    ) -> None:
+        self.text, self.entry, self.name, self.assumptions = text, entry, name, assumptions
+        self._declared = tuple(self._plain(argument) for argument in arguments)
+        scalars = [scalar for argument in self._declared for scalar in scalars_of(argument)]
+        names = [each.name for each in self._declared if not isinstance(each, Scalar)] + [s.name for s in scalars]
+        if twice := [each for each in names if names.count(each) > 1]:
+            raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
+        self.arguments: tuple[str, ...] = tuple(scalar.name for scalar in scalars)
+        self.sizes: tuple[str, ...] = tuple(s.name for s in scalars if np.dtype(s.dtype).kind in "iu")
+        self._grid, self._block = self._axes("grid", grid), self._axes("block", block)
+        if not 1 <= len(self._grid) <= 3 or not 1 <= len(self._block) <= 3:
+            raise KernelError(
+                f"kernel {name!r} has {len(self._grid)} axes of blocks and {len(self._block)} of threads; "
+                "give 1 to 3 of each"
+            )
+        self._shared = self._expression("dynamic shared memory", shared)
+        self._extents = {
+            each.name: self._expression(f"extent of array {each.name!r}", each.extent)
+            for each in self._declared
+            if isinstance(each, Array)
+        }
+        self._conditions = conditions_of(assumptions, name, self.sizes)
+        shaping = (*self._grid, *self._block, self._shared)
+        self._shaping = frozenset(name for axis in shaping for name in axis.names)
+        self._extending = self._shaping | {name for each in self._extents.values() for name in each.names}
+        self.arrays, self.groups, self.seed = dict(arrays or {}), groups, seed
+        self._counts: dict[Any, KernelCounts] = {}
+        if len(self.code.kernel.parameters) != len(self._declared):
+            raise KernelError(
+                f"kernel {name!r} has {len(self.code.kernel.parameters)} parameters in its PTX, and "
+                f"{len(self._declared)} arguments are declared; give one for each"
+            )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PtxProgram, (*self._given, self.assumptions, self.arrays, self.groups, self.seed))
+
+    @property
+    def _given(self) -> tuple[object, ...]:
+        """Returns all that the device is given, as plain values in one form."""
+        grid, block = (tuple(axis.text for axis in axes) for axes in (self._grid, self._block))
+        return (self.text, self.entry, self.name, grid, block, self._declared, self._shared.text)
+
+    @cached_property
+    def content(self) -> str:
+        return hashlib.sha256(repr(self._given).encode()).hexdigest()
+
+    @property
+    def code(self) -> Code:
+        from perfmodel.ptx.code import code_of  # slow to import, and only for PTX
+
+        return code_of(self.text, self.entry)
+
+    @property
+    def declared(self) -> tuple[Argument, ...]:
+        """The arguments as they are declared, in the kernel's order."""
+        return self._declared
+
+    @cached_property
+    def deciding(self) -> tuple[str, ...]:
+        return tuple(name for name in self.arguments if name not in self.sizes)
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
+        known = dict(at or {})
+        if missing := [name for name in self.sizes if name not in known]:
+            raise CountingError(
+                f"kernel {self.name!r} is counted by emulation, at sizes that are numbers; give {', '.join(missing)}"
+            )
+        from perfmodel.ptx.counting.counter import counts_of  # slow to import
+
+        values = {**dict.fromkeys(self.arguments, 1), **known}
+        key = subgroup_size, tuple(sorted(values.items()))
+        if key not in self._counts:
+            options = {"groups": self.groups, "width": subgroup_size or 32, "seed": self.seed, "extrapolate": True}
+            emulation = self.emulated(values, arrays=self.arrays, **options)
+            arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
+            self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
+        return self._counts[key]
+
+    def emulated(self, values: Mapping[str, float], **options: Any) -> Emulation:
+        """Emulates blocks at these scalar arguments; see `perfmodel.kernels.ptx_emulation.emulated`."""
+        from perfmodel.kernels.ptx_emulation import emulated  # slow to import
+
+        bound = {**dict.fromkeys(self.arguments, 1), **values}
+        return emulated(self.code, self.launch(bound), self.shape(bound)[2], **options)
+
+    def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> PtxProgram:
+        """Returns the same program, counted on what these arrays hold."""
+        twin = copy(self)
+        twin.arrays, twin.groups, twin.seed, twin._counts = dict(arrays or {}), groups, seed, {}
+        return twin
+
+    def with_budget(self, budget: float) -> PtxProgram:
+        """Returns the program itself, after a look at the number: emulating takes as long as it takes."""
+        checked(budget)
+        return self
+
+    def as_opencl(self) -> NoReturn:
+        raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")
+
+    def check(self, sizes: Mapping[str, Any]) -> None:
+        for name, value in sizes.items():
+            if name in self._extending and np.any(value < 0):
+                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        arrays = {name: np.asarray(size) for name, size in sizes.items()} if self._conditions else {}
+        for condition in self._conditions:
+            good = condition.holds(arrays)
+            if not good.all():
+                bad = int(np.argmin(good))
+                culprit = {
+                    name: int(np.broadcast_to(sizes[name], good.shape).flat[bad])
+                    for name in sizes
+                    if name in condition.names
+                }
+                raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
+
+    def check_launch(self, sizes: Mapping[str, Any]) -> None:
+        grid, block = ([axis.values(sizes) for axis in axes] for axes in (self._grid, self._block))
+        rank = max(len(grid), len(block))
+        grid, block = ([*axes, *[1] * (rank - len(axes))] for axes in (grid, block))
+        shaping = {name: size for name, size in sizes.items() if name in self._shaping}
+        check_shape(self.name, [g * b for g, b in zip(grid, block, strict=True)], block, shaping)
+        threads = math.prod(block)
+        if np.any(threads > MOST_THREADS):
+            at = f" at {listed(shaping)}" if shaping and not np.ndim(threads) else ""
+            raise KernelError(
+                f"kernel {self.name!r} has blocks of {int(np.max(threads))} threads{at}; NVIDIA's GPUs take up to "
+                f"{MOST_THREADS}"
+            )
+        for name, extent in self._extents.items():
+            known = {size: value for size, value in sizes.items() if size in extent.names}
+            check_extent(self.name, name, extent.values(known), known)
+
+    def shape(self, arguments: Mapping[str, float]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Returns blocks of the grid and threads of a block by axis, and the bytes of dynamic shared memory."""
+        sizes = {name: int(arguments[name]) for name in self.sizes}
+        grid, block = (tuple(axis.at(sizes) for axis in axes) for axes in (self._grid, self._block))
+        rank = max(len(grid), len(block))
+        grid, block = ((*axes, *(1,) * (rank - len(axes))) for axes in (grid, block))
+        return grid, block, self._shared.at(sizes)
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        grid, block, _ = self.shape(arguments)
+        sizes = {name: int(arguments[name]) for name in self.sizes}
+        global_size = tuple(g * b for g, b in zip(grid, block, strict=True))
+        shaping = {name: size for name, size in sizes.items() if name in self._shaping}
+        check_shape(self.name, global_size, block, shaping)
+        bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
+        return Launch(self.text, self.entry, global_size, block, bound, language="PTX")
+
+    def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
+        match argument:
+            case Array():
+                return replace(argument, extent=self._extents[argument.name].at(sizes))
+            case Struct():
+                fields = tuple(replace(each, value=values[each.name]) for each in argument.fields)
+                return replace(argument, fields=fields)
+            case Scalar():
+                value, dtype = values[argument.name], np.dtype(argument.dtype)
+                if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+                    raise KernelError(f"{argument.name}={value} of kernel {self.name!r} does not fit into {dtype.name}")
+                return replace(argument, value=value)
+        return argument
+
+    def _plain(self, argument: Argument) -> Argument:
+        """Returns the argument in one form, as equal programs have equal content."""
+        match argument:
+            case Array():
+                return Array(
+                    argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip(), argument.is_output
+                )
+            case Struct():
+                return replace(argument, fields=tuple(Scalar(f.name, np.dtype(f.dtype).name) for f in argument.fields))
+            case Scalar():
+                return Scalar(argument.name, np.dtype(argument.dtype).name)
+        raise KernelError(f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or Struct; give such")
+
+    def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:
+        axes = [given] if isinstance(given, str | int) else given
+        return tuple(self._expression(role, axis) for axis in axes)
+
+    def _expression(self, role: str, given: Extent) -> SizeExpression:
+        """Returns an expression, in which a quotient may be written as in C."""
+        text = re.sub(r"(?<!/)/(?!/)", "//", str(given))
+        return SizeExpression(f"{role} of kernel {self.name!r}", text, self.sizes)
+
+    def __repr__(self) -> str:
+        return brief(self, self.name, f"sizes {', '.join(self.sizes) or 'none'}")

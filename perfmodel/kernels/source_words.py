@@ -1,0 +1,26 @@
+"""A command's word may name a file of kernels' source, and a kernel in it: ``blur.cl``, ``scale.cu:scale<float>``."""
+
+from __future__ import annotations
+
+SOURCES = (".cl", ".cu", ".ptx")
+"""The endings of files with kernels' source: OpenCL C, CUDA C++ and PTX."""
+CUDA = (".cu", ".ptx")
+
+
+def is_source(argument: str) -> bool:
+    """Returns True if a command's argument names a file of kernels' source, or a kernel in it."""
+    return split(argument)[0].endswith(SOURCES)
+
+
+def is_cuda(argument: str) -> bool:
+    """Returns True if a command's argument names a file of CUDA C++ or PTX, or a kernel in it."""
+    return split(argument)[0].endswith(CUDA)
+
+
+def split(argument: str) -> tuple[str, str]:
+    """Returns the path of a ``FILE.cl:KERNEL`` and the kernel's name; the name is empty where there is none."""
+    for ending in SOURCES:
+        path, mark, name = argument.partition(f"{ending}:")
+        if mark and name:
+            return path + ending, name
+    return argument, ""

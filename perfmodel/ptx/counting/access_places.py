@@ -1,0 +1,195 @@
+"""The places of one access say its strides, its transactions, and the bytes that blocks touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
+from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.recording import NOWHERE, Places
+
+Array = NDArray[np.int64]
+MOST_LOOKED_AT = 64
+"""So many executions at scattered places are looked at for transactions and bank conflicts."""
+MOST_STARTS = 1 << 21
+MOST_OF_SERIES = 64
+"""So many of the executions that were not run are looked at for strides."""
+WORD_BYTES = 4
+
+
+class AccessPlaces:
+    """The places of one access of one array."""
+
+    def __init__(self, places: Places) -> None:
+        self.places, self.lanes = places, places.lanes
+
+    @cached_property
+    def bases(self) -> Array:
+        """The places that the thread at the origin of each block would access, execution by execution."""
+        rows = [row[None] for _, row in self.places.rows]
+        for _, row, step, count in self.places.series:
+            some = np.unique(np.linspace(1, count, MOST_OF_SERIES).astype(np.int64))
+            rows.append(row[None] + some[:, None] * step[None])
+        return np.concatenate(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
+
+    @property
+    def local_strides(self) -> tuple[int | None, ...]:
+        """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
+        if not self.places.is_regular:
+            return (None, None, None)
+        return tuple(stride or 0 for stride in self.places.strides)
+
+    @cached_property
+    def group_strides(self) -> tuple[int, ...] | None:
+        """Bytes from a block to its neighbour along each axis of the grid; None where that is not constant."""
+        if not self.places.is_regular or not len(self.bases):
+            return None
+        known = self.bases != NOWHERE
+        whole = int(np.argmax(known.sum(axis=1)))
+        taking = np.flatnonzero(known[whole])
+        if len(taking) < 2:
+            return (0, 0, 0) if self.lanes.grid == (1, 1, 1) else None
+        ids = self.lanes.blocks[:, taking].T.astype(np.float64)
+        offsets = self.bases[whole, taking]
+        away = ids - ids[0]
+        found, *_ = np.linalg.lstsq(away, (offsets - offsets[0]).astype(np.float64), rcond=None)
+        steps = np.rint(found).astype(np.int64)
+        moved = self.bases - (self.lanes.blocks.T @ steps)[None, :]
+        first = np.array([row[mask][0] if mask.any() else 0 for row, mask in zip(moved, known, strict=True)])
+        if not np.all((moved == first[:, None]) | ~known):
+            return None
+        return tuple(int(step) for step in steps)
+
+    def loop_stride(self) -> int | None:
+        """Bytes from an execution to the next one, where that is mostly the same."""
+        known = (self.bases != NOWHERE).all(axis=0)
+        if not self.places.is_regular or len(self.bases) < 2 or not known.any():
+            return 0 if self.places.is_regular else None
+        steps = np.diff(self.bases[: len(self.places.rows), np.argmax(known)])
+        if not len(steps):
+            return 0
+        values, counts = np.unique(steps, return_counts=True)
+        best = int(np.argmax(counts))
+        return int(values[best]) if counts[best] * 2 >= len(steps) else None
+
+    def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
+        """Returns some executions with the addresses of their lanes."""
+        found = [*self.places.scattered]
+        if len(found) > limit:
+            found = [found[place] for place in np.linspace(0, len(found) - 1, limit).astype(int)]
+        if self.places.rows and len(found) < limit:
+            along = self._along
+            rows = self.places.rows[:: max(1, len(self.places.rows) // limit)]
+            found += [(mask, row[self.lanes.block_of[mask.index]] + along[mask.index]) for mask, row in rows[:limit]]
+        return found
+
+    @cached_property
+    def _along(self) -> Array:
+        strides = [stride or 0 for stride in self.places.strides]
+        of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
+        return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
+
+    def blocks_of_subgroups(self, width: int, size: int) -> float:
+        """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
+        touched = subgroups = 0
+        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+            group = _subgroups(self.lanes, mask, width)
+            blocks = addresses // size
+            touched += len(np.unique(np.stack([group, blocks]), axis=1).T)
+            subgroups += len(np.unique(group))
+        return touched / max(subgroups, 1)
+
+    def bank_cycles(self, width: int, banks: int) -> float:
+        """Returns how many words the busiest bank serves for a sub-group in one execution, on average."""
+        cycles = subgroups = 0
+        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+            group = _subgroups(self.lanes, mask, width)
+            words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, self.places.n_bytes // 4))])
+            pairs = np.unique(np.stack([np.tile(group, len(words) // len(group)), words]), axis=1)
+            names, numbers = np.unique(pairs[0], return_inverse=True)
+            served = np.bincount(numbers * banks + pairs[1] % banks, minlength=len(names) * banks)
+            cycles += int(served.reshape(-1, banks).max(axis=1).sum())
+            subgroups += len(names)
+        return cycles / max(subgroups, 1)
+
+    def region_of(self, block: int) -> Region:
+        """Returns the bytes that one emulated block touches."""
+        return touched_by([self], block)
+
+    def parts_of(self, block: int) -> list[Region]:
+        """Returns the bytes that one emulated block touches by executions that were run."""
+        if block not in self._parts:
+            parts = list(self._regular_regions(block))
+            own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
+            if own:
+                parts.append(region(np.concatenate(own), self.places.n_bytes))
+            self._parts[block] = parts
+        return self._parts[block]
+
+    @cached_property
+    def _parts(self) -> dict[int, list[Region]]:
+        return {}
+
+    def series_of(self, block: int) -> Iterator[tuple[Region, int, int]]:
+        """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
+        they move from one to the next, and how many there are."""
+        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        for mask, row, step, count in self.places.series:
+            if row[block] != NOWHERE:
+                places = self._along[lanes][mask.active[lanes]] + row[block]
+                yield region(places, self.places.n_bytes), int(step[block]), count
+
+    def _regular_regions(self, block: int) -> Iterator[Region]:
+        """Yields the bytes that a block touches, those of executions by the same lanes together."""
+        lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        patterns: dict[int, bytes] = {}
+        starts: dict[bytes, list[int]] = {}
+        for mask, row in self.places.rows:
+            if row[block] != NOWHERE:
+                key = patterns.get(id(mask))
+                if key is None:
+                    key = patterns[id(mask)] = mask.active[lanes].tobytes()
+                starts.setdefault(key, []).append(int(row[block]))
+        for pattern, origins in starts.items():
+            one = region(self._along[lanes][np.frombuffer(pattern, bool)], self.places.n_bytes)
+            places = np.unique(np.asarray(origins, np.int64))
+            if len(places) * len(one.starts) > MOST_STARTS:
+                places = places[:: -(-len(places) * len(one.starts) // MOST_STARTS)]
+            begins = (places[:, None] + one.starts[None, :]).ravel()
+            ends = (places[:, None] + one.ends[None, :]).ravel()
+            yield union([Region(begins, ends)])
+
+    def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
+        """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
+        `aligned`."""
+        found = []
+        executions = self.executions_at(1)
+        if executions:
+            mask, addresses = executions[0]
+            of_block = self.lanes.block_of[mask.index]
+            for block in np.unique(of_block)[:groups].tolist():
+                own = addresses[of_block == block][:items]
+                found.append(tuple((own - own.min() // aligned * aligned).tolist()))
+        return tuple(found)
+
+
+def touched_by(accesses: Sequence[AccessPlaces], block: int) -> Region:
+    """Returns the bytes that one emulated block touches by several accesses together."""
+    parts = [part for each in accesses for part in each.parts_of(block)]
+    series: dict[tuple[int, int], list[Region]] = {}
+    for each in accesses:
+        for one, step, count in each.series_of(block):
+            series.setdefault((step, count), []).append(one)
+    for (step, count), several in series.items():
+        one = union(several)
+        parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]
+    return union(parts)
+
+
+def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:
+    """Returns the number of each lane's sub-group."""
+    return lanes.block_of[mask.index] * (-(-lanes.per_block // width)) + lanes.in_block[mask.index] // width

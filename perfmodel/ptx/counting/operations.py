@@ -1,0 +1,247 @@
+"""One instruction counts as these operations, in the kinds of the feature family ``op``, and as values or indices.
+
+What follows from ids and sizes alone, and ends in addresses or conditions, is index arithmetic, as of the other kinds
+of programs. A place in an array is no arithmetic: its index times the bytes of an element, added to the array's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.dataflow import address_of, has_result, read, registers_in, written
+from perfmodel.ptx.syntax import Immediate, Instruction, Register, Symbol
+
+Operations = dict[tuple[str, str], int]
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("add", "sub", "addc", "subc", "sad"), "add"),
+    **dict.fromkeys(("mul", "mul24"), "mul"),
+    **dict.fromkeys(("mad", "madc", "mad24", "fma", "dp4a"), "madd"),
+    **dict.fromkeys(("div", "rcp"), "div"),
+    **dict.fromkeys(("and", "or", "xor", "not", "cnot", "lop3", "bfe", "bfi", "prmt", "brev", "copysign"), "bitwise"),
+    **dict.fromkeys(("shl", "shr", "shf"), "shift"),
+    **dict.fromkeys(("setp", "set", "testp"), "compare"),
+    **{name: name for name in ("min", "max", "sqrt", "rsqrt", "sin", "cos", "tanh")},
+    "rem": "mod",
+    "lg2": "log2",
+    "ex2": "exp2",
+    "popc": "popcount",
+    "clz": "clz",
+    "bfind": "clz",
+}
+_ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
+COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
+
+
+def own_operations(instruction: Instruction) -> Operations:
+    """Returns what one execution of an instruction does, by kind and type."""
+    opcode = instruction.opcode
+    if not instruction.types or opcode in ACCESSING or opcode in COLLECTIVE:
+        return {}
+    type_ = instruction.types[-1]
+    if opcode == "cvt":
+        return _conversion(instruction)
+    if opcode == "abs":
+        return {("fabs" if type_.is_float else "abs", type_.dtype): type_.lanes}
+    if type_.kind == "p" or opcode not in _KINDS:
+        return {}
+    bits = 2 * type_.bits if instruction.has("wide") else type_.bits
+    dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
+    return {(_KINDS[opcode], dtype): type_.lanes}
+
+
+def _conversion(instruction: Instruction) -> Operations:
+    to, source = instruction.types[0], instruction.types[-1]
+    if to == source and to.is_float:
+        kind = next((_ROUNDED[m] for m in instruction.modifiers if m in _ROUNDED), "min")
+        return {(kind, to.dtype): 1} if kind != "min" or instruction.has("sat") else {}
+    floats = [type_ for type_ in (to, source) if type_.is_float]
+    if not floats or to == source:
+        return {}
+    return {("convert", max(floats, key=lambda each: each.bits // each.lanes).dtype): to.lanes}
+
+
+class Purposes:
+    """Says of a kernel's instructions whether they compute values, or indices and conditions, or nothing that counts.
+
+    Attributes:
+        of_data: registers whose values depend on what is in memory.
+        of_values: registers whose values end in memory, or are computed with data.
+        beyond_places: registers whose values end in memory or conditions, and not in addresses alone.
+    """
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.flow = code, code.dataflow
+        self._instructions = [each for block in code.flow.blocks for each in block.instructions]
+        self.of_data = self._of_data()
+        self.of_values = self._of_values()
+        self.beyond_places = self._beyond_places()
+
+    def _of_data(self) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [
+            name
+            for each in self._instructions
+            if (each.opcode in ("ld", "ldu") and not each.has("param"))
+            or each.opcode == "atom"
+            or each.opcode in COLLECTIVE
+            for name in written(each)
+        ]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                for use in self.flow.uses.get(name, ()):
+                    if use.opcode == "st" and use.has("param"):
+                        waiting += self._loaded_from(use)
+                    elif has_result(use):
+                        waiting += written(use)
+        return frozenset(found)
+
+    def _loaded_from(self, store: Instruction) -> list[str]:
+        """Returns the registers that the parameter of a call, which is stored, is loaded to."""
+        address = address_of(store)
+        if address is None or not isinstance(address.base, Symbol):
+            return []
+        name = address.base.name
+        loads = [each for each in self._instructions if each.opcode == "ld" and each.has("param")]
+        return [
+            register
+            for load in loads
+            if (place := address_of(load)) and isinstance(place.base, Symbol) and place.base.name == name
+            for register in written(load)
+        ]
+
+    def _of_values(self) -> frozenset[str]:
+        waiting: list[str] = []
+        for each in self._instructions:
+            if (
+                (each.opcode in ("st", "red", "atom") and not (each.opcode == "st" and each.has("param")))
+                or each.opcode in COLLECTIVE
+                or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
+            ):
+                waiting += self._given(each)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            found.add(name)
+            for definition in self.flow.definitions.get(name, ()):
+                if definition.opcode == "ld" and definition.has("param"):
+                    for source in self.flow.behind((name,)):
+                        if source.opcode == "st":
+                            waiting += self._given(source)
+                elif definition.opcode not in ACCESSING:
+                    waiting += self._given(definition)
+        return frozenset(found)
+
+    def _beyond_places(self) -> frozenset[str]:
+        waiting = [each.guard.register.name for each in self._instructions if each.guard is not None]
+        waiting += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
+        waiting += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
+        for each in self._instructions:
+            if each.opcode in ("st", "red", "atom") or each.opcode in COLLECTIVE:
+                waiting += self._given(each)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                for definition in self.flow.definitions.get(name, ()):
+                    if definition.opcode not in ACCESSING:
+                        waiting += self._given(definition)
+        return frozenset(found)
+
+    @staticmethod
+    def _given(instruction: Instruction) -> list[str]:
+        """Returns the registers whose values an instruction works with, without its address."""
+        operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
+        address = address_of(instruction)
+        return [name for operand in operands if operand is not address for name in registers_in(operand)]
+
+    def values(self, instruction: Instruction) -> bool:
+        """Returns whether an instruction computes values."""
+        names = written(instruction)
+        if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
+            return False
+        if not any(name in self.of_values or name in self.of_data for name in names):
+            return False
+        return any(name in self.of_data for name in names) or not self.is_step(instruction)
+
+    def indices(self, instruction: Instruction) -> bool:
+        """Returns whether an instruction that computes no values is index arithmetic, and no part of an address."""
+        return self.is_step(instruction) or not (
+            self._starts_at_array(instruction) or (self._is_scale(instruction) and self._ends_in_places(instruction))
+        )
+
+    def is_step(self, instruction: Instruction) -> bool:
+        """Returns whether an instruction adds to a register what becomes its next value in a loop."""
+        if instruction.opcode not in ("add", "sub") or instruction.types[-1].is_float:
+            return False
+        own = set(read(instruction))
+        seen: set[str] = set()
+        waiting = list(written(instruction))
+        while waiting:
+            name = waiting.pop()
+            if name in own:
+                return True
+            if name not in seen:
+                seen.add(name)
+                waiting += [w for use in self.flow.uses.get(name, ()) if use.opcode == "mov" for w in written(use)]
+        return False
+
+    def _starts_at_array(self, instruction: Instruction) -> bool:
+        return (
+            instruction.opcode in ("add", "sub", "mad", "or")
+            and bool(instruction.types)
+            and (instruction.types[-1].bits == 64 or instruction.has("wide"))
+            and any(name in self._places for name in read(instruction))
+        )
+
+    @staticmethod
+    def _is_scale(instruction: Instruction) -> bool:
+        is_product = instruction.opcode == "mul" and instruction.has("wide")
+        is_shift = instruction.opcode in ("shl", "mul") and instruction.types[-1].bits == 64
+        return (is_product or is_shift) and isinstance(instruction.operands[-1], Immediate)
+
+    def _ends_in_places(self, instruction: Instruction) -> bool:
+        return all(self._starts_at_array(use) for name in written(instruction) for use in self.flow.uses.get(name, ()))
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        """The registers that hold places in arrays."""
+        found: set[str] = set()
+        waiting = [
+            name
+            for each in self._instructions
+            if each.opcode == "cvta"
+            or (each.opcode == "mov" and isinstance(each.operands[-1], Symbol))
+            or self._loads_pointer(each)
+            for name in written(each)
+        ]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                for use in self.flow.uses.get(name, ()):
+                    if use.opcode in ("add", "sub", "mov", "cvta", "selp", "mad") and use.types[-1].kind != "p":
+                        waiting += written(use)
+        return frozenset(found)
+
+    def _loads_pointer(self, instruction: Instruction) -> bool:
+        """Returns whether a parameter is loaded that is used as an address as it is."""
+        if instruction.opcode != "ld" or not instruction.has("param") or instruction.types[-1].bits != 64:
+            return False
+        return any(
+            use.opcode == "cvta" or self._is_base(use, name)
+            for name in written(instruction)
+            for use in self.flow.uses.get(name, ())
+        )
+
+    @staticmethod
+    def _is_base(instruction: Instruction, name: str) -> bool:
+        address = address_of(instruction)
+        return address is not None and isinstance(address.base, Register) and address.base.name == name

@@ -1,0 +1,65 @@
+"""Says on which arrays' contents an access's address depends."""
+
+from __future__ import annotations
+
+from perfmodel.ptx.dataflow import address_of, registers_in
+from perfmodel.ptx.emulation.emulation import Emulation
+from perfmodel.ptx.syntax import Instruction, Register
+
+_ON_CHIP = ("shared", "local")
+
+
+class Origins:
+    """The origins of the addresses of an emulated kernel's accesses.
+
+    Attributes:
+        constants: variables of the PTX text, whose contents are known.
+    """
+
+    def __init__(self, emulation: Emulation) -> None:
+        self.emulation, self.flow = emulation, emulation.code.dataflow
+        self.constants = frozenset(
+            variable.name for variable in emulation.code.kernel.variables.values() if variable.contents is not None
+        )
+        self._known: dict[Instruction, frozenset[str]] = {}
+        self._stores = [
+            each
+            for block in emulation.code.flow.blocks
+            for each in block.instructions
+            if each.opcode in ("st", "atom", "red") and not each.has("param")
+        ]
+
+    def arrays_behind(self, access: Instruction) -> frozenset[str]:
+        """Returns the arrays whose contents decide on an access's address, also by way of memory on the chip."""
+        if access not in self._known:
+            self._known[access] = frozenset(self._behind(access))
+        return self._known[access]
+
+    def _behind(self, access: Instruction) -> set[str]:
+        address = address_of(access)
+        if address is None or not isinstance(address.base, Register):
+            return set()
+        found: set[str] = set()
+        seen: set[Instruction] = set()
+        waiting: list[str] = [address.base.name]
+        went_through_chip = False
+        while waiting:
+            instructions = self.flow.behind((waiting.pop(),))
+            for instruction in instructions - seen:
+                if instruction.opcode not in ("ld", "ldu", "atom") or instruction.has("param"):
+                    continue
+                places = self.emulation.places.get(instruction, {}).values()
+                found |= {place.name for place in places if place.name}
+                if not went_through_chip and any(place.space in _ON_CHIP for place in places):
+                    went_through_chip = True
+                    waiting += [name for store in self._stores for name in self._values(store)]
+            seen |= instructions
+        return found
+
+    def _values(self, store: Instruction) -> list[str]:
+        """Returns the registers of what is stored to memory on the chip."""
+        places = self.emulation.places.get(store, {}).values()
+        if not any(place.space in _ON_CHIP for place in places):
+            return []
+        address = address_of(store)
+        return [name for operand in store.operands if operand is not address for name in registers_in(operand)]

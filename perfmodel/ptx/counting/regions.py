@@ -1,0 +1,111 @@
+"""Sets of bytes as disjoint intervals: what accesses touch, and how many aligned blocks that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_INTERVALS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A set of bytes: intervals in order, each from a start up to, but without, its end."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @property
+    def bytes(self) -> int:
+        return int((self.ends - self.starts).sum())
+
+    @property
+    def span(self) -> int:
+        return int(self.ends[-1] - self.starts[0]) if len(self.starts) else 0
+
+    def blocks(self, size: int) -> int:
+        """Returns how many aligned blocks of so many bytes have a byte of it."""
+        if not len(self.starts):
+            return 0
+        first, last = self.starts // size, (self.ends - 1) // size
+        shared = int(np.count_nonzero(first[1:] == last[:-1]))
+        return int((last - first + 1).sum()) - shared
+
+
+def region(starts: NDArray[np.int64], n_bytes: int) -> Region:
+    """Returns what accesses of so many bytes at these places touch."""
+    ordered = np.unique(starts)
+    return _merged(ordered, ordered + n_bytes)
+
+
+def union(regions: Iterable[Region]) -> Region:
+    known = [each for each in regions if len(each.starts)]
+    if not known:
+        return Region(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    starts = np.concatenate([each.starts for each in known])
+    ends = np.concatenate([each.ends for each in known])
+    order = np.argsort(starts, kind="stable")
+    return _merged(starts[order], ends[order])
+
+
+def _merged(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
+    """Joins intervals in the order of their starts."""
+    if not len(starts):
+        return Region(starts, ends)
+    reach = np.maximum.accumulate(ends)
+    gaps = np.flatnonzero(starts[1:] > reach[:-1])
+    return Region(starts[np.append(0, gaps + 1)], reach[np.append(gaps, len(starts) - 1)])
+
+
+def repeated(found: Region, step: int, count: int) -> Region | None:
+    """Returns the union of a region and its copies, each a step further; None if that has too many intervals."""
+    if count <= 1 or step == 0:
+        return found
+    done, whole = 1, found
+    while done < count:
+        more = min(done, count - done)
+        if 2 * len(whole.starts) > MOST_INTERVALS:
+            return None
+        whole = union((whole, Region(whole.starts + more * step, whole.ends + more * step)))
+        done += more
+    return whole
+
+
+def hull(found: Region, step: int, count: int) -> Region:
+    """Returns about what a region and its copies are, where they are too many: all between them, or as many as can be
+    held."""
+    if 2 * found.bytes >= abs(step):
+        last = (count - 1) * step
+        least, most = int(found.starts[0]) + min(last, 0), int(found.ends[-1]) + max(last, 0)
+        return Region(np.array([least]), np.array([most]))
+    return repeated(found, step, max(MOST_INTERVALS // (2 * len(found.starts)), 1)) or found
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An extent is how much a launch touches: bytes, and aligned blocks of 64 bytes."""
+
+    bytes: float
+    blocks: float
+
+
+BLOCK = 64
+
+
+def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Extent:
+    """Returns what the blocks of a grid touch together, of which one touches a region, and its neighbour along each
+    axis the same a step further."""
+    axes = sorted((abs(step), step, count) for step, count in zip(steps, counts, strict=True) if step and count > 1)
+    whole: Region = found
+    times = 1
+    for size, step, count in axes:
+        if times == 1 and size < whole.span:
+            more = repeated(whole, step, count)
+            if more is not None:
+                whole = more
+                continue
+        times *= count
+    return Extent(float(whole.bytes) * times, float(whole.blocks(BLOCK)) * times)

@@ -1,0 +1,196 @@
+"""Says which registers instructions read and write, which are alive where, and what values follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from perfmodel.ptx.control_flow import EXIT, ControlFlow
+from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Sink, Symbol, Vector
+
+WITHOUT_RESULT = frozenset(
+    (
+        *("st", "red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
+        *("bra", "brx", "ret", "exit", "griddepcontrol"),
+    )
+)
+CARRY = "%carry"
+"""The name of the flag that additions with carry leave and take."""
+
+
+def registers_in(operand: Operand) -> Iterator[str]:
+    """Iterates over the names of the registers that stand in an operand."""
+    match operand:
+        case Register():
+            yield operand.name
+        case Address(base=Register() as base):
+            yield base.name
+        case Negated():
+            yield operand.operand.name
+        case Vector():
+            for item in operand.items:
+                yield from registers_in(item)
+        case Both():
+            yield from registers_in(operand.first)
+            yield from registers_in(operand.second)
+
+
+def has_result(instruction: Instruction) -> bool:
+    if instruction.opcode in ("bar", "barrier"):
+        return instruction.has("red")
+    return instruction.opcode not in WITHOUT_RESULT
+
+
+def written(instruction: Instruction) -> tuple[str, ...]:
+    """Returns the registers that an instruction writes."""
+    found: list[str] = []
+    if has_result(instruction) and instruction.operands:
+        found += registers_in(instruction.operands[0])
+    if instruction.has("cc"):
+        found.append(CARRY)
+    return tuple(found)
+
+
+def read(instruction: Instruction) -> tuple[str, ...]:
+    """Returns the registers that an instruction reads, its guard among them."""
+    operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
+    found = [name for operand in operands for name in registers_in(operand)]
+    if instruction.guard is not None:
+        found.append(instruction.guard.register.name)
+    if instruction.opcode in ("addc", "subc", "madc"):
+        found.append(CARRY)
+    return tuple(found)
+
+
+def is_wanted(instruction: Instruction) -> bool:
+    """Returns whether a result is used at all, as far as the instruction itself says."""
+    return bool(instruction.operands) and not isinstance(instruction.operands[0], Sink)
+
+
+def address_of(instruction: Instruction) -> Address | None:
+    """Returns the place in memory that an instruction accesses."""
+    return next((operand for operand in instruction.operands if isinstance(operand, Address)), None)
+
+
+class Dataflow:
+    """The flow of values through a kernel's registers.
+
+    Attributes:
+        alive: for each block, the registers whose values before it may still be read.
+    """
+
+    def __init__(self, flow: ControlFlow) -> None:
+        self.flow = flow
+        self.alive = self._alive()
+
+    def _alive(self) -> list[frozenset[str]]:
+        uses: list[set[str]] = []
+        sets: list[set[str]] = []
+        for block in self.flow.blocks:
+            used: set[str] = set()
+            defined: set[str] = set()
+            for instruction in [*block.instructions, *([block.ending] if block.ending else [])]:
+                used.update(name for name in read(instruction) if name not in defined)
+                names = written(instruction)
+                if instruction.guard is None:
+                    defined.update(names)
+                else:  # where the guard doesn't hold, the old value remains
+                    used.update(name for name in names if name not in defined)
+            uses.append(used)
+            sets.append(defined)
+        alive = [frozenset(used) for used in uses]
+        waiting = list(range(len(alive)))
+        while waiting:
+            number = waiting.pop()
+            after: set[str] = set()
+            for successor in self.flow.blocks[number].successors:
+                if successor != EXIT:
+                    after |= alive[successor]
+            new = frozenset(uses[number] | (after - sets[number]))
+            if new != alive[number]:
+                alive[number] = new
+                waiting += self.flow.predecessors[number]
+        return alive
+
+    @cached_property
+    def definitions(self) -> dict[str, list[Instruction]]:
+        """The instructions that write each register."""
+        found: dict[str, list[Instruction]] = {}
+        for block in self.flow.blocks:
+            for instruction in block.instructions:
+                for name in written(instruction):
+                    found.setdefault(name, []).append(instruction)
+        return found
+
+    @cached_property
+    def uses(self) -> dict[str, list[Instruction]]:
+        """The instructions that read each register."""
+        found: dict[str, list[Instruction]] = {}
+        for block in self.flow.blocks:
+            for instruction in [*block.instructions, *([block.ending] if block.ending else [])]:
+                for name in set(read(instruction)):
+                    found.setdefault(name, []).append(instruction)
+        return found
+
+    def dtype_of(self, access: Instruction) -> str:
+        """Returns numpy's name of what an access moves: bits are floats where these are computed with them."""
+        type_ = access.types[-1]
+        address = address_of(access)
+        if type_.kind == "b" and type_.bits in (16, 32, 64):
+            moved = [name for each in access.operands if each is not address for name in registers_in(each)]
+            near = self.uses if access.opcode in ("ld", "ldu") else self.definitions
+            if self._are_floats(moved, near, type_.bits):
+                return f"float{type_.bits}"
+        return type_.dtype
+
+    def _are_floats(self, names: list[str], near: dict[str, list[Instruction]], bits: int) -> bool:
+        """Returns whether registers, or those that they are moved to or from, are computed with as floats."""
+        waiting, seen = list(names), set(names)
+        while waiting:
+            for each in near.get(waiting.pop(), ()):
+                if any(type_.is_float and type_.bits == bits for type_ in each.types) and each.opcode != "cvt":
+                    return True
+                if each.opcode in ("mov", "selp"):
+                    more = {*written(each), *read(each)} - seen
+                    seen |= more
+                    waiting += more
+        return False
+
+    def behind(self, names: Iterator[str] | tuple[str, ...]) -> set[Instruction]:
+        """Returns the instructions that registers' values follow from, through registers and parameters of calls."""
+        found: set[Instruction] = set()
+        waiting = list(names)
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for instruction in self.definitions.get(name, ()):
+                if instruction in found:
+                    continue
+                found.add(instruction)
+                waiting += read(instruction)
+                if instruction.opcode == "ld" and instruction.has("param"):
+                    for store in self._stored_parameters(instruction):
+                        found.add(store)
+                        waiting += read(store)
+        return found
+
+    def _stored_parameters(self, load: Instruction) -> list[Instruction]:
+        """Returns the stores to the parameter of a call that a load reads."""
+        address = address_of(load)
+        if address is None or not isinstance(address.base, Symbol):
+            return []
+        return self._parameters.get(address.base.name, [])
+
+    @cached_property
+    def _parameters(self) -> dict[str, list[Instruction]]:
+        found: dict[str, list[Instruction]] = {}
+        for block in self.flow.blocks:
+            for instruction in block.instructions:
+                address = address_of(instruction)
+                is_store = instruction.opcode == "st" and instruction.has("param")
+                if is_store and address is not None and isinstance(address.base, Symbol):
+                    found.setdefault(address.base.name, []).append(instruction)
+        return found

@@ -1,0 +1,263 @@
+"""Loads, stores and atomics of emulated lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import EmulationError
+from perfmodel.ptx.dataflow import address_of
+from perfmodel.ptx.emulation.atomics import update
+from perfmodel.ptx.emulation.lanes import Mask
+from perfmodel.ptx.emulation.memory import Memory
+from perfmodel.ptx.emulation.recording import Places
+from perfmodel.ptx.emulation.registers import Registers, Write, number
+from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
+from perfmodel.ptx.types import TYPES, Type
+
+Step = Callable[[Mask], None]
+ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
+_OPERATIONS = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"))
+
+
+class Accesses:
+    """Makes steps of the instructions that access memory.
+
+    Args:
+        spaces: of the kernel's variables, by name.
+        symbols: where these lie.
+        parameters: of the launch: their bytes, by name.
+
+    Attributes:
+        places: where the accesses of each instruction went, by array.
+        noted: is told of each of them, if there is somebody who wants to know.
+    """
+
+    def __init__(
+        self,
+        registers: Registers,
+        memory: Memory,
+        spaces: dict[str, str],
+        symbols: dict[str, int],
+        parameters: dict[str, bytes],
+        is_read: Callable[[str], bool],
+    ) -> None:
+        self.registers, self.memory = registers, memory
+        self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
+        self.is_read = is_read
+        self.places: dict[Instruction, dict[str, Places]] = {}
+        self.noted: Callable[[Places, Mask, NDArray[np.int64] | None], None] | None = None
+
+    def step(self, instruction: Instruction) -> Step:
+        if not instruction.types:
+            raise EmulationError(f"line {instruction.line} of the PTX accesses memory as no type: {instruction.name}")
+        if instruction.opcode in ("ld", "ldu"):
+            return self._constant(instruction) or self._load(instruction)
+        if instruction.opcode == "st":
+            return self._store(instruction)
+        return self._atomic(instruction)
+
+    def _constant(self, instruction: Instruction) -> Step | None:
+        """Returns a load of a parameter of the launch, whose place the text says."""
+        address = address_of(instruction)
+        if address is None or not isinstance(address.base, Symbol) or address.base.name not in self.parameters:
+            return None
+        contents, type_ = self.parameters[address.base.name], instruction.types[-1]
+        items = _items(instruction.operands[0])
+        start = address.offset + address.base.offset
+        values = []
+        for place in range(len(items)):
+            part = contents[start + place * type_.bytes : start + (place + 1) * type_.bytes]
+            if len(part) != type_.bytes or start < 0:
+                raise EmulationError(f"line {instruction.line} of the PTX reads beyond its parameter")
+            values.append(np.frombuffer(part, type_.raw)[0].view(type_.numpy) if type_.lanes == 1 else _packed(part))
+        writes = [self.registers.writer(item, _bits(type_), instruction) for item in items]
+        if type_.lanes == 1:
+            writes = [self.registers.writer(item, type_, instruction) for item in items]
+
+        def load(mask: Mask) -> None:
+            for write, value in zip(writes, values, strict=True):
+                write(value, mask)
+
+        return load
+
+    def _address(self, instruction: Instruction) -> tuple[Callable[[], Any], str]:
+        """Returns what gives the addresses of an access, and its space (empty for generic addresses)."""
+        address = address_of(instruction)
+        if address is None:
+            raise EmulationError(f"line {instruction.line} of the PTX accesses memory without an address")
+        space = _space_of(instruction)
+        offset = np.int64(address.offset).view(np.uint64)
+        if isinstance(address.base, Symbol):
+            name = address.base.name
+            if name not in self.symbols:
+                raise EmulationError(f"line {instruction.line} of the PTX accesses {name!r}, which is not declared")
+            if self.spaces.get(name) == "stack":
+                space = "stack"
+            constant = np.uint64(self.symbols[name] + address.base.offset) + offset
+            return (lambda: constant), space
+        if address.base is None:
+            return (lambda: offset), space
+        is_narrow = self.registers.types[address.base.name].bits < 64  # as places in a window may be
+        plain = self.registers.reader(address.base, TYPES["u32" if is_narrow else "u64"], instruction)
+        if is_narrow:
+            return (lambda: plain().astype(np.uint64) + offset), space
+        if address.offset == 0:
+            return plain, space
+        return (lambda: plain() + offset), space
+
+    def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Places:
+        of_instruction = self.places.setdefault(instruction, {})
+        key = f"{space} {name}"
+        if key not in of_instruction:
+            of_instruction[key] = Places(space, name, n_bytes, self.memory.lanes)
+        return of_instruction[key]
+
+    def _parts(
+        self, instruction: Instruction, space: str, mask: Mask, addresses: Any, n_bytes: int
+    ) -> list[tuple[NDArray[np.uint8], NDArray[np.int64], Any]]:
+        """Returns the bytes and offsets of an access, and which lanes they are of; and records it."""
+        index = mask.index
+        if addresses.ndim:
+            addresses = addresses if len(index) == len(addresses) else addresses[index]
+        else:
+            addresses = np.full(len(index), addresses)
+        found = []
+        for where, own, bytes_, offsets, which in self.memory.places(
+            space, addresses, index, n_bytes, instruction.line
+        ):
+            found.append((bytes_, offsets, which))
+            if where == "stack" or (own is not None and own.name == ""):
+                continue
+            record = self._record(instruction, where, own.name if own else "", n_bytes)
+            if own is not None:
+                relative = offsets
+            else:
+                relative = (addresses if which is None else addresses[which]).view(np.int64) & np.int64(0xFFFFFFFF)
+            lanes = mask
+            if which is not None:
+                part = np.zeros_like(mask.active)
+                part[index[which]] = True
+                lanes = Mask(mask.lanes, part)
+            row = record.add(lanes, relative)
+            if self.noted is not None:
+                self.noted(record, lanes, row)
+        return found
+
+    def _load(self, instruction: Instruction) -> Step:
+        type_, registers = instruction.types[-1], self.registers
+        items = _items(instruction.operands[0])
+        read, space = self._address(instruction)
+        plain = _bits(type_) if type_.lanes == 2 else type_
+        writes = [registers.writer(item, plain, instruction) for item in items]
+        n_bytes, dtype = type_.bytes * len(items), plain.numpy
+        total = registers.lanes.total
+
+        def load(mask: Mask) -> None:
+            if not mask.count:
+                return
+            addresses = read()
+            parts = self._parts(instruction, space, mask, addresses, n_bytes)
+            for place, write in enumerate(writes):
+                values: Any
+                if len(parts) == 1 and parts[0][2] is None:
+                    bytes_, offsets, _ = parts[0]
+                    found = bytes_.view(dtype)[offsets // plain.bytes + place]
+                    if addresses.ndim == 0 and space in ("global", "const", "param"):
+                        values = found[0]
+                    elif len(found) == total:
+                        values = found
+                    else:
+                        values = np.zeros(total, dtype)
+                        values[mask.index] = found
+                else:
+                    values = np.zeros(total, dtype)
+                    for bytes_, offsets, which in parts:
+                        values[mask.index[which]] = bytes_.view(dtype)[offsets // plain.bytes + place]
+                write(values, mask)
+
+        return load
+
+    def _store(self, instruction: Instruction) -> Step:
+        type_ = instruction.types[-1]
+        items = _items(instruction.operands[1])
+        read, space = self._address(instruction)
+        plain = _bits(type_) if type_.lanes == 2 else type_
+        values = [self._value(item, plain, instruction) for item in items]
+        n_bytes, dtype = plain.bytes * len(items), plain.numpy
+
+        def store(mask: Mask) -> None:
+            if not mask.count:
+                return
+            index = mask.index
+            parts = self._parts(instruction, space, mask, read(), n_bytes)
+            for place, value in enumerate(values):
+                given = value()
+                own = given[index] if np.ndim(given) else given
+                for bytes_, offsets, which in parts:
+                    mine = own[which] if np.ndim(own) and which is not None else own
+                    bytes_.view(dtype)[offsets // plain.bytes + place] = mine
+
+        return store
+
+    def _value(self, operand: Operand, type_: Type, instruction: Instruction) -> Callable[[], Any]:
+        if isinstance(operand, Immediate):
+            constant = number(operand, type_)
+            return lambda: constant
+        return self.registers.reader(operand, type_, instruction)
+
+    def _atomic(self, instruction: Instruction) -> Step:
+        type_, registers = instruction.types[-1], self.registers
+        operation = next((m for m in instruction.modifiers if m in _OPERATIONS), None)
+        if operation is None or type_.lanes == 2:
+            raise EmulationError(
+                f"line {instruction.line} of the PTX has an atomic that is not known: {instruction.name}"
+            )
+        read, space = self._address(instruction)
+        is_atom = instruction.opcode == "atom"
+        to = instruction.operands[0] if is_atom else Sink()
+        given = instruction.operands[2 if is_atom else 1 :]
+        values = [self._value(each, type_, instruction) for each in given]
+        is_wanted = isinstance(to, Register) and self.is_read(to.name)
+        write: Write | None = registers.writer(to, type_, instruction) if is_wanted else None
+
+        def run(mask: Mask) -> None:
+            if not mask.count:
+                return
+            index = mask.index
+            parts = self._parts(instruction, space, mask, read(), type_.bytes)
+            operands = [value() for value in values]
+            operands = [each[index] if np.ndim(each) else each for each in operands]
+            results = np.zeros(registers.lanes.total, type_.numpy)
+            for bytes_, offsets, which in parts:
+                own = [each[which] if np.ndim(each) and which is not None else each for each in operands]
+                b, c = own[0], own[1] if len(own) > 1 else own[0]
+                old = update(bytes_.view(type_.numpy), offsets // type_.bytes, operation, b, c, is_wanted)
+                if old is not None:
+                    results[index if which is None else index[which]] = old
+            if write is not None:
+                write(results, mask)
+
+        return run
+
+
+def _items(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def _bits(type_: Type) -> Type:
+    return TYPES[f"b{type_.bits}"]
+
+
+def _packed(part: bytes) -> Any:
+    return np.frombuffer(part, np.uint32)[0]
+
+
+def _space_of(instruction: Instruction) -> str:
+    for space in ("global", "shared", "local", "const", "param"):
+        if instruction.has(space, f"{space}::cta", f"{space}::entry", f"{space}::func"):
+            return space
+    return ""

@@ -1,0 +1,62 @@
+"""Atomic updates of memory: each lane's one after the other, in the order of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Update = Callable[..., Any]
+
+_AT_ONCE: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_UPDATES: dict[str, Update] = {
+    **_AT_ONCE,
+    "exch": lambda old, b, c: b,
+    "cas": lambda old, b, c: np.where(old == b, c, old),
+    "inc": lambda old, b, c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, b, c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
+}
+
+
+def update(
+    cells: NDArray[Any], places: NDArray[np.int64], operation: str, b: Any, c: Any, is_wanted: bool
+) -> NDArray[Any] | None:
+    """Updates cells, and returns what each update found there if that is wanted."""
+    if operation in _AT_ONCE and not is_wanted:
+        _AT_ONCE[operation].at(cells, places, b)
+        return None
+    b, c = (np.broadcast_to(each, places.shape) for each in (b, c))
+    found = np.empty(places.shape, cells.dtype)
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    lengths = np.diff(np.r_[starts, len(ordered)])
+    if operation == "add" and cells.dtype.kind in "iu":
+        sums = np.cumsum(b[order], dtype=cells.dtype)
+        before = sums - b[order]
+        before = before - np.repeat(before[starts], lengths)
+        found[order] = before + np.repeat(cells[ordered[starts]], lengths)
+        np.add.at(cells, places, b)
+        return found
+    change = _UPDATES[operation]
+    rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
+    by_rank = np.argsort(rank, kind="stable")
+    ends = np.cumsum(np.bincount(rank))
+    begin = 0
+    for end in ends.tolist():
+        now = order[by_rank[begin:end]]
+        at = places[now]
+        old = cells[at]
+        found[now] = old
+        cells[at] = change(old, b[now]) if operation in _AT_ONCE else change(old, b[now], c[now])
+        begin = end
+    return found

@@ -1,0 +1,97 @@
+"""Emulates some blocks of a launch, and holds what they did."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
+from perfmodel.ptx.emulation.lanes import WARP, Lanes
+from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
+from perfmodel.ptx.emulation.machine import Machine
+from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.syntax import Instruction
+
+
+@dataclass(eq=False)
+class Emulation:
+    """Holds what some blocks of a launch did.
+
+    Attributes:
+        width: threads of the sub-groups that are counted.
+        blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own.
+        places: where accesses went, by instruction and array.
+        branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
+        skipped: turns of loops that were counted without being run.
+        seconds: that it took.
+    """
+
+    code: Code
+    launch: Launch
+    sample: Sample
+    lanes: Lanes
+    width: int
+    blocks: list[Tally]
+    guarded: dict[Instruction, Tally]
+    places: dict[Instruction, dict[str, Places]]
+    branches: dict[int, list[NDArray[np.int64]]]
+    skipped: int
+    buffers: dict[str, Any]
+    seconds: float
+
+    def array(self, name: str) -> NDArray[np.uint8]:
+        """Returns the bytes of an array, or of a variable in global memory, after the emulated blocks."""
+        found: NDArray[np.uint8] = self.buffers[name].contents()
+        return found
+
+    def tally(self, instruction: Instruction, block: int) -> Tally:
+        """Returns the executions of an instruction of a basic block."""
+        return self.guarded.get(instruction, self.blocks[block])
+
+
+def emulate(
+    code: Code,
+    launch: Launch,
+    groups: Any = "sample",
+    width: int = WARP,
+    seed: int = 0,
+    steps: int = MOST_STEPS,
+    extrapolate: bool = False,
+) -> Emulation:
+    """Runs some blocks of a launch.
+
+    Args:
+        groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
+        width: threads of the sub-groups that are counted.
+        steps: basic blocks that may be executed before an endless loop is assumed.
+        extrapolate: whether turns of loops may be counted without being run; results are unknown then.
+
+    Raises:
+        EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
+    """
+    start = time.perf_counter()
+    sample = sampled(launch.grid, groups, seed, math.prod(launch.block))
+    lanes = Lanes(launch.grid, launch.block, sample.blocks)
+    machine = Machine(code, launch, lanes, width)
+    execution = Execution(machine, steps, extrapolate)
+    execution.run()
+    return Emulation(
+        code,
+        launch,
+        sample,
+        lanes,
+        width,
+        machine.tallies,
+        machine.guarded,
+        machine.accesses.places,
+        execution.branches,
+        execution.skipper.skipped if execution.skipper else 0,
+        machine.buffers,
+        time.perf_counter() - start,
+    )

@@ -1,0 +1,193 @@
+"""Runs a machine: lanes that part at a branch go one side after the other, and together again where all ways meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.errors import EmulationError
+from perfmodel.ptx.control_flow import EXIT, Block
+from perfmodel.ptx.emulation.lanes import Mask
+from perfmodel.ptx.emulation.machine import Machine
+from perfmodel.ptx.emulation.skipping import Skipper
+from perfmodel.ptx.types import TYPES
+
+MOST_STEPS = 500_000
+"""So many basic blocks may be executed before an endless loop is assumed."""
+
+
+@dataclass(eq=False)
+class _Way:
+    """Lanes that are on one way: where they are, where they wait for others, and what others still need."""
+
+    place: int
+    meeting: int
+    mask: Mask
+    protected: frozenset[int]
+
+
+class Execution:
+    """Runs the lanes of a machine from the kernel's first block to its end.
+
+    Attributes:
+        branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and
+            parted, and how often lanes and the block took it.
+    """
+
+    def __init__(self, machine: Machine, steps: int = MOST_STEPS, extrapolate: bool = False) -> None:
+        self.machine, self.most = machine, steps
+        self.parted = 0
+        self.skipper: Skipper | None = None
+        if extrapolate and machine.code.flow.loops:
+            self.skipper = Skipper(machine)
+            machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
+        self.steps = 0
+        self.branches: dict[int, list[Any]] = {}
+        self._live_changed = False
+
+    def run(self) -> None:
+        """Runs all lanes.
+
+        Raises:
+            EmulationError: for a kernel that does not end, or does what is not emulated.
+        """
+        machine = self.machine
+        ways = [_Way(0, EXIT, machine.live, frozenset())]
+        with np.errstate(all="ignore"):
+            while ways:
+                way = ways[-1]
+                if way.place == way.meeting or way.place == EXIT:
+                    ways.pop()
+                    if way.mask is not machine.live:
+                        way.mask.forget()
+                    if way.place == EXIT:
+                        self._end(way.mask)
+                    continue
+                if way.mask is not machine.live and self._live_changed:
+                    active = way.mask.active & machine.live.active
+                    if not active.any():
+                        ways.pop()
+                        continue
+                    if not np.array_equal(active, way.mask.active):
+                        way.mask = Mask(machine.lanes, active)
+                if way.mask is not machine.live and way.mask.count == machine.live.count:
+                    way.mask = machine.live  # one object for all, whose counts are known
+                self._execute(way, ways)
+
+    def _execute(self, way: _Way, ways: list[_Way]) -> None:
+        machine = self.machine
+        block = machine.code.flow.blocks[way.place]
+        self.steps += 1
+        if self.steps > self.most:
+            raise EmulationError(
+                f"kernel {machine.code.kernel.name!r} has executed {self.most} basic blocks and not ended; it may wait "
+                "for other blocks, or loop without end"
+            )
+        mask = way.mask
+        if self.skipper is not None:
+            self.skipper.arrives(block.number, mask, self.parted)
+            self.skipper.note_tally(machine.tallies[block.number], mask)
+        machine.tallies[block.number].add(mask)
+        machine.registers.protected = way.protected
+        for step in machine.steps[block.number]:
+            step(mask)
+        if block.index is not None:
+            self._choose(block, way, ways)
+        elif block.guard is None:
+            way.place = block.successors[0]
+        else:
+            self._branch(block, way, ways)
+
+    def _branch(self, block: Block, way: _Way, ways: list[_Way]) -> None:
+        guard = block.guard
+        assert guard is not None
+        machine, mask = self.machine, way.mask
+        holds = machine.registers.values[machine.registers.numbers[guard.register.name]]
+        if guard.is_negated:
+            holds = np.logical_not(holds)
+        yes, no = block.successors
+        record = self.branches.setdefault(block.number, [np.zeros(machine.lanes.count, np.int64) for _ in range(5)])
+        if np.ndim(holds) == 0:
+            self._note(record, mask, mask if holds else None)
+            way.place = yes if holds else no
+            return
+        taken = mask.where(holds)
+        if taken.count in (0, mask.count):
+            self._note(record, mask, mask if taken.count else None)
+            way.place = yes if taken.count else no
+            return
+        self._note(record, mask, taken)
+        self._part(way, ways, block.number, [(yes, taken), (no, mask.without(holds))])
+
+    def _note(self, record: list[Any], mask: Mask, taken: Mask | None) -> None:
+        """Notes lanes at a branch: by how many sub-groups it is met, taken, and both taken and not."""
+        width = self.machine.width
+        met, none = mask.warps(width), np.zeros(self.machine.lanes.count, np.int64)
+        more = [met, none, none, none, none]
+        if taken is not None:
+            went = taken.warps(width)
+            both = none if taken is mask else went + mask.where(~taken.active).warps(width) - met
+            more = [met, went, both, taken.by_block, (taken.by_block > 0).astype(np.int64)]
+        for place, numbers in enumerate(more):
+            record[place] += numbers
+        if self.skipper is not None:
+            self.skipper.note_branch(record, more)
+
+    def _choose(self, block: Block, way: _Way, ways: list[_Way]) -> None:
+        machine, mask = self.machine, way.mask
+        assert block.index is not None
+        assert block.ending is not None
+        index = machine.registers.reader(block.index, TYPES["u32"], block.ending)()
+        index = np.broadcast_to(index, (machine.lanes.total,))
+        chosen: dict[int, Any] = {}
+        for place, successor in enumerate(block.successors):
+            here = index == place
+            chosen[successor] = chosen[successor] | here if successor in chosen else here
+        sides = [(successor, mask.where(here)) for successor, here in chosen.items()]
+        sides = [(successor, side) for successor, side in sides if side.count]
+        if sum(side.count for _, side in sides) != mask.count:
+            raise EmulationError(f"line {block.ending.line} of the PTX chooses from beyond its targets")
+        if len(sides) == 1:
+            way.place = sides[0][0]
+        else:
+            self._part(way, ways, block.number, sides)
+
+    def _part(self, way: _Way, ways: list[_Way], number: int, sides: list[tuple[int, Mask]]) -> None:
+        """Parts lanes into several ways, which meet again where all of them lead."""
+        self.parted += 1
+        machine = self.machine
+        blocks = machine.code.flow.blocks
+        going: list[tuple[int, Mask]] = []
+        for place, side in sides:
+            if place == EXIT or blocks[place].is_end:
+                if place != EXIT:
+                    machine.tallies[place].add(side)
+                self._end(side)
+            else:
+                going.append((place, side))
+        if len(going) == 1 and len(sides) == 2:
+            way.place, way.mask = going[0]
+            return
+        meeting = machine.code.flow.meeting[number]
+        if meeting != EXIT and blocks[meeting].is_end:
+            meeting = EXIT
+        parted = [(place, side) for place, side in going if place != meeting]
+        protected = way.protected
+        if meeting == EXIT or meeting == way.meeting:
+            ways.pop()
+            if way.mask is not machine.live:
+                way.mask.forget()
+        else:
+            protected = protected | machine.alive[meeting]
+            way.place = meeting
+        waiting = machine.alive[meeting] if meeting != EXIT else frozenset()
+        for position, (place, side) in enumerate(parted):
+            others = [machine.alive[other] for k, (other, _) in enumerate(parted) if k != position]
+            ways.append(_Way(place, meeting, side, protected.union(waiting, *others)))
+
+    def _end(self, mask: Mask) -> None:
+        """Ends lanes."""
+        self.machine.live = self.machine.live.without(mask.active)
+        self._live_changed = True

@@ -1,0 +1,107 @@
+"""Threads of some blocks lie side by side in arrays, and masks say which of them take part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WARP = 32
+
+
+class Lanes:
+    """The lanes of some blocks: their threads, filled up to whole warps.
+
+    Attributes:
+        block, grid: threads of a block and blocks of the grid, by axis: always three.
+        blocks: the ids of the blocks, a row for each axis.
+        per_block: lanes of one block, a multiple of the warp's 32.
+        is_thread: which lanes are threads.
+    """
+
+    def __init__(self, grid: Sequence[int], block: Sequence[int], chosen: Sequence[int]) -> None:
+        self.block = tuple((*block, 1, 1)[:3])
+        self.grid = tuple((*grid, 1, 1)[:3])
+        self.threads = prod(self.block)
+        self.per_block = -(-self.threads // WARP) * WARP
+        self.count = len(chosen)
+        self.total = self.count * self.per_block
+        linear = np.asarray(chosen, np.int64)
+        self.blocks = np.stack(_unravelled(linear, self.grid))
+        thread = np.arange(self.per_block)
+        self.items = np.stack(_unravelled(np.minimum(thread, self.threads - 1), self.block))
+        self.is_thread = np.tile(thread < self.threads, self.count)
+        self.block_of = np.repeat(np.arange(self.count), self.per_block)
+
+    def item(self, axis: int) -> Any:
+        """Returns the threads' ids along an axis."""
+        if self.block[axis] == 1:
+            return np.uint32(0)
+        return np.tile(self.items[axis].astype(np.uint32), self.count)
+
+    def block_id(self, axis: int) -> Any:
+        """Returns the blocks' ids along an axis."""
+        if self.grid[axis] == 1:
+            return np.uint32(0)
+        return np.repeat(self.blocks[axis].astype(np.uint32), self.per_block)
+
+    @cached_property
+    def in_block(self) -> NDArray[np.int64]:
+        """The numbers of lanes within their blocks."""
+        return np.tile(np.arange(self.per_block), self.count)
+
+
+class Mask:
+    """The lanes that take part in something; never changed."""
+
+    def __init__(self, lanes: Lanes, active: NDArray[np.bool_]) -> None:
+        self.lanes, self.active = lanes, active
+
+    @cached_property
+    def count(self) -> int:
+        return int(np.count_nonzero(self.active))
+
+    @cached_property
+    def index(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.active)
+
+    @cached_property
+    def by_block(self) -> NDArray[np.int64]:
+        """The number of lanes of each block that take part."""
+        return np.asarray(np.count_nonzero(self.active.reshape(self.lanes.count, -1), axis=1))
+
+    def warps(self, width: int) -> NDArray[np.int64]:
+        """Returns how many sub-groups of each block have a lane that takes part."""
+        known: dict[int, NDArray[np.int64]] = self.__dict__.setdefault("_warps", {})
+        if width not in known:
+            rows = self.active.reshape(self.lanes.count, -1)
+            if rows.shape[1] % width:
+                rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1] % width)))
+            known[width] = np.count_nonzero(rows.reshape(self.lanes.count, -1, width).any(axis=2), axis=1)
+        found: NDArray[np.int64] = known[width]
+        return found
+
+    def forget(self) -> None:
+        """Gives back the memory of what follows from the mask, which is found again where it is needed."""
+        for name in ("index", "by_block", "_warps"):
+            self.__dict__.pop(name, None)
+
+    def where(self, condition: Any) -> Mask:
+        """Returns the lanes of these for which a condition, a bool or an array, holds."""
+        return Mask(self.lanes, self.active & condition)
+
+    def without(self, condition: Any) -> Mask:
+        return Mask(self.lanes, self.active & ~np.asarray(condition))
+
+
+def _unravelled(numbers: NDArray[np.int64], extents: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Returns coordinates, the first axis fastest."""
+    found = []
+    for extent in extents:
+        found.append(numbers % extent)
+        numbers = numbers // extent
+    return found

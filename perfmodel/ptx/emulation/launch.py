@@ -1,0 +1,122 @@
+"""A launch gives an emulated kernel its grid and its arguments, and says which blocks are run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import KernelError
+
+STRATA = 16
+"""Blocks are sampled from so many parts of the inside of a grid."""
+LEAST_STRATA = 4
+THREADS = 4096
+"""The parts have about so many threads together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """An array that a pointer argument points to.
+
+    Attributes:
+        contents: an array, which is copied; None for what `fill` makes.
+        fill: writes what a page of bytes holds at first; zeros without.
+    """
+
+    name: str
+    n_bytes: int
+    contents: NDArray[Any] | None = None
+    fill: Callable[[NDArray[np.uint8], int], None] | None = None
+
+
+Given: TypeAlias = Buffer | bytes
+"""One argument of a launch: an array, or the bytes of a number or struct."""
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A launch of a kernel, in CUDA's words: blocks of the grid, threads of a block, and bytes of shared memory that
+    it provides to each block beside what the kernel declares.
+
+    Attributes:
+        variables: what variables of the module hold in the place of what the text says, by name.
+    """
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    arguments: tuple[Given, ...]
+    shared: int = 0
+    variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some blocks of a grid, and how many of the grid each of them stands for.
+
+    Attributes:
+        blocks: their linear numbers, in order.
+    """
+
+    blocks: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: int = 0, threads: int = 256) -> Sample:
+    """Chooses blocks of a grid.
+
+    Of a sample, blocks at the grid's edges stand for the edges, as conditions there differ; the inside is cut into
+    parts of equal size, one block of each is chosen by chance, and stands for its part.
+
+    Args:
+        threads: of a block; of large ones, fewer blocks are sampled.
+        groups: ``first``, ``sample`` or ``all``, or linear numbers of blocks; those all stand for equal parts.
+    """
+    total = math.prod(grid)
+    if isinstance(groups, str):
+        if groups == "all" or (groups == "sample" and total <= STRATA + 4):
+            return Sample(tuple(range(total)), (1.0,) * total)
+        if groups == "first":
+            return Sample((0,), (float(total),))
+        if groups != "sample":
+            raise KernelError(f"groups={groups!r} are no blocks; give 'first', 'sample', 'all', or a list of them")
+        return _by_edges(tuple(grid), seed, max(LEAST_STRATA, min(STRATA, THREADS // threads)))
+    chosen = tuple(sorted({int(number) for number in groups}))
+    if not chosen or chosen[0] < 0 or chosen[-1] >= total:
+        raise KernelError(f"blocks {list(groups)[:8]} are not all of the grid, which has {total}; give such")
+    return Sample(chosen, (total / len(chosen),) * len(chosen))
+
+
+def _by_edges(grid: tuple[int, ...], seed: int, strata: int) -> Sample:
+    random = np.random.default_rng(seed)
+    parts = [[(0, extent)] if extent < 3 else [(0, 1), (1, extent - 1), (extent - 1, extent)] for extent in grid]
+    while len(parts) < 3:
+        parts.append([(0, 1)])
+    found: dict[int, float] = {}
+    for z in parts[2]:
+        for y in parts[1]:
+            for x in parts[0]:
+                lengths = [end - start for start, end in (x, y, z)]
+                size = math.prod(lengths)
+                inner = all(length > 1 or extent < 3 for length, extent in zip(lengths, grid, strict=False))
+                count = min(size, strata if inner else 2)
+                for part in range(count):
+                    start, end = part * size // count, (part + 1) * size // count
+                    number = int(random.integers(start, end))
+                    place = []
+                    for length in lengths:
+                        place.append(number % length)
+                        number //= length
+                    at = [offset + first for offset, (first, _) in zip(place, (x, y, z), strict=True)]
+                    linear = at[0] + (at[1] + at[2] * (grid[1] if len(grid) > 1 else 1)) * grid[0]
+                    found[linear] = found.get(linear, 0.0) + end - start
+    blocks = tuple(sorted(found))
+    return Sample(blocks, tuple(found[block] for block in blocks))

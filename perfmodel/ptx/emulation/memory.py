@@ -1,0 +1,213 @@
+"""The memory of an emulated launch: arrays and variables at addresses of their own, shared and local memory by lane.
+
+Addresses are one flat space, as generic addresses of PTX are: global and constant memory lie where they lie, shared
+and local memory in windows of their own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import EmulationError
+from perfmodel.ptx.emulation.lanes import Lanes
+
+SHARED, LOCAL, STACK, GLOBAL = 1 << 56, 1 << 57, 3 << 56, 1 << 40
+"""The windows of shared and local memory begin here, that of parameters of calls, and global memory."""
+GAP = 1 << 20
+PAGE = 1 << 14
+"""Random contents are made in pages of so many bytes, as they are touched."""
+MOST_BYTES = 1 << 36
+
+
+class Allocation:
+    """An array or variable in global or constant memory.
+
+    Args:
+        name: whose contents these are.
+        contents: an array, taken as it is; or None for zeros, or what `fill` makes.
+        fill: writes what a page holds at first: it is given the page's bytes and number.
+    """
+
+    def __init__(self, name: str, base: int, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None):
+        if n_bytes > MOST_BYTES:
+            raise EmulationError(f"array {name!r} has {n_bytes} bytes, more than are emulated; choose smaller sizes")
+        self.name, self.base, self.n_bytes = name, base, n_bytes
+        padded = -(-max(n_bytes, 1) // 16) * 16
+        try:
+            self.bytes = np.zeros(padded, np.uint8)  # takes memory where it is touched
+        except MemoryError as error:
+            raise EmulationError(f"array {name!r} of {n_bytes} bytes finds no memory; choose smaller sizes") from error
+        if contents is not None:
+            raw = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
+            self.bytes[: len(raw)] = raw
+        self.fill = fill if contents is None else None
+        self.filled = np.zeros(-(-padded // PAGE), bool) if self.fill else None
+
+    def typed(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        return self.bytes.view(dtype)
+
+    def touch(self, offsets: NDArray[np.int64]) -> None:
+        """Makes sure that what is accessed has its contents."""
+        if self.filled is None or self.fill is None:
+            return
+        pages = offsets // PAGE
+        if self.filled[pages].all():
+            return
+        for page in np.unique(pages[~self.filled[pages]]).tolist():
+            self.fill(self.bytes[page * PAGE : (page + 1) * PAGE], page)
+            self.filled[page] = True
+
+    def contents(self) -> NDArray[np.uint8]:
+        """Returns all bytes."""
+        if self.filled is not None:
+            self.touch(np.flatnonzero(~self.filled) * PAGE)
+        return self.bytes[: self.n_bytes]
+
+
+class Memory:
+    """The memory of some emulated blocks.
+
+    Args:
+        shared, local, stack: the bytes of a block's shared memory, and of a thread's local memory and parameters of
+            calls.
+    """
+
+    def __init__(self, lanes: Lanes, shared: int, local: int, stack: int) -> None:
+        self.lanes = lanes
+        self.sizes = {"shared": _padded(shared), "local": _padded(local), "stack": _padded(stack)}
+        if self.sizes["local"] * lanes.total > MOST_BYTES // 16:
+            raise EmulationError(f"threads have {local} bytes of local memory each, more than is emulated")
+        self.shared = np.zeros(self.sizes["shared"] * lanes.count, np.uint8)
+        self.local = np.zeros(self.sizes["local"] * lanes.total, np.uint8)
+        self.stack = np.zeros(self.sizes["stack"] * lanes.total, np.uint8)
+        self.allocations: list[Allocation] = []
+        self._starts: list[int] = []
+        self._next = GLOBAL
+        self._shared_base = lanes.block_of * self.sizes["shared"]
+        self._lane = np.arange(lanes.total)
+
+    def allocate(self, name: str, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None) -> Allocation:
+        found = Allocation(name, self._next, n_bytes, contents, fill)
+        self._next += -(-(n_bytes + GAP) // GAP) * GAP
+        self.allocations.append(found)
+        self._starts.append(found.base)
+        return found
+
+    def allocation(self, address: int) -> Allocation | None:
+        """Returns what lies at an address; nothing beyond its end."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0:
+            return None
+        found = self.allocations[place]
+        return found if address < found.base + max(found.n_bytes, 1) else None
+
+    def places(
+        self, space: str, addresses: NDArray[np.uint64], index: NDArray[np.intp], n_bytes: int, line: int
+    ) -> list[tuple[str, Allocation | None, NDArray[np.uint8], NDArray[np.int64], Any]]:
+        """Finds where accesses go to: for each part of memory its space, allocation and bytes, the offsets there, and
+        which of the accesses they are (None for all).
+
+        Args:
+            addresses: one for each lane of `index`.
+            n_bytes: of each access.
+
+        Raises:
+            EmulationError: for an address that nothing lies at.
+        """
+        if not len(index):
+            return []
+        place = addresses.view(np.int64)
+        if space in ("shared", "local", "stack"):
+            return [(space, None, *self._window(space, place, index, n_bytes, line), None)]
+        first = int(place[0])
+        own = self.allocation(first)
+        if own is not None:
+            offsets = place - own.base
+            if int(offsets.min()) >= 0 and int(offsets.max()) + n_bytes <= own.n_bytes:
+                _check_aligned(offsets, n_bytes, line)
+                own.touch(offsets)
+                return [("global", own, own.bytes, offsets, None)]
+        return self._mixed(place, index, n_bytes, line)
+
+    def _window(
+        self, space: str, place: NDArray[np.int64], index: NDArray[np.intp], n_bytes: int, line: int
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        size = self.sizes[space]
+        least, most = int(place.min()), int(place.max())
+        if least < 0 or most + n_bytes > size:
+            worst = most if most + n_bytes > size else least
+            raise EmulationError(
+                f"line {line} of the PTX accesses byte {worst} of {size} bytes of {space} memory; give a kernel that "
+                "stays within, or the size of its dynamic shared memory"
+            )
+        _check_aligned(place, n_bytes, line)
+        if space == "shared":
+            return self.shared, place + self._shared_base[index]
+        return getattr(self, space), place + index * size
+
+    def _mixed(
+        self, place: NDArray[np.int64], index: NDArray[np.intp], n_bytes: int, line: int
+    ) -> list[tuple[str, Allocation | None, NDArray[np.uint8], NDArray[np.int64], Any]]:
+        """Finds the parts of memory of generic addresses, which may differ from lane to lane."""
+        found: list[tuple[str, Allocation | None, NDArray[np.uint8], NDArray[np.int64], Any]] = []
+        left = np.ones(len(place), bool)
+        while left.any():
+            first = int(place[np.argmax(left)])
+            for space, window in (("shared", SHARED), ("local", LOCAL), ("stack", STACK)):
+                if window <= first < window + (1 << 32):
+                    which = left & (place >= window) & (place < window + (1 << 32))
+                    bytes_, offsets = self._window(space, place[which] - window, index[which], n_bytes, line)
+                    found.append((space, None, bytes_, offsets, which))
+                    break
+            else:
+                own = self.allocation(first)
+                if own is None:
+                    raise EmulationError(self._nowhere(first, line))
+                which = left & (place >= own.base) & (place < own.base + max(own.n_bytes, 1))
+                offsets = place[which] - own.base
+                if int(offsets.max()) + n_bytes > own.n_bytes:
+                    raise EmulationError(self._nowhere(own.base + own.n_bytes, line))
+                _check_aligned(offsets, n_bytes, line)
+                own.touch(offsets)
+                found.append(("global", own, own.bytes, offsets, which))
+            left = left & ~which
+        return found
+
+    def _nowhere(self, address: int, line: int) -> str:
+        near = min(self.allocations, key=lambda each: _distance(each, address), default=None)
+        if near is None or _distance(near, address) > GAP:
+            return f"line {line} of the PTX accesses address {address:#x}, where nothing lies; give its arrays"
+        return (
+            f"line {line} of the PTX accesses byte {address - near.base} of {near.name!r}, which has {near.n_bytes}; "
+            "give it more elements, or the sizes that it is for"
+        )
+
+
+def variables_at(variables: Mapping[str, Any], space: str) -> tuple[dict[str, int], int]:
+    """Returns where the variables of a space lie one after the other, those of no size at the end, and their bytes."""
+    found: dict[str, int] = {}
+    end = 0
+    own = [each for each in variables.values() if each.space == space]
+    for variable in sorted(own, key=lambda each: each.n_bytes == 0):
+        end = -(-end // variable.align) * variable.align
+        found[variable.name] = end
+        end += variable.n_bytes
+    return found, end
+
+
+def _check_aligned(offsets: NDArray[np.int64], n_bytes: int, line: int) -> None:
+    if n_bytes > 1 and np.bitwise_or.reduce(offsets) & (n_bytes - 1):
+        raise EmulationError(f"line {line} of the PTX accesses {n_bytes} bytes at an address that is no multiple of it")
+
+
+def _distance(allocation: Allocation, address: int) -> int:
+    return max(allocation.base - address, address - allocation.base - allocation.n_bytes, 0)
+
+
+def _padded(n_bytes: int) -> int:
+    return -(-n_bytes // 16) * 16

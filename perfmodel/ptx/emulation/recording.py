@@ -1,0 +1,171 @@
+"""Records what emulated blocks execute: how often, by how many lanes, and where accesses go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.ptx.emulation.lanes import Lanes, Mask
+
+MOST_PENDING = 256
+MOST_ROWS = 50_000
+"""So many executions at regular places are kept of one access."""
+MOST_ADDRESSES = 2_000_000
+"""So many addresses are kept of one access that goes to no regular places; of more, how often it was executed."""
+NOWHERE = np.iinfo(np.int64).min
+"""Stands for the place of a block that takes no part."""
+
+
+class Tally:
+    """Counts executions of something: for each block by lanes, sub-groups and as a whole, and for each lane.
+
+    Attributes:
+        items, warps, groups: executions by the blocks.
+        lanes: executions by each lane.
+    """
+
+    def __init__(self, lanes: Lanes, width: int) -> None:
+        self._lanes, self._width = lanes, width
+        self._pending: dict[int, tuple[Mask, int]] = {}
+        self._items = np.zeros(lanes.count, np.int64)
+        self._warps = np.zeros(lanes.count, np.int64)
+        self._groups = np.zeros(lanes.count, np.int64)
+        self._each = np.zeros(lanes.total, np.int64)
+
+    def add(self, mask: Mask, times: int = 1) -> None:
+        key = id(mask)
+        before = self._pending.get(key)
+        self._pending[key] = (mask, times if before is None else before[1] + times)
+        if len(self._pending) > MOST_PENDING:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        for mask, times in self._pending.values():
+            by_block = mask.by_block
+            self._items += times * by_block
+            self._warps += times * mask.warps(self._width)
+            self._groups += times * (by_block > 0)
+            self._each += times * mask.active
+        self._pending.clear()
+
+    def by_block(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Returns the executions of each block by lanes, sub-groups and as a whole."""
+        self._add_up()
+        return self._items, self._warps, self._groups
+
+    def most(self) -> int:
+        """Returns the executions by the lane that has most of them."""
+        self._add_up()
+        return int(self._each.max(initial=0))
+
+
+@dataclass(eq=False)
+class Places:
+    """The places that one access of one array goes to.
+
+    Attributes:
+        name: of the array; empty for shared and local memory.
+        strides: bytes from a thread to the next one along each axis of the block; None where that is not constant, and
+            0 for an axis along which no two threads were seen.
+        rows: for each execution at regular places, its lanes and for each block where the thread at the origin would
+            access.
+        series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
+            by how much each block's place moves from one to the next, and how many there are.
+        scattered: for each execution at other places, its lanes and their addresses.
+        left_out: executions at other places of which nothing was kept.
+        beyond: executions by lanes at regular places, of which nothing was kept as there were too many.
+    """
+
+    space: str
+    name: str
+    n_bytes: int
+    lanes: Lanes
+    strides: list[int | None] = field(default_factory=lambda: [None, None, None])
+    rows: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
+    series: list[tuple[Mask, NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
+    scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
+    left_out: int = 0
+    beyond: int = 0
+    _kept: int = 0
+    _along: Any = None
+
+    def add(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Notes one execution, with the address of each lane that takes part, in bytes from the array's start.
+
+        Returns:
+            Where the thread at the origin of each block would access; None where that is not regular.
+        """
+        base = self._regular(mask, addresses)
+        if base is not None:
+            if len(self.rows) < MOST_ROWS:
+                self.rows.append((mask, base))
+            else:
+                self.beyond += mask.count
+        elif self._kept < MOST_ADDRESSES:
+            self._kept += len(addresses)
+            self.scattered.append((mask, addresses))
+        else:
+            self.left_out += 1
+        return base
+
+    def add_series(self, mask: Mask, row: NDArray[np.int64], step: NDArray[np.int64], count: int) -> None:
+        """Notes executions behind one at these places, each a step further."""
+        self.series.append((mask, row, step, count))
+
+    @property
+    def executions(self) -> int:
+        """The number of executions by lanes, of those whose places are kept."""
+        known = [*self.rows, *self.scattered]
+        return (
+            self.beyond
+            + sum(mask.count for mask, _ in known)
+            + sum(mask.count * count for mask, _, _, count in self.series)
+        )
+
+    @property
+    def is_regular(self) -> bool:
+        return not self.scattered and not self.left_out
+
+    def _regular(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Returns where each block's thread at the origin would access; None where strides are not constant."""
+        if self._along is None:
+            self._find_strides(mask, addresses)
+        found = self._rest(mask, addresses)
+        if found is None and None in self.strides and self._find_strides(mask, addresses):
+            found = self._rest(mask, addresses)
+        return found
+
+    def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        rest = addresses - self._along[mask.index]
+        counts = mask.by_block
+        taking = np.flatnonzero(counts)
+        first = np.cumsum(counts)[taking] - counts[taking]
+        base = rest[first]
+        if not np.array_equal(rest, np.repeat(base, counts[taking])):
+            return None
+        row = np.full(self.lanes.count, NOWHERE, np.int64)
+        row[taking] = base
+        return row
+
+    def _find_strides(self, mask: Mask, addresses: NDArray[np.int64]) -> bool:
+        """Finds strides along axes that have none yet from neighbours that take part; returns whether there were."""
+        lanes = self.lanes
+        full = np.zeros(lanes.total, np.int64)
+        full[mask.index] = addresses
+        found, step = False, 1
+        for axis, extent in enumerate(lanes.block):
+            if self.strides[axis] is None and extent > 1:
+                both = mask.active[:-step] & mask.active[step:] if step < lanes.total else np.zeros(0, bool)
+                both = both & (np.tile(lanes.items[axis], lanes.count)[: len(both)] < extent - 1)
+                both = both & (lanes.block_of[: len(both)] == lanes.block_of[step:])
+                if both.any():
+                    place = int(np.argmax(both))
+                    self.strides[axis] = int(full[place + step] - full[place])
+                    found = True
+            step *= extent
+        along = sum(((s or 0) * items for s, items in zip(self.strides, lanes.items, strict=True)), start=np.int64(0))
+        self._along = np.tile(np.broadcast_to(along, (lanes.per_block,)), lanes.count)
+        return found

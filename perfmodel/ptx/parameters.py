@@ -1,0 +1,97 @@
+"""The code of a kernel says of its parameters which are pointers, to what, and which arrays it writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.dataflow import address_of, registers_in, written
+from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
+from perfmodel.ptx.types import Type
+
+ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel, as its code uses it.
+
+    Attributes:
+        n_bytes: of its value.
+        type: of a number; None for bytes in a struct.
+        is_pointer: whether an access's address follows from it.
+        dtype: numpy's name of what is mostly accessed through it; empty for no pointer.
+        is_output: whether it is written through it.
+    """
+
+    name: str
+    n_bytes: int
+    type: Type | None
+    is_pointer: bool
+    dtype: str
+    is_output: bool
+
+
+def parameters_of(code: Code) -> tuple[Parameter, ...]:
+    """Returns a kernel's parameters in their order."""
+    reached: dict[str, list[Instruction]] = {}
+    for block in code.flow.blocks:
+        for instruction in block.instructions:
+            if instruction.opcode in ACCESSING and not instruction.has("param", "shared", "local", "const"):
+                for name in roots(code, instruction):
+                    reached.setdefault(name, []).append(instruction)
+    return tuple(_parameter(code, variable, reached.get(variable.name, [])) for variable in code.kernel.parameters)
+
+
+def roots(code: Code, access: Instruction) -> set[str]:
+    """Returns the parameters of pointers' width whose values an access's address is a sum of: at most one is its
+    array."""
+    address = address_of(access)
+    if address is None or not isinstance(address.base, Register):
+        return set()
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = [address.base.name]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for instruction in code.dataflow.definitions.get(name, ()):
+            found |= _parameter_behind(instruction)
+            is_wide = instruction.has("wide") or any(type_.bits == 64 for type_ in instruction.types)
+            if instruction.opcode in _ADDING and is_wide:
+                waiting += [each for operand in instruction.operands[1:] for each in registers_in(operand)]
+    names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
+    return names & _converted(code) or names
+
+
+def _converted(code: Code) -> frozenset[str]:
+    """Returns the parameters that are made addresses in a space: surely pointers."""
+    return frozenset(
+        name
+        for block in code.flow.blocks
+        for each in block.instructions
+        for name in _parameter_behind(each)
+        if any(use.opcode == "cvta" for register in written(each) for use in code.dataflow.uses.get(register, ()))
+    )
+
+
+_ADDING = frozenset(("add", "sub", "mov", "cvta", "selp", "mad", "or"))
+
+
+def _parameter_behind(instruction: Instruction) -> set[str]:
+    address = address_of(instruction)
+    is_load = instruction.opcode == "ld" and instruction.has("param") and address is not None
+    if not is_load or address is None or not isinstance(address.base, Symbol):
+        return set()
+    return {address.base.name} if len(instruction.types) == 1 and instruction.types[0].bits == 64 else set()
+
+
+def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> Parameter:
+    dtypes = Counter(code.dataflow.dtype_of(access) for access in accesses)
+    dtype = dtypes.most_common(1)[0][0] if dtypes else ""
+    is_output = any(access.opcode in ("st", "atom", "red") for access in accesses)
+    type_ = None if variable.is_array else variable.type
+    return Parameter(variable.name, variable.n_bytes, type_, bool(accesses), dtype, is_output)

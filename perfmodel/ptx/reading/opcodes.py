@@ -1,0 +1,124 @@
+"""The instructions that are understood, with the words that may stand behind each, as the PTX ISA manual names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfmodel.ptx.types import TYPES, Type
+
+ROUNDING = frozenset(("rn", "rz", "rm", "rp"))
+_WHOLE_ROUNDING = frozenset(("rni", "rzi", "rmi", "rpi"))
+_COMPARED = frozenset(
+    ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+)
+_JOINED = frozenset(("and", "or", "xor"))
+_CACHING = frozenset(
+    (
+        *("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first"),
+        *("L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last"),
+        *("L2::evict_normal", "weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "cta", "cluster", "gpu"),
+        "sys",
+    )
+)
+_SPACES = frozenset(("global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"))
+_FLOAT = ROUNDING | {"ftz", "sat"}
+_APPROXIMATE = ROUNDING | {"approx", "full", "ftz"}
+_VECTORS = frozenset(("v2", "v4"))
+_ATOMIC = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"))
+_NONE: frozenset[str] = frozenset()
+
+OPCODES: Mapping[str, frozenset[str]] = {
+    # Whole numbers and floats.
+    "add": _FLOAT | {"cc"},
+    "sub": _FLOAT | {"cc"},
+    "addc": frozenset(("cc",)),
+    "subc": frozenset(("cc",)),
+    "mul": _FLOAT | {"lo", "hi", "wide"},
+    "mad": _FLOAT | {"lo", "hi", "wide", "cc"},
+    "madc": frozenset(("lo", "hi", "cc")),
+    "mul24": frozenset(("lo", "hi")),
+    "mad24": frozenset(("lo", "hi")),
+    "fma": _FLOAT | {"relu"},
+    "div": _APPROXIMATE,
+    "rem": _NONE,
+    "abs": frozenset(("ftz",)),
+    "neg": frozenset(("ftz",)),
+    "min": frozenset(("ftz", "NaN")),
+    "max": frozenset(("ftz", "NaN")),
+    "sad": _NONE,
+    "rcp": _APPROXIMATE,
+    "sqrt": _APPROXIMATE,
+    "rsqrt": _APPROXIMATE,
+    "sin": _APPROXIMATE,
+    "cos": _APPROXIMATE,
+    "lg2": _APPROXIMATE,
+    "ex2": _APPROXIMATE,
+    "tanh": _APPROXIMATE,
+    "copysign": _NONE,
+    "testp": frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal")),
+    # Bits.
+    **dict.fromkeys(("and", "or", "xor", "not", "cnot", "shl", "shr", "popc", "clz", "brev", "bfe", "bfi"), _NONE),
+    "bfind": frozenset(("shiftamt",)),
+    "fns": _NONE,
+    "lop3": _NONE,
+    "prmt": frozenset(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
+    "shf": frozenset(("l", "r", "wrap", "clamp")),
+    "dp4a": _NONE,
+    # Comparison, choice, moves and conversion.
+    "setp": _COMPARED | _JOINED | {"ftz"},
+    "set": _COMPARED | _JOINED | {"ftz"},
+    "selp": _NONE,
+    "slct": frozenset(("ftz",)),
+    "mov": _NONE,
+    "cvt": _WHOLE_ROUNDING | _FLOAT | {"pack"},
+    "cvta": _SPACES | {"to"},
+    "isspacep": _SPACES,
+    # Memory.
+    "ld": _CACHING | _SPACES | _VECTORS,
+    "ldu": _SPACES | _VECTORS,
+    "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
+    "st": _CACHING | _SPACES | _VECTORS,
+    "atom": _CACHING | _SPACES | _ATOMIC,
+    "red": _CACHING | _SPACES | _ATOMIC,
+    "prefetch": _CACHING | _SPACES | {"L1", "L2"},
+    "prefetchu": frozenset(("L1",)),
+    "membar": frozenset(("cta", "gl", "gpu", "sys")),
+    "fence": _CACHING | {"sc", "proxy", "alias"},
+    # Work-items together.
+    "bar": frozenset(("sync", "red", "arrive", "warp", "cta", "popc", "and", "or")),
+    "barrier": frozenset(("sync", "red", "arrive", "cta", "aligned", "popc", "and", "or")),
+    "shfl": frozenset(("sync", "up", "down", "bfly", "idx")),
+    "vote": frozenset(("sync", "all", "any", "uni", "ballot")),
+    "match": frozenset(("sync", "any", "all")),
+    "redux": frozenset(("sync", "add", "min", "max", "and", "or", "xor")),
+    "activemask": _NONE,
+    "elect": frozenset(("sync",)),
+    # Control flow.
+    "bra": frozenset(("uni",)),
+    "brx": frozenset(("idx", "uni")),
+    "call": frozenset(("uni",)),
+    "ret": frozenset(("uni",)),
+    "exit": _NONE,
+    "trap": _NONE,
+    "brkpt": _NONE,
+    "nanosleep": _NONE,
+    "griddepcontrol": frozenset(("launch_dependents", "wait")),
+}
+
+
+def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
+    """Returns an instruction's opcode, modifiers and types; or the part that is not understood."""
+    opcode, *words = text.split(".")
+    known = OPCODES.get(opcode)
+    if known is None:
+        return opcode
+    modifiers: list[str] = []
+    types: list[Type] = []
+    for word in words:
+        if word in TYPES:
+            types.append(TYPES[word])
+        elif word in known:
+            modifiers.append(word)
+        else:
+            return f".{word}"
+    return opcode, tuple(modifiers), tuple(types)

@@ -1,0 +1,223 @@
+"""Reads the text of a PTX module: its variables, kernels and functions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from perfmodel.basics.errors import SourceError
+from perfmodel.ptx.reading.cursor import Cursor
+from perfmodel.ptx.reading.declarations import SPACES, read_registers, read_variable
+from perfmodel.ptx.reading.instructions import read_instruction
+from perfmodel.ptx.syntax import Function, Instruction, Label, Module, Source, Variable
+from perfmodel.ptx.types import Type
+
+_LINKING = (".visible", ".extern", ".weak", ".common")
+_LIMITS = (
+    *(".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster", ".maxclusterrank"),
+    *(".explicitcluster", ".noreturn", ".unique", ".blocksareclusters"),
+)
+
+
+@lru_cache(maxsize=64)
+def read(text: str) -> Module:
+    """Reads PTX text.
+
+    Raises:
+        SourceError: for what is no PTX, or not supported, with its line.
+    """
+    try:
+        return _Reader(text).module()
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise SourceError(f"the PTX text cannot be read ({error}); give it as its compiler wrote it") from error
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.cursor = Cursor(text)
+        self.variables: dict[str, Variable] = {}
+        self.functions: dict[str, Function] = {}
+        self.version = self.target = ""
+
+    def module(self) -> Module:
+        cursor = self.cursor
+        while cursor.now.kind != "end":
+            match cursor.now.text:
+                case ".version":
+                    cursor.next()
+                    self.version = cursor.next().text
+                case ".target":
+                    cursor.next()
+                    self.target = cursor.word("a target")
+                    while cursor.takes(","):
+                        cursor.word("a target")
+                case ".address_size":
+                    cursor.next()
+                    if cursor.whole("an address size") != 64:
+                        cursor.fail("addresses have not 64 bits; compile for 64")
+                case ".file":
+                    self._file()
+                case ".section":
+                    cursor.next()
+                    cursor.word("a section")
+                    cursor.skip_braces()
+                case ".pragma":
+                    cursor.skip_statement()
+                case ";":
+                    cursor.next()
+                case _:
+                    self._defined()
+        if not self.version:
+            raise SourceError("the text has no .version; give PTX as its compiler wrote it")
+        return Module(self.version, self.target, self.variables, self.functions)
+
+    def _file(self) -> None:
+        cursor = self.cursor
+        cursor.next()
+        cursor.whole("a file's number")
+        cursor.next()
+        while cursor.takes(","):
+            cursor.next()
+
+    def _defined(self) -> None:
+        cursor = self.cursor
+        is_extern = False
+        while cursor.now.text in _LINKING:
+            is_extern |= cursor.next().text == ".extern"
+        word = cursor.word("a declaration")
+        if word in SPACES:
+            self._keep(read_variable(cursor, word))
+            while cursor.takes(","):
+                cursor.fail("several variables in one declaration are not understood")
+            cursor.expects(";")
+        elif word in (".entry", ".func"):
+            self._function(word == ".entry", is_extern)
+        else:
+            cursor.fail(f"{word!r} is not understood")
+
+    def _keep(self, variable: Variable) -> None:
+        self.variables[variable.name] = variable
+
+    def _function(self, is_entry: bool, is_extern: bool) -> None:
+        cursor = self.cursor
+        results = self._parameters("result") if cursor.sees("(") else ()
+        name = cursor.word("a function's name")
+        parameters = self._parameters(name) if cursor.sees("(") else ()
+        while cursor.now.text in _LIMITS or cursor.now.text == ".pragma":
+            if cursor.next().text == ".pragma":
+                cursor.skip_statement()
+                continue
+            while cursor.now.kind == "number" or cursor.sees(","):
+                cursor.next()
+        if cursor.takes(";"):  # the function is only declared
+            if is_extern or name not in self.functions:
+                self.functions.setdefault(name, Function(name, is_entry, results, parameters, {}, (), (), {}))
+            return
+        body = _Body(cursor)
+        body.read()
+        self.functions[name] = Function(
+            name,
+            is_entry,
+            results,
+            parameters,
+            body.registers,
+            tuple(body.variables),
+            tuple(body.statements),
+            body.targets,
+        )
+
+    def _parameters(self, function: str) -> tuple[Variable, ...]:
+        cursor = self.cursor
+        cursor.expects("(")
+        found: list[Variable] = []
+        while not cursor.takes(")"):
+            cursor.expects(".param") if not cursor.sees(".reg") else cursor.fail(
+                f"function {function!r} has registers for parameters"
+            )
+            found.append(read_variable(cursor, ".param", f"{function}_{len(found)}"))
+            cursor.takes(",")
+        return tuple(found)
+
+
+class _Body:
+    """Reads what stands between a function's braces."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.registers: dict[str, Type] = {}
+        self.variables: list[Variable] = []
+        self.statements: list[Instruction | Label] = []
+        self.targets: dict[str, tuple[str, ...]] = {}
+        self.source: Source | None = None
+
+    def read(self) -> None:
+        cursor = self.cursor
+        cursor.expects("{")
+        depth = 1
+        while depth:
+            token = cursor.now
+            if token.kind == "end":
+                cursor.fail("the text ends within a function")
+            elif cursor.takes("{"):
+                depth += 1
+            elif cursor.takes("}"):
+                depth -= 1
+            elif token.text.startswith("."):
+                self._directive(cursor.next().text)
+            elif cursor.takes(";"):
+                continue
+            else:
+                self._statement()
+
+    def _directive(self, word: str) -> None:
+        cursor = self.cursor
+        if word == ".reg":
+            self.registers |= read_registers(cursor)
+        elif word in SPACES:
+            self.variables.append(read_variable(cursor, word))
+            cursor.expects(";")
+        elif word == ".loc":
+            self._location()
+        elif word == ".pragma":
+            cursor.skip_statement()
+        else:
+            cursor.fail(f"{word!r} is not understood")
+
+    def _location(self) -> None:
+        cursor = self.cursor
+        place = (cursor.whole("a file"), cursor.whole("a line"), cursor.whole("a column"))
+        calls: list[tuple[int, int, int]] = []
+        while cursor.takes(","):
+            cursor.expects("function_name")
+            cursor.word("a name")
+            if cursor.takes("+"):
+                cursor.whole("an offset")
+            cursor.expects(",")
+            cursor.expects("inlined_at")
+            calls.append((cursor.whole("a file"), cursor.whole("a line"), cursor.whole("a column")))
+        before = (*calls, *(self.source.calls if calls and self.source else ()))
+        self.source = Source(*place, before[:4])
+
+    def _statement(self) -> None:
+        cursor = self.cursor
+        token = cursor.now
+        if token.kind == "word" and not cursor.sees("@"):
+            cursor.next()
+            if cursor.takes(":"):
+                if cursor.now.text in (".branchtargets", ".calltargets", ".callprototype"):
+                    self._targets(token.text)
+                else:
+                    self.statements.append(Label(token.text))
+                return
+            cursor.back()
+        self.statements.append(read_instruction(cursor, self.registers, self.source))
+
+    def _targets(self, name: str) -> None:
+        cursor = self.cursor
+        if cursor.next().text != ".branchtargets":
+            cursor.skip_statement()
+            return
+        found = [cursor.word("a label")]
+        while cursor.takes(","):
+            found.append(cursor.word("a label"))
+        cursor.expects(";")
+        self.targets[name] = tuple(found)

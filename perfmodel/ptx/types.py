@@ -1,0 +1,62 @@
+"""Types of PTX's registers and instructions, with numpy's types for their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Type:
+    """A fundamental type.
+
+    Attributes:
+        kind: ``s``, ``u``, ``b``, ``f`` or ``p`` (a predicate).
+        bits: of one value.
+        lanes: two for packed halves (``f16x2``).
+    """
+
+    name: str
+    kind: str
+    bits: int
+    lanes: int = 1
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The type that its values are computed in; a packed type's, that of one of its lanes."""
+        if self.kind == "p":
+            return np.dtype(bool)
+        letter = {"s": "i", "u": "u", "b": "u", "f": "f"}[self.kind]
+        return np.dtype(f"{letter}{self.bits // self.lanes // 8}")
+
+    @property
+    def raw(self) -> np.dtype[Any]:
+        """The type of the bits that a register of this width holds."""
+        return np.dtype(bool) if self.kind == "p" else np.dtype(f"u{max(self.bits // 8, 1)}")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def dtype(self) -> str:
+        """The name that features have for it: bits without a sign count as whole numbers with one."""
+        letter = {"s": "int", "b": "int", "u": "uint", "f": "float", "p": "bool"}[self.kind]
+        return f"{letter}{self.bits // self.lanes}"
+
+
+def _all() -> dict[str, Type]:
+    found = {f"{kind}{bits}": Type(f"{kind}{bits}", kind, bits) for kind in "sub" for bits in (8, 16, 32, 64)}
+    found |= {f"f{bits}": Type(f"f{bits}", "f", bits) for bits in (16, 32, 64)}
+    return {**found, "f16x2": Type("f16x2", "f", 32, 2), "pred": Type("pred", "p", 1)}
+
+
+TYPES = _all()
+"""The types that are read, by their names; bf16, tf32, 8-bit floats and 128 bits are not."""
+PREDICATE = TYPES["pred"]

@@ -1,0 +1,94 @@
+"""Files of CUDA C++ and of PTX go wherever those of OpenCL C go on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfmodel.cli.command_line import main
+
+pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+SOURCE = """
+extern "C" __global__ void saxpy(int n, float a, const float *x, float *y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+template <typename T, int N> __global__ void scale(T *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= N; }
+"""
+LAUNCH = ["--grid", "(n+255)/256", "--block", "256"]
+DATA = ["--arg", "x=n", "--arg", "y=n", "--arg", "a=2"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "some.cu"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_predict(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["predict", f"{file}:saxpy", *LAUNCH, *DATA, "--device", "h200", "--at", "n=1000,16777216"]
+    small, large = said(capsys, *words)["predictions"]
+    assert (small["kernel"], large["sizes"]) == ("saxpy", {"n": 16777216})
+    assert large["predicted_s"] > 3 * 4 * 16777216 / 4.8e12  # no faster than memory
+    assert small["predicted_s"] < large["predicted_s"] / 5
+
+
+def test_explain_and_rank(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels = [f"{file}:saxpy", *LAUNCH, *DATA, "--device", "h200"]
+    (explained,) = said(capsys, "explain", *kernels, "--arg", "n=16777216")["explanations"]
+    assert explained["kernel"] == "saxpy"
+    first, second = said(capsys, "rank", *kernels, "--at", "n=16777216,65536")["ranking"]
+    assert (first["sizes"], second["sizes"]) == ({"n": 65536}, {"n": 16777216})
+
+
+def test_count(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(capsys, "count", f"{file}:saxpy", *LAUNCH, *DATA, "--at", "n=1000")
+    (counted,) = found["kernels"]
+    (operation,) = counted["operations"]
+    assert (operation["kind"], operation["count"]["workitem"]["at"]) == ("madd", [1000])
+
+
+def test_template_with_types(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"{file}:scale<double, 3>", "--grid", "4", "--block", "64", "--arg", "x=zeros:float64:256"]
+    found = said(capsys, "emulate", *words)
+    assert found["kernel"] == "scale<double, 3>"
+    assert {(each["use"], each["kind"], each["dtype"]) for each in found["operations"]} >= {
+        ("values", "mul", "float64")
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["saxpy", "--block", "64"], "needs --grid"),
+        (["saxpy", "--grid", "4"], "needs --block"),
+        (["saxpi", *LAUNCH], "saxpi"),
+        (["saxpy", *LAUNCH], "needs the number of elements of its argument 'x'"),
+        (["saxpy", *LAUNCH, *DATA, "--arg", "b=3"], "has no such argument"),
+        (["saxpy", *LAUNCH, "--arg", "x=random:float64:n", "--arg", "y=n"], "is one of float32"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    file: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel, *others = words
+    assert main(["emulate", f"{file}:{kernel}", *others, "--arg", "n=64"]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.strip().splitlines()) == 1
+
+
+def test_cuda_is_not_measured(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"{file}:saxpy", *LAUNCH, *DATA, "--arg", "n=64", "--store", str(tmp_path / "t.sqlite")]
+    assert main(["measure", *words]) == 2
+    assert "is predicted and not measured" in capsys.readouterr().err

@@ -1,0 +1,191 @@
+"""CUDA C++ as kernels: names and types from the source, what the compiler says, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel import Kernel, emulate
+from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels.cuda_host import device_code
+from perfmodel.kernels.cuda_source import arguments_of, kernels_in
+from perfmodel.vocabulary.named_features import feature
+
+SOURCE = """
+// __global__ void in_a_comment(int *x) {}
+struct Point { float x, y; };
+namespace deep {
+template <int N, typename T = float> __global__ void __launch_bounds__(256, 2)
+scale(const T *__restrict__ x, T *y, unsigned int n, T factor = T(1)) {
+  if (threadIdx.x < n) y[threadIdx.x] = N * factor * x[threadIdx.x];
+}
+}
+extern "C" __global__ void
+both(float4 *v, double2 d[], const unsigned char *const bytes, long long int n, Point p, bool flag) {
+  v[threadIdx.x].x = d[threadIdx.x].y + bytes[n] + p.y + flag;
+}
+"""
+
+
+def test_arguments_are_found_in_the_source() -> None:
+    assert list(kernels_in(SOURCE)) == ["scale", "both"]
+    both = arguments_of(SOURCE, "both")
+    assert both is not None
+    assert [(each.name, each.is_pointer, each.numbers()) for each in both] == [
+        ("v", True, ("float32", 4)),
+        ("d", True, ("float64", 2)),
+        ("bytes", True, ("uint8", 1)),
+        ("n", False, ("int64", 1)),
+        ("p", False, None),
+        ("flag", False, ("uint8", 1)),
+    ]
+    scale = arguments_of(SOURCE, "deep::scale<3, double>")
+    assert scale is not None
+    assert [(each.name, each.numbers()) for each in scale] == [
+        ("x", ("float64", 1)),
+        ("y", ("float64", 1)),
+        ("n", ("uint32", 1)),
+        ("factor", ("float64", 1)),
+    ]
+    assert arguments_of(SOURCE, "nothing") is None
+
+
+PROGRAM = """#include <cstdint>
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <vector>
+#define CHECK(call) do { cudaError_t e = (call); \\
+  if (e) printf("%s {\\n", cudaGetErrorString(e)); } while (0)
+namespace mine {
+template <typename T> __device__ T square(T x) { return x * x; }
+}
+struct Params { int n; float a; Params() : n(0), a(1) {} };
+static float table[] = {1.0f, 2.0f}; // }
+__global__ void axpy(const float *x, float *y, uint32_t n, float a) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x; /* { */
+  if (i < n) y[i] = mine::square(a) * x[i] + y[i];
+}
+void fill(std::vector<float> &v) { for (auto &each : v) each = '}'; }
+int main(int argc, char **argv) {
+  float *d;
+  CHECK(cudaMalloc(&d, 4096));
+#ifdef LOUD
+  puts("}");
+#endif
+  std::vector<float> h(1024);
+  fill(h);
+  axpy<<<4, 256>>>(d, d, 1024, 2.0f);
+}
+"""
+
+
+def test_functions_for_the_host_are_taken_out() -> None:
+    left = device_code(PROGRAM)
+    assert [len(line) for line in left.splitlines()] == [len(line) for line in PROGRAM.splitlines()]
+    assert all(each not in left for each in ("int main", "fill(", "<<<", "puts"))
+    assert all(each in left for each in ("square", "Params()", "table[]", "axpy(const", "#ifdef LOUD", "#define CHECK"))
+
+
+class TestCompiled:
+    """These tests need the compiler."""
+
+    @pytest.fixture(autouse=True)
+    def _compiler(self) -> None:
+        pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+    def test_whole_program(self) -> None:
+        kernel = Kernel.from_cuda(PROGRAM, "axpy", "n / 256", 256, {"x": "n", "y": "n"}, n=1024, a=3.0)
+        given = {"x": np.arange(1024, dtype="float32"), "y": np.ones(1024, "float32")}
+        np.testing.assert_array_equal(emulate(kernel, given, groups="all").array("y"), 9 * given["x"] + 1)
+
+    def test_template_in_a_namespace(self) -> None:
+        name = "deep::scale<3, double>"
+        kernel = Kernel.from_cuda(SOURCE, name, 1, 64, {"x": 64, "y": 64}, n=60, factor=0.5)
+        found = emulate(kernel, {"x": np.arange(64.0), "y": np.zeros(64)}).array("y")
+        np.testing.assert_array_equal(found, np.where(np.arange(64) < 60, 1.5 * np.arange(64), 0))
+        assert kernel.name == name
+        assert feature("f_op_float64_mul").eval(kernel) == 120
+
+    def test_structs_by_value_are_numbers(self) -> None:
+        args = {"v": 32, "d": 32, "bytes": 8}
+        bits = int(np.float32(2.5).view("int32"))
+        kernel = Kernel.from_cuda(SOURCE, "both", 1, 32, args, n=3, p_0=0, p_1=bits, flag=1)
+        given = {"v": np.zeros(128, "float32"), "d": np.arange(64.0), "bytes": np.arange(8, dtype="uint8")}
+        found = emulate(kernel, given).array("v")
+        np.testing.assert_array_equal(found[::4], np.arange(64.0)[1::2] + 3 + 2.5 + 1)
+
+    def test_includes_and_options(self, tmp_path: Path) -> None:
+        (tmp_path / "some.h").write_text("#define TIMES WIDTH\n")
+        (tmp_path / "some.cu").write_text(
+            '#include "some.h"\n__global__ void times(float *x) { x[threadIdx.x] *= TIMES; }\n'
+        )
+        kernel = Kernel.from_cuda(tmp_path / "some.cu", None, 1, 32, {"x": 32}, ["-DWIDTH=7.0f"])
+        found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
+        np.testing.assert_array_equal(found, np.full(32, 7.0))
+
+    @pytest.mark.parametrize(
+        ("source", "name", "message"),
+        [
+            ("__global__ void f(int *x) { x[0] = y; }", "f", 'kernel.cu(1): identifier "y" is undefined'),
+            ("__global__ void f(int *x) { x[0] = 1; }", "g", "g"),
+            (
+                "__global__ void f(int *x) { } __global__ void g(int *x) { }",
+                None,
+                "the source has 2 kernels (f, g); name one",
+            ),
+            ("void f() {}", None, "has 0 kernels (none); name one"),
+            ("missing.cu", None, "cannot be read (No such file or directory)"),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(self, source: str, name: str | None, message: str) -> None:
+        with pytest.raises((SourceError, KernelError)) as refused:
+            Kernel.from_cuda(source, name, 1, 32, {"x": 1})
+        assert message in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+    def test_what_a_kernel_of_cuda_has_not(self) -> None:
+        kernel = Kernel.from_cuda("__global__ void f(int *x) { x[threadIdx.x] = 1; }", None, 1, 32, {"x": 32})
+        with pytest.raises(KernelError, match="is PTX, which has no form in OpenCL C"):
+            kernel.as_opencl()
+        with pytest.raises(pm.PerfmodelError, match="is predicted and not measured"):
+            pm.measure([kernel], pm.Model("f_cl_wall_time", "p_a * f_work_items"), device="cpu")
+        with pytest.raises(KernelError, match="has no array 'y'"):
+            emulate(kernel, {"y": np.zeros(3)})
+        with pytest.raises(KernelError, match="is given 12 bytes"):
+            emulate(kernel, {"x": np.zeros(3, "int32")})
+
+    def test_constants_are_given_by_name(self) -> None:
+        source = "__constant__ float c[4]; __global__ void f(float *x) { x[threadIdx.x] = c[threadIdx.x & 3]; }"
+        kernel = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
+        given = np.array([1, 2, 3, 4], "float32")
+        np.testing.assert_array_equal(emulate(kernel, {"c": given}).array("x"), np.tile(given, 8))
+        with pytest.raises(KernelError, match="has 16 bytes, and is given 20"):
+            emulate(kernel, {"c": np.zeros(5, "float32")})
+
+    def test_transfers(self) -> None:
+        kernel = Kernel.from_cuda("__global__ void f(int *x) { x[threadIdx.x] = 1; }", None, 1, 32, {"x": 32})
+        assert feature("f_transfer_bytes_from").eval(kernel.with_transfers()) == 128
+
+    def test_no_second_compilation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from perfmodel.kernels import cuda_compiler
+
+        monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
+        source = "__global__ void again(int *x) { x[threadIdx.x] = 12345; }"
+        first = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
+        monkeypatch.setattr(cuda_compiler, "_compile", None)
+        assert Kernel.from_cuda(source, None, 1, 32, {"x": 32}) == first
+
+
+def test_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    from perfmodel.kernels import cuda_compiler
+
+    cuda_compiler._library.cache_clear()
+    monkeypatch.setattr(cuda_compiler, "_package_folders", lambda package: [])
+    try:
+        with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[nvidia\]'"):
+            Kernel.from_cuda("__global__ void f(int *x) {}", "f", 1, 32, {"x": 1})
+    finally:
+        cuda_compiler._library.cache_clear()

@@ -1,0 +1,223 @@
+"""PTX texts are read, emulated and counted without their compiler; what is not understood is refused by name."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfmodel import Kernel, emulate
+from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
+from perfmodel.vocabulary.named_features import feature
+from tests.ptx.cuda_cases import CASES
+
+TEXTS = sorted((Path(__file__).parent / "texts").glob("*.ptx"))
+HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"
+ROUND = """
+.visible .entry twice(.param .u64 x, .param .u32 n)
+{
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [x];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r4, %ntid.x;
+  mad.lo.s32 %r5, %r3, %r4, %r2;
+  setp.ge.s32 %p1, %r5, %r1;
+  @%p1 bra $done;
+  cvta.to.global.u64 %rd2, %rd1;
+  mul.wide.s32 %rd3, %r5, 4;
+  add.s64 %rd4, %rd2, %rd3;
+  ld.global.f32 %f1, [%rd4];
+  BODY
+  st.global.f32 [%rd4], %f2;
+$done:
+  ret;
+}
+"""
+
+
+def twice(body: str = "add.f32 %f2, %f1, %f1;") -> Kernel:
+    return Kernel.from_ptx(HEAD + ROUND.replace("BODY", body), None, "(n + 63) / 64", 64, {"x": "n"}, n=1000)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_texts_compute_what_numpy_computes(path: Path) -> None:
+    case = CASES[path.stem]
+    names = list(Kernel.from_ptx(path, None, 1, 1, _any(path)).program.declared)  # type: ignore[attr-defined]
+    arguments = {argument.name: value for argument, value in zip(names, _in_order(path.stem), strict=True)}
+    arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    numbers = {name: value for name, value in arguments.items() if not isinstance(value, np.ndarray)}
+    elements = {name: array.size for name, array in arrays.items()}
+    kernel = Kernel.from_ptx(path, None, case.grid, case.block, elements, shared=case.shared).at(**numbers)
+    profile = emulate(kernel, arrays, groups="all")
+    by_own_names = dict(zip(_names(path.stem), names, strict=True))
+    for name, wanted in case.expected({k: v.copy() for k, v in case.arrays.items()}).items():
+        found = profile.array(by_own_names[name].name).reshape(np.shape(case.arrays[name]))
+        np.testing.assert_allclose(found, wanted, case.tolerance, case.tolerance)
+
+
+def _names(title: str) -> list[str]:
+    source = CASES[title].source
+    start = source.index("(", source.index(CASES[title].name.partition("<")[0], source.index("__global__")))
+    inside = source[start + 1 : source.index(")", start)]
+    return [each.replace("*", " ").split()[-1] for each in inside.split(",")]
+
+
+def _in_order(title: str) -> list[object]:
+    case = CASES[title]
+    return [case.arrays.get(name, case.scalars.get(name)) for name in _names(title)]
+
+
+def _any(path: Path) -> dict[str, int]:
+    """Returns an extent for each parameter that may be a pointer."""
+    text = path.read_text()
+    entry = text[text.index(".entry") :]
+    words = entry[entry.index("(") + 1 : entry.index(")")].split(",")
+    return {each.split()[-1]: 1 for each in words if ".u64" in each}
+
+
+def test_counts_are_those_of_the_hand() -> None:
+    kernel = twice()
+    counted = {
+        "f_op_float32_add": 1000,
+        "f_op_float32_add_granularity:subgroup": 32,  # of 1,000 threads, the last warp with 8
+        "f_op_float32_add_granularity:workgroup": 16,
+        "f_mem_access_global_float32_load_lstrides:{0:1}_gstrides:{0:64}": 1000,
+        "f_mem_access_global_store": 1000,
+        "f_mem_transactions_global_load_block:128": 32,
+        "f_mem_footprint_global_load": 4000,
+        "f_mem_bytes_global": 8000,
+        "f_thread_groups": 16,
+        "f_work_items": 1024,
+        "f_sync_barrier_local": 0,
+        "f_mem_rounds_global": 1000,
+        "f_op_int32_compare_index": 1024,
+    }
+    assert {name: feature(name).eval(kernel) for name in counted} == counted
+
+
+def test_large_grids_are_counted_from_some_blocks() -> None:
+    kernel = twice().at(n=10**8 + 1)
+    assert feature("f_op_float32_add").eval(kernel) == 10**8 + 1
+    assert feature("f_mem_footprint_global_load").eval(kernel) == 4 * (10**8 + 1)
+
+
+def test_loop_of_data_is_counted_on_that_data() -> None:
+    body = """mov.f32 %f2, %f1;
+$again:
+  add.f32 %f2, %f2, 0f3F800000;
+  setp.lt.f32 %p2, %f2, 0f41200000;
+  @%p2 bra $again;"""
+    kernel = twice(body)
+    ones, fives = (kernel.as_observed({"x": np.full(1000, value, "float32")}) for value in (1, 5))
+    assert feature("f_op_float32_add").eval(ones) == 9 * 1000
+    assert feature("f_op_float32_add").eval(fives) == 5 * 1000
+    assert feature("f_op_float32_add_carried").eval(ones) == 9 * 1000
+
+
+def test_branches_that_part_warps_are_counted() -> None:
+    body = """mov.f32 %f2, %f1;
+  and.b32 %r6, %r5, 1;
+  setp.eq.s32 %p2, %r6, 0;
+  @%p2 bra $even;
+  mul.f32 %f2, %f1, %f1;
+$even:"""
+    kernel = twice(body).at(n=1024)
+    assert feature("f_branch_divergent").eval(kernel) == 32
+    assert feature("f_op_float32_mul").eval(kernel) == 512
+    assert feature("f_op_float32_mul_granularity:subgroup").eval(kernel) == 32
+
+
+def test_kernels_are_values() -> None:
+    kernel = twice()
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again == kernel
+    assert hash(again) == hash(kernel)
+    assert kernel != twice("add.f32 %f2, %f1, 0f00000000;")
+    assert kernel.as_compiled() == kernel
+    assert feature("f_op_int32_compare_index").eval(again) == 1024
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("frobnicate.f32 %f2, %f1;", "instruction 'frobnicate.f32' is not understood"),
+        ("add.wobbly.f32 %f2, %f1, %f1;", "word '.wobbly' of instruction 'add.wobbly.f32'"),
+        ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 %f2, %f1;", "'wgmma.mma_async"),
+        ("add.f32 %f2, %f1, %f77;", "register '%f77' is not declared"),
+        ("bra $nowhere;", "label '$nowhere' is nowhere"),
+        ("add.f32 %f2, %f1;", "2 operands"),
+        ("add.f32 %f2, %f1 %f1;", "'%f1' stands where ';' should"),
+        ("call.uni (param0), missing, (param1);", "'missing' has no body"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_name_and_line(body: str, message: str) -> None:
+    with pytest.raises((SourceError, EmulationError)) as refused:
+        emulate(twice(body))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_lines_of_errors() -> None:
+    with pytest.raises(SourceError) as refused:
+        twice("frobnicate.f32 %f2, %f1;")
+    assert refused.value.line == 4 + 16
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no .version"),
+        ("hello", "'hello' is not understood"),
+        (HEAD, "0 kernels"),
+        (HEAD + ".visible .entry a() { ret; } .visible .entry b() { ret; }", "2 kernels (a, b)"),
+        (HEAD + ".visible .entry a() { ret;", "ends within a function"),
+        (HEAD.replace("64", "32"), "addresses have not 64 bits"),
+    ],
+)
+def test_texts_that_are_none(text: str, message: str) -> None:
+    with pytest.raises((SourceError, KernelError)) as refused:
+        Kernel.from_ptx(text + "\n", None, 1, 1)
+    assert message in str(refused.value)
+
+
+def test_accesses_beyond_an_array_are_refused() -> None:
+    kernel = Kernel.from_ptx(HEAD + ROUND.replace("BODY", "mov.f32 %f2, %f1;"), None, 1, 64, {"x": "n - 1"}, n=64)
+    with pytest.raises(EmulationError, match=r"line 19 of the PTX accesses byte 252 of 'x', which has 252"):
+        emulate(kernel)
+
+
+def test_blocks_have_up_to_1024_threads() -> None:
+    text = HEAD + ROUND.replace("BODY", "mov.f32 %f2, %f1;")
+    kernel = Kernel.from_ptx(text, None, 1, "n", {"x": "n"})
+    assert feature("f_work_items").eval(kernel.at(n=1024)) == 1024
+    with pytest.raises(KernelError, match="has blocks of 1025 threads"):
+        emulate(kernel.at(n=1025))
+
+
+def test_endless_loops_end() -> None:
+    with pytest.raises(EmulationError, match="basic blocks and not ended"):
+        emulate(twice("$again: bra $again;"), steps=1000)
+
+
+def test_sizes_have_to_be_numbers() -> None:
+    kernel = Kernel.from_ptx(HEAD + ROUND.replace("BODY", "mov.f32 %f2, %f1;"), None, "n / 64", 64, {"x": "n"})
+    with pytest.raises(CountingError, match="at sizes that are numbers; give n"):
+        kernel.counts_for(32)
+
+
+def test_nothing_of_ptx_is_loaded_for_other_kernels() -> None:
+    program = (
+        "import sys, perfmodel as pm\n"
+        "source = '__kernel void f(__global float *x, int n) { x[get_global_id(0)] = n; }'\n"
+        "kernel = pm.Kernel.from_opencl(source, 'f', 'n', 64, {'x': 'n'}, n=64)\n"
+        "pm.Calibration.shipped(device='H200').predict(kernel); pm.emulate(kernel)\n"
+        "print([name for name in sys.modules if 'ptx' in name or 'cuda' in name])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""Counts of loops whose turns are not all run are those of running all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfmodel import Kernel
+from perfmodel.vocabulary.named_features import feature
+from tests.ptx.cuda_cases import CASES
+from tests.ptx.test_twins import TWINS
+
+pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+WITHOUT_DATA = ("matmul", "grid_stride", "nbody", "random", "jacobi", "tree_sum", "scan", "layer_norm", "softmax")
+
+
+def executions(
+    kernel: Kernel, arrays: dict[str, Any] | None, extrapolate: bool
+) -> tuple[list[Any], dict[str, Any], int]:
+    program: Any = kernel.program
+    emulation = program.emulated(kernel.bound, arrays=arrays, groups="sample", extrapolate=extrapolate)
+    by_block = [[each.tolist() for each in tally.by_block()] + [tally.most()] for tally in emulation.blocks]
+    made = {
+        f"{instruction.line} {name}": places.executions
+        for instruction, by_array in emulation.places.items()
+        for name, places in by_array.items()
+    }
+    return by_block, made, emulation.skipped
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_executions_are_the_same(title: str) -> None:
+    case = CASES[title]
+    kernel = case.kernel()
+    every, every_place, none = executions(kernel, case.arrays, False)
+    some, some_places, _ = executions(kernel, case.arrays, True)
+    assert none == 0
+    assert some == every
+    assert some_places == every_place
+
+
+@pytest.mark.parametrize("name", ["column sums", "row sums", "tiled product"])
+def test_features_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = TWINS[name].cuda()
+    names = [
+        "f_op_float32_madd",
+        "f_op_float32_add_granularity:subgroup",
+        "f_op_float32_carried_granularity:longest",
+        "f_mem_rounds_global_granularity:longest",
+        "f_mem_footprint_global_load",
+        "f_mem_footprint_global_load_granularity:workgroup_block:32",
+        "f_mem_transactions_global_load_block:128",
+        "f_mem_transactions_local_banks:32",
+        "f_sync_barrier_local",
+        "f_branch_loop",
+    ]
+    program: Any = kernel.program
+    assert executions(kernel, None, True)[2] > 20
+    found = {name: feature(name).eval(kernel) for name in names}
+    plain = type(program).emulated
+    monkeypatch.setattr(type(program), "emulated", lambda own, v, **o: plain(own, v, **{**o, "extrapolate": False}))
+    program._counts.clear()
+    assert {name: feature(name).eval(kernel) for name in names} == found
+
+
+def test_what_data_decide_is_run() -> None:
+    kernel = CASES["collatz"].kernel()
+    assert executions(kernel, {"x": np.full(128, 27, "int32")}, True)[2] == 0
+
+
+def test_time_does_not_grow_with_loops() -> None:
+    source = """
+extern "C" __global__ void sums(const float *u, float *s, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float t = 0;
+  for (int k = 0; k < m; k++) t += u[k];
+  s[i] = t;
+}
+"""
+    kernel = Kernel.from_cuda(source, "sums", "n / 64", 64, {"u": "m", "s": "n"}, n=6400, m=10**9)
+    assert feature("f_op_float32_add").eval(kernel) == 6400 * 10**9
+    assert feature("f_mem_footprint_global_load").eval(kernel) == 4 * 10**9
