@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in
@@ -61,6 +61,10 @@ class CompiledKernel:
         return PtxProgram(self.text, self.entry, self.name, grid, block, list(args), shared, assumptions)
 
 
+_NAMES = "__nv_name_map"
+"""What NVIDIA's compiler calls the place of a name that it was asked for."""
+
+
 def cuda_kernel(
     source: str | Path, name: str | None, options: Sequence[str] = (), folders: Sequence[str | Path] = ()
 ) -> CompiledKernel:
@@ -71,8 +75,16 @@ def cuda_kernel(
         raise KernelError(f"options {options!r} are a string; give a list of them")
     text = cuda_text(source, folders)
     is_text = isinstance(source, str) and ("{" in source or "\n" in source)
-    name = name or only_kernel(text, "the source" if is_text else str(source))
-    ptx, entry = compiled(text, name, options)
+    file = "the source" if is_text else str(source)
+    name = name or only_kernel(text, file)
+    try:
+        ptx, entry = compiled(text, name, options)
+    except SourceError as error:
+        place, _, why = str(error).partition(": ")
+        if not place.startswith(_NAMES):
+            raise
+        names = ", ".join(kernels_in(text)) or "none"
+        raise KernelError(f"{file} has no kernel {name!r} ({why}); it has: {names}") from error
     return _with_arguments(ptx, entry, name, arguments_of(text, name))
 
 

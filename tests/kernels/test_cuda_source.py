@@ -130,7 +130,11 @@ class TestCompiled:
         ("source", "name", "message"),
         [
             ("__global__ void f(int *x) { x[0] = y; }", "f", 'kernel.cu(1): identifier "y" is undefined'),
-            ("__global__ void f(int *x) { x[0] = 1; }", "g", "g"),
+            (
+                "__global__ void f(int *x) { x[0] = 1; }",
+                "g",
+                "the source has no kernel 'g' (identifier \"g\" is undefined); it has: f",
+            ),
             (
                 "__global__ void f(int *x) { } __global__ void g(int *x) { }",
                 None,
