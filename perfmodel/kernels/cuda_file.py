@@ -62,7 +62,7 @@ class CompiledKernel:
 
 
 _NAMES = "__nv_name_map"
-"""What NVIDIA's compiler calls the place of a name that it was asked for."""
+"""NVIDIA's compiler gives this as the place of a name that it was asked for."""
 
 
 def cuda_kernel(
