@@ -16,10 +16,10 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
-from perfmodel.device.launch_shape import check_extent, check_shape, listed
+from perfmodel.device.launch_shape import check_extent, check_shape
 from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Image, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
-from perfmodel.kernels.size_expression import SizeExpression, conditions_of
+from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
 from perfmodel.kernels.touched import Touched
 from perfmodel.opencl_c import lowered_kernel
 
@@ -275,17 +275,7 @@ class OpenCLProgram:
         return twin
 
     def check(self, sizes: Mapping[str, Any]) -> None:
-        for name, value in sizes.items():
-            if name in self._extending and np.any(value < 0):
-                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
-        arrays = {name: np.asarray(size) for name, size in sizes.items()} if self._conditions else {}
-        for condition in self._conditions:
-            good = condition.holds(arrays)
-            if not good.all():
-                bad = int(np.argmin(good))
-                named = [name for name in sizes if name in condition.names]
-                culprit = {n: int(np.broadcast_to(sizes[n], good.shape).flat[bad]) for n in named}
-                raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
+        check_sizes(self.name, sizes, self._extending, self._conditions)
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
         global_size, local_size = (

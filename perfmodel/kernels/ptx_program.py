@@ -20,7 +20,7 @@ from perfmodel.counting.usual_budget import checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
-from perfmodel.kernels.size_expression import SizeExpression, conditions_of
+from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
 
 if TYPE_CHECKING:
     from perfmodel.ptx.code import Code
@@ -168,20 +168,7 @@ class PtxProgram:
         raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")
 
     def check(self, sizes: Mapping[str, Any]) -> None:
-        for name, value in sizes.items():
-            if name in self._extending and np.any(value < 0):
-                raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
-        arrays = {name: np.asarray(size) for name, size in sizes.items()} if self._conditions else {}
-        for condition in self._conditions:
-            good = condition.holds(arrays)
-            if not good.all():
-                bad = int(np.argmin(good))
-                culprit = {
-                    name: int(np.broadcast_to(sizes[name], good.shape).flat[bad])
-                    for name in sizes
-                    if name in condition.names
-                }
-                raise KernelError(f"{listed(culprit)} breaks what kernel {self.name!r} assumes: {condition}")
+        check_sizes(self.name, sizes, self._extending, self._conditions)
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
         grid, block = ([axis.values(sizes) for axis in axes] for axes in (self._grid, self._block))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -256,3 +256,27 @@ def conditions_of(text: str, kernel: str, sizes: Sequence[str]) -> tuple[SizeCon
         sides = [SizeExpression(role, ast.unparse(side), sizes) for side in (part.left, *part.comparators)]
         found += [SizeCondition(*three) for three in zip(sides, map(type, part.ops), sides[1:], strict=False)]
     return tuple(found)
+
+
+def check_sizes(
+    kernel: str, sizes: Mapping[str, Any], extending: Collection[str], conditions: Sequence[SizeCondition]
+) -> None:
+    """Checks sizes, as numbers or arrays of numbers, against what a kernel assumes of them.
+
+    Args:
+        extending: sizes that launches and arrays follow from, which can't be negative.
+
+    Raises:
+        KernelError: for a size that is negative, or breaks a condition.
+    """
+    for name, value in sizes.items():
+        if name in extending and np.any(value < 0):
+            raise KernelError(f"size {name}={int(np.min(value))} of kernel {kernel!r} is negative")
+    arrays = {name: np.asarray(size) for name, size in sizes.items()} if conditions else {}
+    for condition in conditions:
+        good = condition.holds(arrays)
+        if not good.all():
+            bad = int(np.argmin(good))
+            named = [name for name in sizes if name in condition.names]
+            culprit = {name: int(np.broadcast_to(sizes[name], good.shape).flat[bad]) for name in named}
+            raise KernelError(f"{listed(culprit)} breaks what kernel {kernel!r} assumes: {condition}")
