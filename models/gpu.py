@@ -18,16 +18,27 @@ from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels,
 from perfmodel.models.unified_plus import BUSY, FAST, FILTERS, SIZES, SLOW, WAITS, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
-COMPUTE = "\n           + ".join(
-    f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in OPERATIONS.items()
+COMPARED = ["float32_compare", "int32_compare", "uint32_compare"]
+PRICES = {parameter: [name for name in names if name not in COMPARED] for parameter, names in OPERATIONS.items()}
+"""Operations by what one costs. All comparisons of 32 bits are done where whole numbers are."""
+PRICES["p_i32"] += COMPARED
+
+ISSUED = "\n           + ".join(
+    f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in PRICES.items()
 )
 
-# What an access brings into the second-level cache: of arrays that a first-level cache does not keep as a whole. Those
-# that jump about bring single sectors, and go to memory for the part of their reach that is beyond the cache.
+# What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. A
+# request brings up to four sectors of a line; SINGLE says how far irregular ones are from four. Loads that jump about
+# go to memory for the part of their reach that is beyond the cache.
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
-GATHERED = "f_mem_scattered_global_load_block:32_reach:>196608"
+LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
+LOADS = "f_mem_access_global_load{}_granularity:subgroup"
+SINGLE = f"max({LINES} / max({SECTORS}, 1) - 0.25, 0) * {LOADS.format('_class:complex')} / max({LOADS.format('')}, 1)"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
 TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
+
+LANES = 128
+"""So many work-items issue an instruction on a compute unit at a time: four sub-groups of 32."""
 
 RESIDENT = 2048
 """So many work-items run on a compute unit at a time, at most."""
@@ -37,9 +48,11 @@ transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from *
 + p_from_latency * f_transfers_from
 launch   = p_launch * f_sync_kernel_launch
 groups   = p_group * f_thread_groups
-compute  = {BUSY} * ({COMPUTE}
+issued   = {ISSUED}
+           + p_branch * f_branch_if_granularity:subgroup
            + p_access * f_mem_access_global_load_granularity:subgroup
-           + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local)
+           + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
+compute  = max({BUSY}, p_fill / f_work_items) * issued
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_line * f_mem_transactions_global_load_block:128
                    + p_l1_local * f_mem_transactions_local_banks:32
@@ -48,8 +61,8 @@ own      = f_mem_scratch / f_work_items * min(f_work_items / p_units, {RESIDENT}
 spilled  = own ** 2 / (1 + own ** 2) * f_mem_transactions_scratch_block:128
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_scratch * spilled + p_l2_atomic * f_mem_transactions_global_atomic_block:32
-           + p_l2_load * {LOADED}_beyond:65536 + p_gather * {GATHERED}
-           + p_l2_store * f_mem_bytes_global_store + p_l2_line * f_mem_transactions_global_store_block:128
+           + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
+           + p_l2_line * f_mem_transactions_global_store_block:128
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
 {WAITS}scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
@@ -57,8 +70,8 @@ dram     = p_dram * missed * f_mem_footprint_global_block:64 + scatter
 near     = {LOADED} / f_thread_groups / p_near
 far      = near ** 2 / (1 + near ** 2)
 waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
-           + (p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
-           + p_wait_local * f_mem_access_local_load_granularity:longest + p_wait_barrier * f_sync_barrier_local
+           + (p_wait_near + p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
+           + p_wait_local * f_mem_access_local_load_granularity:longest
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
 latency  = waits / f_work_items
 chip     = overlap(compute, l1, latency, p_chip)
@@ -72,6 +85,8 @@ atomic_update space:* place:* counters:1,1024 m:16,64 lsize_0:64,256,512 n:{few_
 private_array start:* access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
 private_array start:* access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
 pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
+decisions form:* dtype:* start:* unrolled:1,4 m:64,256 n:{some}
+decisions form:* dtype:* start:* m:256 n:{few_items}
 """
 SIZES_OF_EVERYDAY = {
     True: {
@@ -87,8 +102,8 @@ SIZES_OF_EVERYDAY = {
         "spans": "1024,16384,262144,4194304",
     },
 }
-PEAK_BANDWIDTH = {"H200": 4.8e12}
-"""Bytes per second that a device's memory is specified for, by a part of the device's name."""
+PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 10.1e12}}
+"""Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
 
 
 class Gpu(Recipe):
@@ -121,14 +136,17 @@ class Gpu(Recipe):
         return [*evaluation_kernels(sizes).values(), *random_kernels(sizes is LARGE)]
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
+        lanes = LANES * (device.compute_units if device else 1)
         capacities = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
+            "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
+            "p_fill": {"value": lanes * 1.5, "min": lanes, "max": lanes * 2},
             "p_near_scratch": {"value": 1e5, "min": 2e4, "max": 3e5},
         }
-        peak = max((peak for name, peak in PEAK_BANDWIDTH.items() if device and name in device.name), default=0.0)
-        bandwidth = {"p_dram": {"min": 1 / peak}} if peak else {}
-        return {"parameters": {**options(device)["parameters"], **capacities, **bandwidth}, "residuals": "logarithmic"}
+        peaks = next((peaks for name, peaks in PEAKS.items() if device and name in device.name), {})
+        bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks.items()}
+        return {"parameters": {**options(device)["parameters"], **capacities, **bandwidths}, "residuals": "logarithmic"}
 
     def label(self, kernel: Kernel) -> str:
         return LABELS.get(kernel.name) or set_of(kernel)

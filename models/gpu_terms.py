@@ -29,6 +29,7 @@ ROUNDS = "f_mem_rounds_global_granularity:longest / f_work_items"
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 # How many times as many as if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
 LOCAL_CYCLES = "f_mem_transactions_local_banks:32 * 128 / f_mem_bytes_local"
+LINES, SECTORS = "f_mem_transactions_global_load_block:128", "f_mem_transactions_global_load_block:32"
 LOAD_CYCLES = "f_mem_transactions_global_load_banks:32 * 128 / f_mem_bytes_global_load"
 LOAD_LINES = "f_mem_transactions_global_load_block:128 * 128 / f_mem_bytes_global_load"
 STORE_LINES = "f_mem_transactions_global_store_block:128 * 128 / f_mem_bytes_global_store"
@@ -86,10 +87,17 @@ TERMS: dict[str, Meaning] = {
         },
         "larger work-groups, or several elements for each work-item, would help",
     ),
+    "issued": Meaning("instructions that sub-groups issue, each at its price"),
     "compute": Meaning(
         "instructions that compute units issue",
-        {"{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)"},
         {
+            "{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)",
+            "{:.2g} % of the work-items that it takes to keep them issuing": (
+                "100 * f_work_items / p_fill / step(p_fill - f_work_items)"
+            ),
+        },
+        {
+            "more work-items, or several elements for each side by side, would help": "p_fill - f_work_items",
             "work shared out more evenly would help: more and smaller work-groups, or loops of equal length": (
                 f"{BUSY} - 1.3"
             ),
@@ -172,8 +180,8 @@ PARAMETERS: dict[str, Meaning] = {
         **_rate("p_f32", 128),
     ),
     "p_f32_minmax": Meaning(
-        "comparisons, minima, maxima and rounding in single precision",
-        advice="fewer comparisons would help: clamps hoisted out of loops, or borders in a kernel of their own",
+        "minima, maxima and rounding in single precision",
+        advice="fewer of them would help: clamps hoisted out of loops, or borders in a kernel of their own",
         **_rate("p_f32_minmax", 64),
     ),
     "p_f32_div": Meaning(
@@ -209,10 +217,19 @@ PARAMETERS: dict[str, Meaning] = {
         **_rate("p_f64_exp"),
     ),
     "p_i32": Meaning(
-        "whole-number operations",
+        "whole-number operations, and comparisons of any 32 bits",
         advice="fewer of them would help: narrower types packed into vectors, shifts and masks combined",
         lacks="operations that a compiler joins: additions of three numbers, logic of three operands",
         **_rate("p_i32", 64),
+    ),
+    "p_branch": Meaning(
+        "branches that conditions decide, with their ends, where sub-groups meet again",
+        {"{:.3g} ifs in each sub-group": "f_branch_if_granularity:subgroup * 32 / f_work_items"},
+        "fewer decisions would help: tables in place of ladders of ifs, borders in a kernel of their own, neighbouring "
+        "work-items that decide alike",
+        {"{:.3g} instructions each": f"p_branch * {UNITS} * 4 * {CLOCK}"},
+        {"H200": Physical(1, 4, "a branch, a mark where sub-groups meet again, and the wait there")},
+        "conditions that a compiler makes choices between two results of",
     ),
     "p_i32_div": Meaning(
         "whole-number divisions and remainders",
@@ -260,6 +277,14 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} in each work-item": "f_sync_barrier_local / f_work_items"},
         "fewer barriers would help: larger tiles, sums within sub-groups",
         reads={"{:.3g} T work-items/s": "1e-12 / p_barrier"},
+    ),
+    "p_fill": Meaning(
+        "work-items that it takes to keep the compute units issuing",
+        reads={"{:.3g} cycles between a sub-group's instructions": f"p_fill / (128 * {UNITS})"},
+        physical={
+            "H200": Physical(1, 4, "4 cycles on Volta where each needs the one before, Jia et al., arXiv:1804.06826")
+        },
+        lacks="chains of operations that need each other, beside such as don't",
     ),
     "p_l1_global": Meaning(
         "loads from global memory that come to the banks",
@@ -332,17 +357,11 @@ PARAMETERS: dict[str, Meaning] = {
         {"H200": SECOND_LEVEL},
         "loads of small arrays that first-level caches keep from group to group are counted as if they came each time",
     ),
-    "p_gather": Meaning(
-        "sectors that scattered loads take from the second-level cache one by one",
-        {"{:si}B of them": "f_mem_scattered_global_load_block:32_reach:>196608"},
-        "places sorted so that neighbouring work-items read near each other, or smaller tables, would help",
-        {"{:.3g} TB/s": "1e-12 / p_gather"},
-    ),
-    "p_l2_store": Meaning(
-        "bytes stored",
-        advice="fewer bytes would help: narrower types",
-        reads={"{:.3g} TB/s": "1e-12 / p_l2_store"},
-        lacks="measurements that tell bytes from lines, which `p_l2_line` counts of the same stores",
+    "p_l2_single": Meaning(
+        "sectors that irregular loads take from the second-level cache one by one, more than those of whole lines",
+        {"{:.2g} lines of 128 bytes for each four sectors": f"4 * {LINES} / {SECTORS}"},
+        "neighbouring work-items that load neighbouring elements, or places sorted so that they are near, would help",
+        {"{:.3g} TB/s of single sectors": "1e-12 / (p_l2_load + 0.75 * p_l2_single)"},
     ),
     "p_l2_line": Meaning(
         "lines of 128 bytes that stores touch in the second-level cache",
@@ -419,12 +438,19 @@ PARAMETERS: dict[str, Meaning] = {
         LESS_SCRATCH,
         **_wait("p_wait_scratch", 40.7, 478.8),
     ),
-    "p_wait_load": Meaning(
-        "waits for loads that come one after another",
+    "p_wait_near": Meaning(
+        "waits for loads that the first-level cache has, one after another",
         {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
         PARALLEL,
         lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
-        **_wait("p_wait_load", 263, 263),
+        **_wait("p_wait_near", 40.7, 40.7),
+    ),
+    "p_wait_load": Meaning(
+        "waits for loads that the first-level cache has not, one after another",
+        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        PARALLEL,
+        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        **_wait("p_wait_load", 222.3, 222.3),
     ),
     "p_wait_dram": Meaning(
         "waits for loads from memory that come one after another",
@@ -442,13 +468,6 @@ PARAMETERS: dict[str, Meaning] = {
         },
         lacks="loads in flight: compilers issue several before the first is used",
         **_wait("p_wait_local", 29, 29),
-    ),
-    "p_wait_barrier": Meaning(
-        "waits at barriers",
-        {"{:.3g} in each work-item": "f_sync_barrier_local / f_work_items"} | FILLED,
-        "fewer barriers would help: larger tiles, sums within sub-groups",
-        {"{:.3g} ns": "1e9 * p_wait_barrier"},
-        lacks="measurements of barriers without loads before them",
     ),
     "p_wait_op": Meaning(
         "operations that wait for their own result",

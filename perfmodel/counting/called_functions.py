@@ -9,9 +9,12 @@ Count = tuple[str, int, int]
 
 _DOT: tuple[Count, ...] = (("madd", 1, -1), ("mul", 0, 1))
 _SIGNS = ("uu_uint", "ss_int", "us_int", "su_int")
-_LENGTH: tuple[Count, ...] = (*_DOT, ("sqrt", 0, 1))
-_DISTANCE: tuple[Count, ...] = (("add", 1, 0), *_LENGTH)
-_NORMALIZE: tuple[Count, ...] = (*_DOT, ("rsqrt", 0, 1), ("mul", 1, 0))
+_FAST_LENGTH: tuple[Count, ...] = (*_DOT, ("sqrt", 0, 1))
+_FAST_NORMALIZE: tuple[Count, ...] = (*_DOT, ("rsqrt", 0, 1), ("mul", 1, 0))
+# What must not overflow on the way divides by the largest component first, as NVIDIA's library does.
+_LARGEST: tuple[Count, ...] = (("fabs", 1, 0), ("max", 1, -1), ("compare", 1, 1))
+_LENGTH: tuple[Count, ...] = (*_LARGEST, ("div", 1, 0), *_FAST_LENGTH, ("mul", 0, 1))
+_NORMALIZE: tuple[Count, ...] = (*_LENGTH, ("div", 1, 0))
 _EACH_COMPARED: tuple[Count, ...] = (("compare", 1, 0),)
 _EACH_BITWISE: tuple[Count, ...] = (("bitwise", 1, 0),)
 
@@ -55,11 +58,11 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     **dict.fromkeys((f"dot_4x8packed_{signs}" for signs in _SIGNS), (("mul", 0, 1), ("madd", 0, 3))),
     **dict.fromkeys((f"dot_acc_sat_4x8packed_{signs}" for signs in _SIGNS), (("madd", 0, 4),)),
     "length": _LENGTH,
-    "fast_length": _LENGTH,
-    "distance": _DISTANCE,
-    "fast_distance": _DISTANCE,
+    "fast_length": _FAST_LENGTH,
+    "distance": (("add", 1, 0), *_LENGTH),
+    "fast_distance": (("add", 1, 0), *_FAST_LENGTH),
     "normalize": _NORMALIZE,
-    "fast_normalize": _NORMALIZE,
+    "fast_normalize": _FAST_NORMALIZE,
     "cross": (("mul", 0, 3), ("madd", 0, 3)),
     # Calls with two results: the second one comes with the first, but of sincos.
     "fract.0": (("floor", 1, 0), ("add", 1, 0), ("min", 1, 0)),

@@ -17,8 +17,10 @@ from perfmodel.counting.called_functions import operations_of
         ("dot", 3, {"mul": 1, "madd": 2}),
         ("dot", 1, {"mul": 1}),
         ("fast_length", 2, {"mul": 1, "madd": 1, "sqrt": 1}),
-        ("distance", 4, {"add": 4, "mul": 1, "madd": 3, "sqrt": 1}),
-        ("normalize", 3, {"mul": 4, "madd": 2, "rsqrt": 1}),
+        ("fast_normalize", 3, {"mul": 4, "madd": 2, "rsqrt": 1}),
+        # Divided by the largest component first, unless all are 0 or one is infinite, and multiplied by it afterwards.
+        ("distance", 4, {"add": 4, "fabs": 4, "max": 3, "compare": 5, "div": 4, "mul": 2, "madd": 3, "sqrt": 1}),
+        ("normalize", 3, {"fabs": 3, "max": 2, "compare": 4, "div": 6, "mul": 2, "madd": 2, "sqrt": 1}),
         ("cross", 4, {"mul": 3, "madd": 3}),
         ("mix", 1, {"add": 1, "madd": 1}),
         ("native_exp", 1, {"exp": 1}),

@@ -22,6 +22,7 @@ LARGEST_ARRAY = 4 << 30
 IN_SOURCE = {
     "access_classes",
     "atomic_update",
+    "decisions",
     "index_arithmetic",
     "pointer_chase",
     "private_array",
