@@ -15,7 +15,7 @@ class Memory(Protocol):
 
     @property
     def errors(self) -> type[Exception]:
-        """What these calls raise."""
+        """The exceptions that these calls raise."""
 
     def allocate(self, size: int) -> Any:
         """Returns a new buffer of so many bytes."""

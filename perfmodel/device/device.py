@@ -81,7 +81,7 @@ class Device:
 
     @property
     def runtime(self) -> str:
-        """What times kernels on the device: `OPENCL` or `CUDA`."""
+        """The runtime that times kernels on the device: `OPENCL` or `CUDA`."""
         return CUDA if self.platform == CUDA else OPENCL
 
     @property
