@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -139,8 +140,10 @@ _DATA: dict[str, Callable[[], Arrays]] = {"gather": _gathered, "histogram": _bin
 
 def _generated() -> Iterable[Case]:
     collection = KernelCollection(ALL_GENERATORS)
-    for number, line in enumerate(GENERATED.read_text(encoding="utf-8").splitlines()):
+    families: Counter[str] = Counter()
+    for line in GENERATED.read_text(encoding="utf-8").splitlines():
         words = line.split()
+        families[words[0]] += 1
 
         @cache
         def kernel(words: tuple[str, ...] = tuple(words)) -> Kernel:
@@ -151,7 +154,7 @@ def _generated() -> Iterable[Case]:
             program = kernel().as_opencl().program
             return as_cuda(program.source, program.name, program.build_options), program.name  # type: ignore[attr-defined]
 
-        yield Case(f"{words[0]} {number}", "generator", kernel, text)
+        yield Case(f"{words[0]} {families[words[0]]}", "generator", kernel, text)
 
 
 def _programs() -> Iterable[Case]:
