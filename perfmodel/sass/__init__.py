@@ -1,0 +1,1 @@
+"""What NVIDIA's assembler makes of PTX: registers, spills, loops and loads in flight, without a GPU."""
