@@ -42,6 +42,8 @@ ATTRIBUTES = {
     "PCI_DEVICE_ID": 0,
 }
 
+FUNCTION = {"NUM_REGS": 24, "SHARED_SIZE_BYTES": 64, "LOCAL_SIZE_BYTES": 0}
+
 
 class Status(IntEnum):
     CUDA_SUCCESS = 0
@@ -98,7 +100,7 @@ class FakeLibrary:
             "cuModuleLoadDataEx": self._load,
             "cuModuleUnload": lambda module: None,
             "cuModuleGetFunction": self._function,
-            "cuFuncGetAttribute": lambda which, function: 0,
+            "cuFuncGetAttribute": lambda which, function: FUNCTION[which.removeprefix("CU_FUNC_ATTRIBUTE_")],
             "cuFuncSetAttribute": lambda function, which, value: self.allowed.append(value),
             "cuMemAlloc": self._allocate,
             "cuMemFree": self._free,

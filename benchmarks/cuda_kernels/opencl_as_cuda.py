@@ -120,7 +120,7 @@ _VECTOR = re.compile(r"\((float|double|int|uint|uchar)([248])\)\s*\(")
 
 
 OPTIONS = ("-default-device",)
-"""What the compiler has to be given beside the text: functions without a word are for the device."""
+"""Options that the compiler has to be given with the text: functions without a word are for the device."""
 
 
 def as_cuda(source: str, kernel: str, options: Sequence[str] = ()) -> str:

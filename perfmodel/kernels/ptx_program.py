@@ -195,6 +195,11 @@ class PtxProgram:
         grid, block = ((*axes, *(1,) * (rank - len(axes))) for axes in (grid, block))
         return grid, block, self._shared.at(sizes)
 
+    @property
+    def dynamic_shared(self) -> SizeExpression:
+        """The bytes of shared memory that a launch provides to a block."""
+        return self._shared
+
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         grid, block, shared = self.shape(arguments)
         sizes = {name: int(arguments[name]) for name in self.sizes}

@@ -1,1 +1,1 @@
-"""What NVIDIA's assembler makes of PTX: registers, spills, loops and loads in flight, without a GPU."""
+"""Reads what NVIDIA's assembler makes of PTX, without a GPU: registers, spills, loops and loads in flight."""

@@ -72,7 +72,7 @@ class MachineCode:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """What lies in no loop, and the loops in the order in which they lie there, outer ones first."""
+        """The code that lies in no loop, and the loops in the order in which they lie there, outer ones first."""
         loops = loops_of(self.instructions)
         rest = _piece(outside(self.instructions, loops), None)
         return (rest, *(_piece(loop.own, loop) for loop in loops))
