@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.features.occupancy import NamedFeature
 from perfmodel.kernels.kernel import as_kernel
-from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.ptx_resources import machine_code_of
+from perfmodel.kernels.program import EmulatesItself
 from perfmodel.kernels.resources import resources
-from perfmodel.sass.machine_code import MachineCode
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import FeatureFamily, unknown_word
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
+    from perfmodel.sass.machine_code import MachineCode
 
 REGISTERS = "registers"
-QUANTITIES: dict[str, tuple[str, Callable[[MachineCode], int]]] = {
+QUANTITIES: dict[str, tuple[str, Callable[[Any], int]]] = {
     REGISTERS: ("register", lambda code: code.registers),
     "spills": ("byte", lambda code: code.spill_store_bytes + code.spill_load_bytes),
     "bytes": ("byte", lambda code: code.code_bytes),
@@ -42,17 +41,23 @@ class MachineCodeFeature(NamedFeature):
 
     def eval(self, knl: Kernel) -> float:
         kernel = as_kernel(knl)
+        is_ptx = isinstance(kernel.program, EmulatesItself)
         try:
-            code = machine_code_of(kernel.program) if isinstance(kernel.program, PtxProgram) else None
+            code = _machine_code(kernel.program) if is_ptx else None
             if code is not None:
                 return float(self._of(code))
             if self.word == REGISTERS:
                 return float(resources(kernel).registers or 0)
-            is_ptx = isinstance(kernel.program, PtxProgram)
             why = "pip install 'perfmodel[sass]' adds NVIDIA's assembler" if is_ptx else "only CUDA and PTX have it"
             raise KernelError(f"its machine code is not known; {why}")
         except PerfmodelError as error:
             raise FeatureError(f"feature {self.name!r} is not defined for kernel {kernel.name!r}: {error}") from error
+
+
+def _machine_code(program: Any) -> MachineCode | None:
+    from perfmodel.kernels.ptx_resources import machine_code_of  # slow to import, and only for PTX
+
+    return machine_code_of(program)
 
 
 class MachineCodeFamily(FeatureFamily):

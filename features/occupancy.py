@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.device.occupancy import OccupancyLimits, limits_of, occupancy
-from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.program import EmulatesItself
 from perfmodel.kernels.resources import ResourceEstimate, estimate, resources
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import FeatureFamily, by_role, unknown_word
@@ -67,7 +67,7 @@ class OccupancyFeature(NamedFeature):
 
     def _needed(self, knl: Kernel, sizes: dict[str, int]) -> tuple[int, int]:
         """Returns the registers of a thread and the bytes of local memory that a kernel needs."""
-        if isinstance(knl.program, PtxProgram):
+        if isinstance(knl.program, EmulatesItself):
             told = resources(knl)
             return told.registers or 1, told.local_bytes
         estimated = _estimated(_ByContent(knl))

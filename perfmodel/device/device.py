@@ -10,14 +10,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perfmodel.basics.errors import DeviceError, nearest
-from perfmodel.device.cuda_driver import cuda_driver
-from perfmodel.device.cuda_gpus import ToldByCuda, told_by_cuda
-from perfmodel.device.cuda_session import CudaSession
 from perfmodel.device.drivers import driver_faults, opencl, platforms
 from perfmodel.device.session import Session
+
+if TYPE_CHECKING:
+    from perfmodel.device.cuda_gpus import ToldByCuda
+    from perfmodel.device.cuda_session import CudaSession
 
 DEVICE_VARIABLE = "PERFMODEL_DEVICE"
 KINDS = ("gpu", "cpu", "accelerator")
@@ -145,6 +146,8 @@ class Device:
         if self.runtime != CUDA:
             raise DeviceError(f"device {self.key} is reached by way of OpenCL; choose one of CUDA's, such as `cuda`")
         if self.key not in _cuda_sessions:
+            from perfmodel.device.cuda_session import CudaSession  # only for CUDA
+
             found = {device.key: ordinal for device, ordinal in _listed_by_cuda()}
             if self.key not in found:
                 raise DeviceError(f"device {self.key} is not on this machine; {_candidates(list(found))}")
@@ -219,6 +222,8 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
     found = _of_this_machine() if elsewhere else devices()
     is_of_cuda = name.lower().partition(":")[0] == _CUDA_WORD if selector else runtime == CUDA
     if is_of_cuda and not any(device.runtime == CUDA for device in (*found, *elsewhere)):
+        from perfmodel.device.cuda_driver import cuda_driver  # only for CUDA
+
         cuda_driver()  # says what is missing
         raise DeviceError("no CUDA device was found: NVIDIA's driver lists none")
     if not found and not elsewhere:
@@ -306,6 +311,8 @@ def _listed_by_opencl() -> list[tuple[Device, Any]]:
 
 def _listed_by_cuda() -> list[tuple[Device, int]]:
     """Returns every CUDA device with the driver's number of it, sorted by key; none without driver or package."""
+    from perfmodel.device.cuda_gpus import told_by_cuda  # only where devices are looked for
+
     return _told_apart([(_of_cuda(told), told.pci_address, told.ordinal) for told in told_by_cuda()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfmodel.device.device import CUDA, Device
+from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.demand import RESERVED, Resources
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.ptx.liveness import words_at_once
@@ -37,6 +38,13 @@ def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> 
     if (code := machine_code_of(program)) is not None:
         return Resources(code.registers, code.shared_bytes + launched, code.stack_bytes, "assembler")
     return _estimated(program, launched)
+
+
+def resources_of_ptx(kernel: BoundKernel, device: Device | None) -> Resources:
+    """Returns what a kernel of PTX needs at its sizes; see `ptx_resources`."""
+    program = kernel.program
+    assert isinstance(program, PtxProgram)
+    return ptx_resources(program, program.dynamic_shared.at(kernel.sizes), device)
 
 
 def _estimated(program: PtxProgram, launched: int) -> Resources:

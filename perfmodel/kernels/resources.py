@@ -13,7 +13,7 @@ from perfmodel.device.device import CUDA, Device, find_device
 from perfmodel.kernels.demand import RESERVED, Resources
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.program import EmulatesItself
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.static.liveness import words_at_once
 
@@ -44,11 +44,10 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
         DeviceError: for a device that is not here.
     """
     kernel = as_kernel(kernel)
-    if isinstance(kernel.program, PtxProgram):
-        from perfmodel.kernels.ptx_resources import ptx_resources  # slow to import, and only for PTX
+    if isinstance(kernel.program, EmulatesItself):
+        from perfmodel.kernels.ptx_resources import resources_of_ptx  # slow to import, and only for PTX
 
-        chosen = None if device is None else find_device(device, runtime=CUDA)
-        return ptx_resources(kernel.program, kernel.program.dynamic_shared.at(kernel.sizes), chosen)
+        return resources_of_ptx(kernel, None if device is None else find_device(device, runtime=CUDA))
     kernel = kernel.as_opencl()
     program: OpenCLProgram = kernel.program  # type: ignore[assignment]
     launched = 0

@@ -26,9 +26,7 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.counting.symbolic import number
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.program import Program
-from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources
+from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.resources import estimate
 
 Weighted = tuple[int, QuasiPolynomial]
@@ -299,7 +297,7 @@ class _Tabulator:
         return tuple(rows)
 
     def resources(self, kernel: Kernel) -> ResourceRow | None:
-        if isinstance(kernel.program, PtxProgram):
+        if isinstance(kernel.program, EmulatesItself):
             return self.of_ptx(kernel.program)
         if not isinstance(kernel.program, OpenCLProgram):
             return None
@@ -309,7 +307,9 @@ class _Tabulator:
             found.registers, found.private_bytes, None if by_launch is None else self.quantity(by_launch)
         )
 
-    def of_ptx(self, program: PtxProgram) -> ResourceRow:
+    def of_ptx(self, program: Any) -> ResourceRow:
+        from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
+
         found, code = ptx_resources(program, 0, None), machine_code_of(program)
         by_launch = (program.dynamic_shared.polynomial() + number(found.local_bytes)).quasipolynomial()
         return ResourceRow(

@@ -137,7 +137,7 @@ Machine = Callable[[Sequence[FakeRaw]], None]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Returns a function that pretends that devices are listed."""
     monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
-    monkeypatch.setattr(device_module, "told_by_cuda", list)
+    monkeypatch.setattr("perfmodel.device.cuda_gpus.told_by_cuda", list)
 
     def pretend(listed: Sequence[FakeRaw]) -> None:
         monkeypatch.setattr(device_module, "_raw_devices", lambda: [(PLATFORM, raw) for raw in listed])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 
-from benchmarks.cuda_kernels.twins import TWINS
+from benchmarks.cuda_kernels.twins import TWINS, Twin
 from perfmodel import Calibration
 from perfmodel.vocabulary.named_features import feature
 
@@ -37,3 +38,30 @@ def test_twins_have_the_same_features(name: str) -> None:
 def test_twins_take_the_same_predicted_time(name: str) -> None:
     cuda, opencl = (float(calibration().predict(kernel)) for kernel in (TWINS[name].cuda(), TWINS[name].opencl()))
     assert cuda == pytest.approx(opencl, rel=0.02)
+
+
+RUNS = Twin(
+    """KERNEL twin(GLOBAL const unsigned char *x, GLOBAL int *z, int n) {
+         GLOBAL const unsigned char *s = x + ID_X * n;
+         int runs = 0, i = 0;
+         while (i < n) {
+           int run = 1;
+           while (i + run < n && s[i + run] == s[i]) run++;
+           i += run;
+           runs++;
+         }
+         z[ID_X] = runs;
+       }""",
+    ("32",),
+    (64,),
+    {"x": "2048 * n", "z": "2048"},
+    {"n": 96},
+)
+
+
+def test_places_that_follow_from_given_data_are_those_that_blocks_touch() -> None:
+    """How far a loop has come depends on data, which no operand of its addresses shows."""
+    x = np.random.default_rng(3).integers(0, 2, 2048 * 96, np.uint8)
+    cuda, opencl = (kernel.as_countable({"x": x}) for kernel in (RUNS.cuda(), RUNS.opencl()))
+    touched = feature("f_mem_footprint_global_load_granularity:workgroup_block:32")
+    assert float(touched.eval(cuda)) == pytest.approx(float(touched.eval(opencl)), rel=0.02)
