@@ -87,7 +87,7 @@ class Instant:
     def __init__(self, devices: Sequence[Device]) -> None:
         self._devices = devices
 
-    def chosen(self, selectors: object, store: Store) -> list[Device]:
+    def chosen(self, selectors: object, store: Store, runtime: str) -> list[Device]:
         return list(self._devices)
 
     def has(self, device: Device) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import perfmodel as pm
-from perfmodel.device import Device
+from perfmodel.device import OPENCL, Device
 from perfmodel.measuring.campaign import Campaign, CampaignResult
 from perfmodel.measuring.campaign.this_machine import ThisMachine
 
@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument("--cluster", action="store_true", help="once more, by a Dask cluster on this machine")
     parsed = parser.parse_args()
     with pm.Store() as store:
-        devices = ThisMachine().chosen(parsed.devices.split(","), store)
+        devices = ThisMachine().chosen(parsed.devices.split(","), store, OPENCL)
     print(", ".join(device.key for device in devices))
     folder = Path(parsed.out)
     alone = np.vstack([times(measured([each], folder / f"alone-{i}.sqlite")) for i, each in enumerate(devices)])

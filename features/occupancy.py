@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.device.occupancy import OccupancyLimits, limits_of, occupancy
-from perfmodel.kernels.resources import ResourceEstimate, estimate
+from perfmodel.kernels.program import EmulatesItself
+from perfmodel.kernels.resources import ResourceEstimate, estimate, resources
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import FeatureFamily, by_role, unknown_word
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
 
 
-class _NamedFeature:
+class NamedFeature:
     """A feature of a whole kernel, which is none of its counts; equal where the names are."""
 
     unit: str
@@ -40,11 +41,11 @@ class _NamedFeature:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class OccupancyFeature(_NamedFeature):
+class OccupancyFeature(NamedFeature):
     """Warps that a multiprocessor holds of a kernel, as a part of those that it has room for: above 0, up to 1.
 
     Work-group size and local memory are the kernel's own. Registers are those given by the name, as a driver reports
-    them, or else estimated from the source.
+    them, or else estimated from the source; of CUDA and PTX, what NVIDIA's assembler says, where it is installed.
     """
 
     unit = "occupancy"
@@ -57,18 +58,26 @@ class OccupancyFeature(_NamedFeature):
         sizes = knl.bind({})
         try:
             block = prod(int(extent(sizes)) for extent in knl.counts.local_size)
-            estimated = _estimated(_ByContent(knl))
-            shared = estimated.local_bytes.at({name: int(size) for name, size in sizes.items()})
-            if shared is None:
-                raise KernelError("its local memory is not known")
+            needed, shared = self._needed(knl, {name: int(size) for name, size in sizes.items()})
             # An estimate above what a thread can have is of a kernel whose registers spill to memory.
-            registers = self.registers or min(estimated.registers, self.limits.registers_per_item)
+            registers = self.registers or min(needed, self.limits.registers_per_item)
             return occupancy(limits=self.limits, block=block, registers=registers, shared=shared).occupancy
         except PerfmodelError as error:
             raise FeatureError(f"feature {self.name!r} is not defined for kernel {knl.name!r}: {error}") from error
 
+    def _needed(self, knl: Kernel, sizes: dict[str, int]) -> tuple[int, int]:
+        """Returns the registers of a thread and the bytes of local memory that a kernel needs."""
+        if isinstance(knl.program, EmulatesItself):
+            told = resources(knl)
+            return told.registers or 1, told.local_bytes
+        estimated = _estimated(_ByContent(knl))
+        shared = estimated.local_bytes.at(sizes)
+        if shared is None:
+            raise KernelError("its local memory is not known")
+        return estimated.registers, shared
 
-class KernelNameFeature(_NamedFeature):
+
+class KernelNameFeature(NamedFeature):
     """1 for kernels of this name (that of their generator, if they have one), 0 for others."""
 
     unit = "kernel"

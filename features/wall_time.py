@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perfmodel.basics.errors import DeviceError
-from perfmodel.device import Device, find_device
+from perfmodel.device import OPENCL, Device, find_device
 from perfmodel.kernels.kernel import Kernel, as_kernel
+from perfmodel.kernels.program import runtime_of
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import FeatureFamily, MeasuredFeature, unknown_word
 
 
 class WallTime(MeasuredFeature):
-    """Seconds from start to end of the kernel's profiling event, on the device that the name's suffix selects."""
+    """Seconds that the device's clock gives for the kernel, on the device that the name's suffix selects."""
 
     unit = "s"
 
@@ -20,12 +21,14 @@ class WallTime(MeasuredFeature):
         self.name = name.text
         self.device_words = device_words
 
-    def select_device(self, default: Device | str | None = None, stored: Iterable[Device] = ()) -> Device:
+    def select_device(
+        self, default: Device | str | None = None, stored: Iterable[Device] = (), runtime: str = OPENCL
+    ) -> Device:
         known = list(stored)
         if not self.device_words:
-            return find_device(default, known)
-        wanted = find_device(" ".join(self.device_words), known)
-        asked = wanted if default is None else find_device(default, known)
+            return find_device(default, known, runtime)
+        wanted = find_device(" ".join(self.device_words), known, runtime)
+        asked = wanted if default is None else find_device(default, known, runtime)
         if asked != wanted:
             raise DeviceError(f"{self.name!r} is the time on {wanted.key}, not on {asked.key}; ask for one of the two")
         return wanted
@@ -34,8 +37,9 @@ class WallTime(MeasuredFeature):
         from perfmodel.measuring.isolation.bench import isolated_timer
         from perfmodel.measuring.protocol import PROTOCOLS
 
-        with isolated_timer(self.select_device()) as timer:
-            return timer(as_kernel(knl).launch(), PROTOCOLS["unified"]).seconds
+        kernel = as_kernel(knl)
+        with isolated_timer(self.select_device(runtime=runtime_of([kernel.program]))) as timer:
+            return timer(kernel.launch(), PROTOCOLS["unified"]).seconds
 
 
 class WallTimeFamily(FeatureFamily):

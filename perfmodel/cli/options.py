@@ -164,7 +164,7 @@ def source_options(parser: argparse.ArgumentParser, with_cuda: bool = True) -> N
     """Adds the options that say how a kernel of a file of source is launched.
 
     Args:
-        with_cuda: whether the command takes files of CUDA.
+        with_cuda: whether --grid, --block and --shared are added, for files of CUDA.
     """
     group = parser.add_argument_group("for a FILE.cl, FILE.cu or FILE.ptx")
     group.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")

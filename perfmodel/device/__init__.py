@@ -1,6 +1,6 @@
-"""Finds and names the OpenCL devices of this machine, and tells what goes wrong with their drivers."""
+"""Finds and names the devices of this machine, OpenCL's and CUDA's, and tells what goes wrong with their drivers."""
 
-from perfmodel.device.device import Device, devices, find_device, named
+from perfmodel.device.device import CUDA, OPENCL, Device, devices, find_device, named
 from perfmodel.device.drivers import DriverFault, driver_faults
 
-__all__ = ["Device", "DriverFault", "devices", "driver_faults", "find_device", "named"]
+__all__ = ["CUDA", "OPENCL", "Device", "DriverFault", "devices", "driver_faults", "find_device", "named"]

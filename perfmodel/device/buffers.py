@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
-
-from perfmodel.device.drivers import opencl
+from typing import Any, Protocol
 
 BLOCK_BYTES = 1 << 20
 SEED = 20160425
 
 
-class BufferPool:
-    """Buffers of one device's context; those not lent are kept for later, up to `limit` bytes."""
+class Memory(Protocol):
+    """The memory of one device, by the calls of its driver."""
 
-    def __init__(self, context: Any, queue: Any, limit: int) -> None:
-        self._context = context
-        self._queue = queue
+    @property
+    def errors(self) -> type[Exception]:
+        """The exceptions that these calls raise."""
+
+    def allocate(self, size: int) -> Any:
+        """Returns a new buffer of so many bytes."""
+
+    def release(self, buffer: Any) -> None: ...
+
+    def write(self, buffer: Any, host: Any) -> None:
+        """Copies an array of the host into a buffer, and waits for it."""
+
+    def repeat(self, buffer: Any, done: int, count: int) -> None:
+        """Copies the first bytes of a buffer to behind those that are done."""
+
+    def finish(self) -> None:
+        """Waits until all copies are done."""
+
+
+class BufferPool:
+    """Buffers of one device; those not lent are kept for later, up to `limit` bytes."""
+
+    def __init__(self, memory: Memory, limit: int) -> None:
+        self._memory = memory
         self._limit = limit
         self._spare: dict[int, list[Any]] = {}
         self._spare_bytes = 0
@@ -26,7 +45,6 @@ class BufferPool:
     def lent(self, sizes: Sequence[int]) -> Iterator[list[Any]]:
         """Lends buffers of these sizes (bytes), their content undefined; what a failed use leaves behind is not
         kept."""
-        cl = opencl()
         if sum(sizes) > self._limit:  # drivers that allocate late would run short only once a buffer is touched
             self._release_spare()
         buffers: list[Any] = []
@@ -34,9 +52,9 @@ class BufferPool:
             buffers.extend(self._buffer(size) for size in sizes)
             yield buffers
         except BaseException:
-            with suppress(cl.Error):  # a failed kernel may have spoilt the context that they belong to
+            with suppress(self._memory.errors):  # a failed kernel may have spoilt the context that they belong to
                 for buffer in buffers:
-                    buffer.release()
+                    self._memory.release(buffer)
             raise
         for size, buffer in zip(sizes, buffers, strict=True):
             self._keep(size, buffer)
@@ -47,32 +65,29 @@ class BufferPool:
         Numbers near one keep floating-point kernels away from overflow and denormal numbers, whose speed differs.
         One block is copied from the host and doubled on the device, which is fast and touches all memory.
         """
-        cl = opencl()
         block = _block(dtype, size)
-        cl.enqueue_copy(self._queue, buffer, block)
+        self._memory.write(buffer, block)
         done = block.nbytes
         while done < size:
             count = min(done, size - done)
-            cl.enqueue_copy(self._queue, buffer, buffer, byte_count=count, src_offset=0, dst_offset=done)
+            self._memory.repeat(buffer, done, count)
             done += count
-        self._queue.finish()
+        self._memory.finish()
 
     def _buffer(self, size: int) -> Any:
-        cl = opencl()
         spare = self._spare.get(size)
         if spare:
             self._spare_bytes -= size
             return spare.pop()
-        flags = cl.mem_flags.READ_WRITE
         try:
-            return cl.Buffer(self._context, flags, size)
-        except cl.Error:
+            return self._memory.allocate(size)
+        except self._memory.errors:
             self._release_spare()
-            return cl.Buffer(self._context, flags, size)
+            return self._memory.allocate(size)
 
     def _keep(self, size: int, buffer: Any) -> None:
         if size > self._limit:
-            buffer.release()
+            self._memory.release(buffer)
             return
         if self._spare_bytes + size > self._limit:
             self._release_spare()
@@ -82,7 +97,7 @@ class BufferPool:
     def _release_spare(self) -> None:
         for buffers in self._spare.values():
             for buffer in buffers:
-                buffer.release()
+                self._memory.release(buffer)
         self._spare.clear()
         self._spare_bytes = 0
 

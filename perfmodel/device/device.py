@@ -10,25 +10,36 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perfmodel.basics.errors import DeviceError, nearest
 from perfmodel.device.drivers import driver_faults, opencl, platforms
 from perfmodel.device.session import Session
 
+if TYPE_CHECKING:
+    from perfmodel.device.cuda_gpus import ToldByCuda
+    from perfmodel.device.cuda_session import CudaSession
+
 DEVICE_VARIABLE = "PERFMODEL_DEVICE"
 KINDS = ("gpu", "cpu", "accelerator")
+OPENCL, CUDA = "OpenCL", "CUDA"
+"""Runtimes that time kernels: OpenCL C goes by way of the one, PTX by way of the other."""
+_CUDA_WORD = "cuda"
 
 
 @dataclass(frozen=True)
 class Device:
-    """One OpenCL device, as a plain value that can be compared, pickled and stored.
+    """One device of OpenCL's or of CUDA's, as a plain value that can be compared, pickled and stored.
+
+    A GPU of NVIDIA's may be there twice, once for each runtime, as two devices with times of their own.
 
     Attributes:
         key: readable name and hash of platform, vendor, name and compute units; the same on every run and with every
-            driver version. Identical devices are told apart by ``.2``, ``.3``, in the order of their PCI addresses;
-            ``/4`` behind it means a part of the device with four compute units.
+            driver version. One of CUDA's begins with ``cuda-``. Identical devices are told apart by ``.2``, ``.3``, in
+            the order of their PCI addresses; ``/4`` behind it means a part of the device with four compute units.
+        platform: OpenCL's, or ``CUDA``.
         driver: the driver's version.
+        opencl_version: what the runtime says of itself; of CUDA with the device's compute capability.
         kind: ``"gpu"``, ``"cpu"`` or ``"accelerator"``.
         clock_mhz: the highest clock that the driver reports, zero where it reports none.
         global_memory, max_allocation, local_memory: bytes; the last is per work-group.
@@ -70,6 +81,17 @@ class Device:
         return cls(**values | {"max_work_item_sizes": tuple(values["max_work_item_sizes"])})
 
     @property
+    def runtime(self) -> str:
+        """The runtime that times kernels on the device: `OPENCL` or `CUDA`."""
+        return CUDA if self.platform == CUDA else OPENCL
+
+    @property
+    def compute_capability(self) -> str | None:
+        """NVIDIA's number of a CUDA device's features, such as ``9.0``; None of others."""
+        found = re.search(r"compute capability ([\d.]+)", self.opencl_version) if self.runtime == CUDA else None
+        return found[1] if found else None
+
+    @property
     def is_here(self) -> bool:
         """True if the device is on this machine; one that is known from a store's measurements may be elsewhere."""
         return self.key in _sessions or _split(self.key)[0] in {device.key for device in _of_this_machine()}
@@ -92,7 +114,7 @@ class Device:
         """Returns this process's pyopencl context on the device.
 
         Raises:
-            DeviceError: the device is not on this machine, or its driver refuses.
+            DeviceError: the device is not on this machine, its driver refuses, or it is reached by way of CUDA.
         """
         return self.session().context
 
@@ -102,25 +124,49 @@ class Device:
 
     def session(self) -> Session:
         """Returns all that this process holds on the device; errors as in `context`."""
+        if self.runtime == CUDA:
+            raise DeviceError(
+                f"device {self.key} is reached by way of CUDA, which runs no OpenCL C; choose the OpenCL device of the "
+                "same GPU"
+            )
         if self.key not in _sessions:
-            found = {device.key: raw for device, raw in _listed()}
+            found = {device.key: raw for device, raw in _listed_by_opencl()}
             whole, units = _split(self.key)
             if whole not in found:
                 raise DeviceError(f"device {self.key} is not on this machine; {_candidates(list(found))}")
             _sessions[self.key] = Session(self, found[whole] if units is None else _part(self.key, found[whole], units))
         return _sessions[self.key]
 
+    def cuda_session(self) -> CudaSession:
+        """Returns all that this process holds on a device of CUDA's.
+
+        Raises:
+            DeviceError: the device is not on this machine, its driver refuses, or it is reached by way of OpenCL.
+        """
+        if self.runtime != CUDA:
+            raise DeviceError(f"device {self.key} is reached by way of OpenCL; choose one of CUDA's, such as `cuda`")
+        if self.key not in _cuda_sessions:
+            from perfmodel.device.cuda_session import CudaSession  # only for CUDA
+
+            found = {device.key: ordinal for device, ordinal in _listed_by_cuda()}
+            if self.key not in found:
+                raise DeviceError(f"device {self.key} is not on this machine; {_candidates(list(found))}")
+            _cuda_sessions[self.key] = CudaSession(self, found[self.key])
+        return _cuda_sessions[self.key]
+
     @property
     def has_session(self) -> bool:
         """True if this process holds anything on the device."""
-        return self.key in _sessions
+        return self.key in _sessions or self.key in _cuda_sessions
 
     def end_session(self) -> None:
         """Forgets all that this process holds on the device, as after a kernel that spoilt its context."""
         _sessions.pop(self.key, None)
+        _cuda_sessions.pop(self.key, None)
 
 
 _sessions: dict[str, Session] = {}
+_cuda_sessions: dict[str, CudaSession] = {}
 
 
 def _split(selector: str) -> tuple[str, int | None]:
@@ -143,23 +189,25 @@ def _part(key: str, raw: Any, units: int) -> Any:
 
 
 def devices() -> list[Device]:
-    """Returns every OpenCL device of this machine, sorted by key; empty where there is none.
+    """Returns every device of this machine, OpenCL's before CUDA's, each sorted by key; empty where there is none.
 
     Raises:
         DeviceError: pyopencl is not installed or does not load.
     """
-    return [device for device, _ in _listed()]
+    return [device for device, _ in (*_listed_by_opencl(), *_listed_by_cuda())]
 
 
-def find_device(selector: str | Device | None = None, stored: Iterable[Device] = ()) -> Device:
+def find_device(selector: str | Device | None = None, stored: Iterable[Device] = (), runtime: str = OPENCL) -> Device:
     """Returns the one device that `selector` names.
 
     Args:
         selector: a key, the beginning of a key, a part of the device's or platform's name in any case, or ``gpu``,
             ``cpu``, ``accelerator`` for the one of that kind with the most compute units. None takes the environment
             variable PERFMODEL_DEVICE, or else a GPU if there is one, or else a CPU. A Device is returned as it is.
-            ``cpu/2``, or another name with ``/2``, is a part of that device with two compute units.
+            ``cpu/2``, or another name with ``/2``, is a part of that device with two compute units. ``cuda`` is the
+            CUDA device with the most multiprocessors, ``cuda:0`` the first one.
         stored: devices known from measurements, such as `Store.devices` gives, for a selector that names none here.
+        runtime: of devices of both runtimes that a selector names, those of this one are meant.
 
     Raises:
         DeviceError: there is no device, or `selector` names none or several.
@@ -170,16 +218,23 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
     elsewhere = list(stored) if selector else []
     name, units = _split(selector or "")
     if name and units is not None and not any(device.key == selector for device in elsewhere):
-        return find_device(name, elsewhere).with_units(units)
+        return find_device(name, elsewhere, runtime).with_units(units)
     found = _of_this_machine() if elsewhere else devices()
+    is_of_cuda = name.lower().partition(":")[0] == _CUDA_WORD if selector else runtime == CUDA
+    if is_of_cuda and not any(device.runtime == CUDA for device in (*found, *elsewhere)):
+        from perfmodel.device.cuda_driver import cuda_driver  # only for CUDA
+
+        cuda_driver()  # says what is missing
+        raise DeviceError("no CUDA device was found: NVIDIA's driver lists none")
     if not found and not elsewhere:
         raise DeviceError(_no_device())
     if selector is None:
-        return _largest(next(group for kind in KINDS if (group := [d for d in found if d.kind == kind])))
-    return named(selector, found, elsewhere)
+        group = _preferred(found, runtime)
+        return _largest(next(alike for kind in KINDS if (alike := [d for d in group if d.kind == kind])))
+    return named(selector, found, elsewhere, runtime=runtime)
 
 
-def named(selector: str | Device, *groups: Sequence[Device]) -> Device:
+def named(selector: str | Device, *groups: Sequence[Device], runtime: str = OPENCL) -> Device:
     """Returns the one device that `selector` names, of the first group in which it names any; see `find_device`.
 
     Raises:
@@ -187,7 +242,7 @@ def named(selector: str | Device, *groups: Sequence[Device]) -> Device:
     """
     if isinstance(selector, Device):
         return selector
-    matching = next(filter(None, (_matching(selector, list(group)) for group in groups)), [])
+    matching = next(filter(None, (_matching(selector, list(group), runtime) for group in groups)), [])
     if len(matching) == 1:
         return matching[0]
     keys = list(dict.fromkeys(device.key for device in matching or itertools.chain(*groups)))
@@ -196,15 +251,26 @@ def named(selector: str | Device, *groups: Sequence[Device]) -> Device:
     raise DeviceError(f"no device is called {selector!r}; {_candidates(keys)}{nearest(selector, keys)}")
 
 
-def _matching(selector: str, found: list[Device]) -> list[Device]:
+def _matching(selector: str, found: list[Device], runtime: str) -> list[Device]:
     if exact := [device for device in found if device.key == selector]:
         return exact
     wanted = selector.lower()
-    if of_kind := [device for device in found if device.kind == wanted]:
+    word, _, number = wanted.partition(":")
+    if word == _CUDA_WORD:
+        of_cuda = [device for device in found if device.runtime == CUDA]
+        if not number:
+            return [_largest(of_cuda)] if of_cuda else []
+        return of_cuda[int(number) :][:1] if number.isdecimal() else []
+    if of_kind := _preferred([device for device in found if device.kind == wanted], runtime):
         return [_largest(of_kind)]
-    return [device for device in found if device.key.startswith(wanted)] or [
-        device for device in found if wanted in device.name.lower() or wanted in device.platform.lower()
-    ]
+    return _preferred([device for device in found if device.key.startswith(wanted)], runtime) or _preferred(
+        [device for device in found if wanted in device.name.lower() or wanted in device.platform.lower()], runtime
+    )
+
+
+def _preferred(found: list[Device], runtime: str) -> list[Device]:
+    """Returns those of a runtime, or all where it has none."""
+    return [device for device in found if device.runtime == runtime] or found
 
 
 def _of_this_machine() -> list[Device]:
@@ -238,14 +304,54 @@ def _remedy() -> str:
     return "install the OpenCL driver of the processor's or graphics card's vendor"
 
 
-def _listed() -> list[tuple[Device, Any]]:
-    """Returns every device with its pyopencl object, sorted by key."""
-    described = [(_described(platform, raw), raw) for platform, raw in _raw_devices()]
+def _listed_by_opencl() -> list[tuple[Device, Any]]:
+    """Returns every OpenCL device with its pyopencl object, sorted by key."""
+    return _told_apart([(_described(platform, raw), _pci_address(raw), raw) for platform, raw in _raw_devices()])
+
+
+def _listed_by_cuda() -> list[tuple[Device, int]]:
+    """Returns every CUDA device with the driver's number of it, sorted by key; none without driver or package."""
+    from perfmodel.device.cuda_gpus import told_by_cuda  # only where devices are looked for
+
+    return _told_apart([(_of_cuda(told), told.pci_address, told.ordinal) for told in told_by_cuda()])
+
+
+def _of_cuda(told: ToldByCuda) -> Device:
+    return Device(
+        key=f"{_CUDA_WORD}-{_key(CUDA, told.vendor, told.name, told.units)}",
+        name=told.name,
+        platform=CUDA,
+        vendor=told.vendor,
+        driver=told.driver,
+        opencl_version=f"CUDA {told.version}, compute capability {told.capability}",
+        kind="gpu",
+        compute_units=told.units,
+        clock_mhz=told.clock_mhz,
+        global_memory=told.memory_bytes,
+        max_allocation=told.memory_bytes,
+        local_memory=told.shared_bytes,
+        max_work_group_size=told.most_threads,
+        max_work_item_sizes=told.block_sizes,
+        sub_group_size=told.warp_size,
+        double_precision=True,
+        half_precision=True,
+    )
+
+
+_Raw = TypeVar("_Raw")
+
+
+def _told_apart(described: list[tuple[Device, tuple[int, ...], _Raw]]) -> list[tuple[Device, _Raw]]:
+    """Returns devices sorted by key, identical ones with numbers.
+
+    Args:
+        described: each device, its PCI address, and what its runtime calls it.
+    """
     # The order in which drivers list devices changes between runs: identical ones are ordered by where they sit.
-    described.sort(key=lambda pair: (pair[0].key, _pci_address(pair[1]), pair[0].driver))
+    described.sort(key=lambda each: (each[0].key, each[1], each[0].driver))
     seen: dict[str, int] = {}
     listed = []
-    for device, raw in described:
+    for device, _, raw in described:
         count = seen[device.key] = seen.get(device.key, 0) + 1
         listed.append((device if count == 1 else replace(device, key=f"{device.key}.{count}"), raw))
     return listed

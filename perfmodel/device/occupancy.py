@@ -242,7 +242,7 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
 
 
 def limits_of_device(device: str | Device | None) -> OccupancyLimits:
-    """Returns the limits of an OpenCL device of this machine, by what its driver says of itself.
+    """Returns the limits of a device of this machine, by what its driver says of itself.
 
     Raises:
         DeviceError: for a device that is not here, or that is no GPU of NVIDIA's or AMD's.
@@ -264,6 +264,8 @@ def condition_of_device(device: Device) -> str:
         )
     if device.name.lower().startswith("gfx"):
         return f"arch:{device.name.lower().partition(':')[0]}"
+    if device.compute_capability:
+        return f"cc:{device.compute_capability}"
     if device.is_here:
         raw = device.session().raw
         with suppress(Exception):  # no attribute of this driver: pyopencl raises one of several errors

@@ -1,4 +1,4 @@
-"""All that a process holds on one device: context, queue, compiled programs and spare buffers."""
+"""All that a process holds on one OpenCL device: context, queue, compiled programs and spare buffers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import uuid4
 from perfmodel.basics.errors import DeviceError, KernelError
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.drivers import opencl
+from perfmodel.device.opencl_memory import OpenCLMemory
 
 LOG_LINES = 8
 SPARE_BYTES = 2**28
@@ -63,7 +64,8 @@ class Session:
             raise DeviceError(
                 f"device {device.key} cannot be used ({status(error)}): see `perfmodel devices`"
             ) from error
-        self.buffers = BufferPool(self.context, self.queue, limit=min(device.global_memory // 8, SPARE_BYTES))
+        memory = OpenCLMemory(self.context, self.queue)
+        self.buffers = BufferPool(memory, limit=min(device.global_memory // 8, SPARE_BYTES))
         # In the order in which they were last asked for.
         self._programs: dict[tuple[str, tuple[str, ...]], Any] = {}
 

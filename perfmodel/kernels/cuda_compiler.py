@@ -23,6 +23,8 @@ from perfmodel.kernels.cuda_host import HEADERS, device_code
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
+_FILE = "/kernel.cu"
+"""The source's name in PTX, the same from every working folder, as times are kept by the text."""
 _HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl")
 """The packages whose headers sources may include."""
 MOST_ENTRIES = 2048
@@ -45,7 +47,7 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, 
     if _LINES not in chosen:
         chosen.append(_LINES)
     library = _library()
-    key = hashlib.sha256(json.dumps([source, name, chosen, _version(library)]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([source, name, chosen, _version(library), _FILE]).encode()).hexdigest()
     path = platformdirs.user_cache_path("perfmodel", appauthor=False) / "ptx" / f"{key}.json"
     is_cached = os.environ.get("PERFMODEL_NO_CACHE") != "1"
     if is_cached:
@@ -110,7 +112,7 @@ def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tu
         (ctypes.c_char_p * len(HEADERS))(*(text.encode() for text in texts)) for texts in (HEADERS.values(), HEADERS)
     )
     made = library.nvrtcCreateProgram(
-        ctypes.byref(program), source.encode(), b"kernel.cu", len(HEADERS), contents, names
+        ctypes.byref(program), source.encode(), _FILE.encode(), len(HEADERS), contents, names
     )
     _check(library, made)
     try:
@@ -141,7 +143,7 @@ def _said(log: str) -> str:
     """Returns the first error of the compiler's log, in one line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line), lines[0] if lines else "")
-    return first.replace("error:", "").replace("  ", " ").strip()
+    return first.replace("error:", "").replace("  ", " ").strip().removeprefix("/")
 
 
 def _error(library: Any, status: int) -> str:

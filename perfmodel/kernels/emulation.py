@@ -21,6 +21,7 @@ from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
+from perfmodel.kernels.launch import PTX
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel, walks
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
@@ -66,7 +67,7 @@ def emulate(
     if not isinstance(groups, str | Sequence):
         raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
     launch = kernel.launch()
-    if launch.language == "PTX":
+    if launch.language == PTX:
         from perfmodel.kernels.ptx_profile import emulate as emulate_ptx  # slow to import
 
         width = (machine or Machine()).subgroup_size

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from perfmodel.kernels.arguments import Argument, Array
 
+OPENCL_C, PTX = "OpenCL C", "PTX"
+"""The languages of launches; the one runs by way of OpenCL, the other of CUDA."""
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -16,8 +19,9 @@ class Launch:
         local_size: work-items of a work-group along each axis; divides `global_size`.
         arguments: in the kernel's order.
         build_options: given to the OpenCL compiler.
-        language: of the source: ``OpenCL C``, or ``PTX``, which is not measured.
+        language: of the source: `OPENCL_C` or `PTX`.
         copied_in, copied_out: arrays copied to the device before, and from it after, as part of what is timed.
+        shared_bytes: dynamic shared memory of a block, of PTX.
     """
 
     source: str
@@ -28,7 +32,8 @@ class Launch:
     build_options: tuple[str, ...] = ()
     copied_in: tuple[str, ...] = ()
     copied_out: tuple[str, ...] = ()
-    language: str = "OpenCL C"
+    language: str = OPENCL_C
+    shared_bytes: int = 0
 
     def arrays(self) -> list[Array]:
         return [argument for argument in self.arguments if isinstance(argument, Array)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from perfmodel.counting.counts import KernelCounts
+from perfmodel.device import CUDA, OPENCL
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
 
@@ -67,3 +68,9 @@ class EmulatesItself(Protocol):
 
     def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> Program:
         """Returns the same program, counted on what these arrays hold."""
+
+
+def runtime_of(programs: Iterable[Program]) -> str:
+    """Returns what runs these programs, if one runtime does: CUDA if all of them are machine code."""
+    found = [isinstance(program, EmulatesItself) for program in programs]
+    return CUDA if found and all(found) else OPENCL

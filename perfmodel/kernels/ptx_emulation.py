@@ -23,7 +23,6 @@ from perfmodel.ptx.emulation.memory import PAGE
 def emulated(
     code: Code,
     launch: KernelLaunch,
-    shared: int,
     arrays: Mapping[str, Any] | None = None,
     groups: Any = "sample",
     width: int = 32,
@@ -34,7 +33,6 @@ def emulated(
     """Emulates blocks of a kernel's launch.
 
     Args:
-        shared: bytes of dynamic shared memory of a block.
         arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
             hold random numbers, as in a measurement.
         groups, width, seed, steps, extrapolate: see `perfmodel.ptx.emulation.emulation.emulate`.
@@ -57,7 +55,7 @@ def emulated(
                 given.append(argument.contents)
     grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
     contents = {name: np.asarray(value) for name, value in (arrays or {}).items() if name not in names}
-    shape = Launch(grid, launch.local_size, tuple(given), shared, contents)
+    shape = Launch(grid, launch.local_size, tuple(given), launch.shared_bytes, contents)
     return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
 
 

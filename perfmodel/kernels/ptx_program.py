@@ -19,7 +19,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.usual_budget import checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct, scalars_of
-from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class PtxProgram:
         from perfmodel.kernels.ptx_emulation import emulated  # slow to import
 
         bound = {**dict.fromkeys(self.arguments, 1), **values}
-        return emulated(self.code, self.launch(bound), self.shape(bound)[2], **options)
+        return emulated(self.code, self.launch(bound), **options)
 
     def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> PtxProgram:
         """Returns the same program, counted on what these arrays hold."""
@@ -195,14 +195,19 @@ class PtxProgram:
         grid, block = ((*axes, *(1,) * (rank - len(axes))) for axes in (grid, block))
         return grid, block, self._shared.at(sizes)
 
+    @property
+    def dynamic_shared(self) -> SizeExpression:
+        """The bytes of shared memory that a launch provides to a block."""
+        return self._shared
+
     def launch(self, arguments: Mapping[str, float]) -> Launch:
-        grid, block, _ = self.shape(arguments)
+        grid, block, shared = self.shape(arguments)
         sizes = {name: int(arguments[name]) for name in self.sizes}
         global_size = tuple(g * b for g, b in zip(grid, block, strict=True))
         shaping = {name: size for name, size in sizes.items() if name in self._shaping}
         check_shape(self.name, global_size, block, shaping)
         bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
-        return Launch(self.text, self.entry, global_size, block, bound, language="PTX")
+        return Launch(self.text, self.entry, global_size, block, bound, language=PTX, shared_bytes=shared)
 
     def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         match argument:

@@ -7,38 +7,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from perfmodel.counting.symbolic import Polynomial, number
-from perfmodel.device.device import Device, find_device
+from perfmodel.device.device import CUDA, Device, find_device
+from perfmodel.kernels.demand import RESERVED, Resources
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.program import EmulatesItself
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.static.liveness import words_at_once
-
-RESERVED = 4
-"""Registers beside those that hold values: a stack pointer, and ids and the base of an address while it is computed."""
 
 _COMPILING = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
 _REGISTERS = re.compile(r"Used (?P<number>\d+) registers")
 _SHARED = re.compile(r"(?P<number>\d+) bytes smem")
-
-
-@dataclass(frozen=True)
-class Resources:
-    """Holds a kernel's demand on registers and memories.
-
-    Attributes:
-        registers: of 32 bits for each work-item; None where the driver does not tell.
-        local_bytes: for each work-group.
-        private_bytes: in memory for each work-item: arrays that are no registers and, from a driver, what it spilled.
-        source: ``driver``, or ``estimate`` for what follows from the source alone.
-    """
-
-    registers: int | None
-    local_bytes: int
-    private_bytes: int
-    source: Literal["driver", "estimate"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +34,8 @@ class ResourceEstimate:
 def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
     """Returns a kernel's demand on a device, asked from its driver; without a device, an estimate from its source.
 
+    Of CUDA and PTX, NVIDIA's assembler tells it without a device, where the extra ``sass`` is installed.
+
     The estimate's local memory is exact. Its registers are the words of 32 bits that live at once in the source as it
     stands, and a few more: no more than a hint, as compilers unroll loops, reorder and keep small arrays in registers.
 
@@ -60,7 +43,12 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
         KernelError: for a kernel that can't be read or built, or sizes that are missing for its local memory.
         DeviceError: for a device that is not here.
     """
-    kernel = as_kernel(kernel).as_opencl()
+    kernel = as_kernel(kernel)
+    if isinstance(kernel.program, EmulatesItself):
+        from perfmodel.kernels.ptx_resources import resources_of_ptx  # slow to import, and only for PTX
+
+        return resources_of_ptx(kernel, None if device is None else find_device(device, runtime=CUDA))
+    kernel = kernel.as_opencl()
     program: OpenCLProgram = kernel.program  # type: ignore[assignment]
     launched = 0
     if program.local_arguments:

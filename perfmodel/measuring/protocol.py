@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
-from perfmodel.device.buffers import SEED, random_values
-from perfmodel.device.device import Device
-from perfmodel.device.images import copy, image_of
+from perfmodel.device.device import CUDA, OPENCL, Device
 from perfmodel.device.launch_shape import check_shape
-from perfmodel.device.session import Session, failures_of
-from perfmodel.kernels.arguments import Array, Image, LocalArray, Scalar, Struct
-from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.arguments import Array, LocalArray, Struct
+from perfmodel.kernels.launch import PTX, Launch
+from perfmodel.measuring import cuda_launch, opencl_launch
+from perfmodel.measuring.prepared import Prepared, item_bytes
+from perfmodel.measuring.ptx_texts import EMPTY_NAME, EMPTY_TEXT
 
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
@@ -31,6 +31,7 @@ NOISY = "noisy"
 
 EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
 """A launch of nothing."""
+EMPTY_PTX = Launch(EMPTY_TEXT, EMPTY_NAME, (1,), (1,), (), language=PTX)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ def launch_overhead(device: Device) -> float:
         KernelError, MeasurementError: as `time_launch`.
     """
     if device.key not in _overheads:
-        _overheads[device.key] = min(_trials(EMPTY, device, Protocol("overhead", 30, 0, "min")))
+        launch = EMPTY_PTX if device.runtime == CUDA else EMPTY
+        _overheads[device.key] = min(_trials(launch, device, Protocol("overhead", 30, 0, "min")))
     return _overheads[device.key]
 
 
@@ -155,13 +157,13 @@ def run_launch(launch: Launch, device: Device, arrays: Mapping[str, np.ndarray])
         KernelError: as `time_launch`, or an array is missing or of another size or dtype than the launch says.
     """
     hosts = _hosts(launch, arrays)
-    with _prepared(launch, device) as (session, kernel, buffers):
-        _fill(session, buffers, hosts)
-        _enqueued(launch, session, kernel).wait()
+    with _prepared(launch, device) as prepared:
+        _write(prepared, hosts)
+        prepared.run()
         outputs: dict[str, np.ndarray] = {}
         for argument in launch.arrays():
             if argument.is_output:
-                copy(session.queue, hosts[argument.name].ravel(order="K"), buffers[argument.name])
+                prepared.read(hosts[argument.name].ravel(order="K"), argument.name)
                 outputs[argument.name] = hosts[argument.name]
     return outputs
 
@@ -172,6 +174,12 @@ def check_launch(launch: Launch, device: Device) -> None:
     Raises:
         KernelError: sizes that do not match, a work-group that is too large, or arrays that do not fit.
     """
+    if (launch.language == PTX) != (device.runtime == CUDA):
+        other = CUDA if launch.language == PTX else OPENCL
+        raise KernelError(
+            f"kernel {launch.kernel_name!r} is {launch.language}, which {device.key} does not run: choose a device of "
+            f"{other}, of those that `perfmodel devices` lists"
+        )
     check_shape(launch.kernel_name, launch.global_size, launch.local_size)
     for axis, (group, most) in enumerate(zip(launch.local_size, device.max_work_item_sizes, strict=False)):
         if group > most:
@@ -187,7 +195,7 @@ def array_bytes(launch: Launch) -> int:
     Raises:
         KernelError: for an array of a type that numpy doesn't have.
     """
-    return sum(array.size * _item_size(launch, array) for array in launch.arrays())
+    return sum(array.size * item_bytes(launch, array) for array in launch.arrays())
 
 
 def _check_arrays(launch: Launch, device: Device) -> None:
@@ -200,7 +208,7 @@ def _check_arrays(launch: Launch, device: Device) -> None:
                     f"local memory {argument.name!r} of kernel {launch.kernel_name!r} has no byte: enlarge it"
                 )
             continue
-        size = _item_size(launch, argument)
+        size = item_bytes(launch, argument)
         if isinstance(argument, Array):
             if argument.size < 1:
                 raise KernelError(
@@ -219,19 +227,6 @@ def _check_arrays(launch: Launch, device: Device) -> None:
         )
 
 
-def _item_size(launch: Launch, argument: Array | Scalar) -> int:
-    try:
-        kind = np.dtype(argument.dtype)
-    except TypeError:
-        kind = np.dtype(object)
-    if kind.kind not in "biufc":
-        raise KernelError(
-            f"argument {argument.name!r} of kernel {launch.kernel_name!r} has dtype {argument.dtype!r}: "
-            "use the name of a numpy number type"
-        )
-    return int(kind.itemsize)
-
-
 def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError:
     return KernelError(
         f"kernel {launch.kernel_name!r} has work-groups of {launch.local_size} work-items, more than {device_key} "
@@ -239,84 +234,19 @@ def _group_too_large(launch: Launch, device_key: str, limit: str) -> KernelError
     )
 
 
-def _check_built(launch: Launch, kernel: Any, session: Session) -> None:
-    """Checks what only the compiled kernel tells: its number of arguments, and local memory.
-
-    How large its work-groups may be shows when it is launched: NVIDIA's driver (580) says 256 of every kernel.
-    """
-    from pyopencl import kernel_work_group_info as info  # which may not load
-
-    if kernel.num_args != len(launch.arguments):
-        raise KernelError(
-            f"kernel {launch.kernel_name!r} takes {kernel.num_args} arguments, not {len(launch.arguments)}: "
-            "describe each in its order"
-        )
-    device = session.device
-    local_bytes = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, session.raw)
-    if local_bytes > device.local_memory:
-        raise KernelError(
-            f"kernel {launch.kernel_name!r} needs {local_bytes} bytes of local memory to a work-group, more than "
-            f"{device.key} has ({device.local_memory}): use smaller tiles"
-        )
-
-
 @contextmanager
-def _prepared(launch: Launch, device: Device) -> Iterator[tuple[Session, Any, dict[str, Any]]]:
-    """Yields the launch checked and built, its arguments set, its arrays by name filled with random values."""
+def _prepared(launch: Launch, device: Device) -> Iterator[Prepared]:
+    """Yields the launch checked and built, its arguments set, its arrays filled with random values."""
     check_launch(launch, device)
-    session = device.session()
-    kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
-    with failures_of(launch.kernel_name, device):
-        _check_built(launch, kernel, session)
-        images = [argument for argument in launch.arrays() if isinstance(argument, Image)]
-        arrays = [argument for argument in launch.arrays() if argument not in images]
-        sizes = [argument.size * _item_size(launch, argument) for argument in arrays]
-        with session.buffers.lent(sizes) as lent:
-            for argument, size, buffer in zip(arrays, sizes, lent, strict=True):
-                session.buffers.fill(buffer, size, argument.dtype)
-            buffers = {argument.name: buffer for argument, buffer in zip(arrays, lent, strict=True)}
-            buffers |= {image.name: _image(launch, image, session) for image in images}
-            _set_arguments(launch, kernel, buffers)
-            yield session, kernel, buffers
+    runtime = cuda_launch if device.runtime == CUDA else opencl_launch
+    with runtime.prepared(launch, device) as prepared:
+        yield prepared
 
 
-def _image(launch: Launch, image: Image, session: Session) -> Any:
-    """Returns an image of the device, filled with random values."""
-    sizes, n_bytes = [int(size) for size in image.sizes], image.size * _item_size(launch, image)
-    memory = image_of(session.context, image.form, sizes, image.channels, image.dtype, image.normalized, n_bytes)
-    copy(session.queue, memory, random_values(np.random.default_rng(SEED), image.dtype, image.size))
-    return memory
-
-
-def _fill(session: Session, buffers: Mapping[str, Any], hosts: Mapping[str, np.ndarray]) -> None:
-    """Copies arrays of the host into their buffers, and waits for it."""
+def _write(prepared: Prepared, hosts: Mapping[str, np.ndarray]) -> None:
+    """Copies arrays of the host to the device, and waits for it."""
     for name, host in hosts.items():
-        copy(session.queue, buffers[name], host.ravel(order="K"))
-
-
-def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> None:
-    from pyopencl import LocalMemory, LogicError  # which may not load
-
-    for position, argument in enumerate(launch.arguments):
-        try:
-            match argument:
-                case Array():
-                    form = f"an array of {argument.dtype}"
-                    kernel.set_arg(position, buffers[argument.name])
-                case Scalar():
-                    form = f"the scalar {argument.value} of {argument.dtype}"
-                    kernel.set_arg(position, argument.number)
-                case Struct():
-                    form = f"a struct of {argument.n_bytes} bytes"
-                    kernel.set_arg(position, argument.contents)
-                case LocalArray():
-                    form = f"{argument.size} bytes of local memory"
-                    kernel.set_arg(position, LocalMemory(argument.size))
-        except (LogicError, OverflowError, TypeError, ValueError) as error:
-            raise KernelError(
-                f"argument {position + 1} of kernel {launch.kernel_name!r} cannot be {argument.name!r}, {form}: "
-                "describe it as the source declares it"
-            ) from error
+        prepared.write(name, host.ravel(order="K"))
 
 
 def _trials(
@@ -325,68 +255,57 @@ def _trials(
     trials: list[float] = []
     hosts = {} if arrays is None else _hosts(launch, arrays)
     written = {argument.name for argument in launch.arrays() if argument.is_output}
-    with _prepared(launch, device) as (session, kernel, buffers):
-        copies = Copies(launch, session.queue, buffers)
-        _fill(session, buffers, hosts)
+    with _prepared(launch, device) as prepared:
+        copies = Copies(launch, prepared)
+        _write(prepared, hosts)
         started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
         while len(trials) < protocol.trials:
             enough = len(trials) >= protocol.dropped + protocol.min_trials
             if enough and protocol.budget_s is not None and time.monotonic() - started > protocol.budget_s:
                 break
-            _fill(session, buffers, {name: host for name, host in hosts.items() if trials and name in written})
+            _write(prepared, {name: host for name, host in hosts.items() if trials and name in written})
             copying = copies.to_device()
-            event = _enqueued(launch, session, kernel)
-            event.wait()
-            trials.append(copying + _event_seconds(event, launch, device) + copies.from_device())
+            trials.append(copying + _seconds(prepared, launch, device) + copies.from_device())
     return tuple(trials)
 
 
 class Copies:
-    """The transfers of a launch, between its buffers and arrays of the host that were touched before."""
+    """The transfers of a launch, between its arrays on the device and arrays of the host that were touched before."""
 
-    def __init__(self, launch: Launch, queue: Any, buffers: Mapping[str, Any]) -> None:
-        self._queue = queue
-        sizes = {array.name: array.size * _item_size(launch, array) for array in launch.arrays()}
+    def __init__(self, launch: Launch, prepared: Prepared) -> None:
+        self._prepared = prepared
+        sizes = {array.name: array.size * item_bytes(launch, array) for array in launch.arrays()}
         hosts = {name: np.ones(sizes[name], np.uint8) for name in {*launch.copied_in, *launch.copied_out}}
         self._in, self._out = (
-            [(buffers[name], hosts[name]) for name in names] for names in (launch.copied_in, launch.copied_out)
+            [(name, hosts[name]) for name in names] for names in (launch.copied_in, launch.copied_out)
         )
-        for buffer, host in self._in:  # what is copied in later is what the kernel is timed with otherwise
-            self._copy(host, buffer)
+        for name, host in self._in:  # what is copied in later is what the kernel is timed with otherwise
+            prepared.write(name, host)
 
     def to_device(self) -> float:
         """Copies all inputs; returns the seconds by the host's clock, staging and the like included."""
-        return self._timed(self._in)
+        started = time.perf_counter()
+        for name, host in self._in:
+            self._prepared.write(name, host)
+        return time.perf_counter() - started if self._in else 0.0
 
     def from_device(self) -> float:
-        return self._timed([(host, buffer) for buffer, host in self._out])
-
-    def _timed(self, copies: Sequence[tuple[Any, Any]]) -> float:
-        if not copies:
-            return 0.0
+        """Copies all outputs; returns the seconds as `to_device`."""
         started = time.perf_counter()
-        for target, source in copies:
-            self._copy(target, source)
-        return time.perf_counter() - started
-
-    def _copy(self, target: Any, source: Any) -> None:
-        copy(self._queue, target, source)
+        for name, host in self._out:
+            self._prepared.read(host, name)
+        return time.perf_counter() - started if self._out else 0.0
 
 
-def _enqueued(launch: Launch, session: Session, kernel: Any) -> Any:
-    from pyopencl import enqueue_nd_range_kernel  # which may not load
-
-    return enqueue_nd_range_kernel(session.queue, kernel, launch.global_size, launch.local_size)
-
-
-def _event_seconds(event: Any, launch: Launch, device: Device) -> float:
-    nanoseconds = event.profile.end - event.profile.start
-    if not nanoseconds > 0:
+def _seconds(prepared: Prepared, launch: Launch, device: Device) -> float:
+    """Runs a launch once; returns what the device's clock says that it took."""
+    seconds = prepared.run()
+    if not seconds > 0:
         raise MeasurementError(
-            f"the profiling clock of {device.key} gave {nanoseconds} ns for kernel {launch.kernel_name!r}: use larger "
-            "sizes, or another driver if it happens again"
+            f"the profiling clock of {device.key} gave {1e9 * seconds:.10g} ns for kernel {launch.kernel_name!r}: use "
+            "larger sizes, or another driver if it happens again"
         )
-    return float(nanoseconds / 1e9)
+    return seconds
 
 
 def _flags(kept: Sequence[float], protocol: Protocol, device: Device) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import DeviceError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import Errors
-from perfmodel.device import Device
+from perfmodel.device import CUDA, Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.kernels.program import runtime_of
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, measurement_key
 from perfmodel.modelling.calibration import Calibration, Model
@@ -77,6 +78,12 @@ class Evaluation:
         return brief(self, str(self.device.get("name") or "no device"), number_of(len(self.kernels), "kernel"), error)
 
 
+def _device_for(calibration: Calibration, kernels: Sequence[Kernel]) -> str | None:
+    """Returns what names the calibration's device: its key, or where another runtime runs the kernels, its name."""
+    is_other = runtime_of(kernel.program for kernel in kernels) == CUDA != calibration.device.get("platform")
+    return calibration.device.get("name" if is_other else "key")
+
+
 def _errors(kernels: Iterable[Row]) -> Errors | None:
     """Returns the errors of the kernels that take part; None if none does."""
     return Errors.of(each.error for each in kernels if not each.left_out)
@@ -112,7 +119,7 @@ def evaluate(
     model = Model(output, "p_time")  # the calibration's own may have features that some of the kernels can't give
     conditions: dict[str, Any] = {"store": store, "protocol": protocol or _protocol(calibration)}
     try:
-        table = measure(kernels, model, device=device or calibration.device.get("key"), **conditions)
+        table = measure(kernels, model, device=device or _device_for(calibration, kernels), **conditions)
     except DeviceError as error:
         if device:
             raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from perfmodel.basics.errors import MeasurementError, PerfmodelWarning
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.kernels.program import runtime_of
 from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
@@ -79,7 +80,7 @@ def measure(
     results: Sequence[Result]
     if isinstance(output, MeasuredFeature):
         with looked_into(store) as known:  # before a file is made
-            target: Device = output.select_device(device, known.devices())
+            target: Device = output.select_device(device, known.devices(), runtime_of(k.program for k in kernels))
         with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
             campaign = Campaign(kernels, [target], protocol=chosen, store=opened, limits=limits, retry=retry)
             results = _measured(campaign, progress, budget_s).results

@@ -23,9 +23,10 @@ from perfmodel.counting.counts import (
     Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
+from perfmodel.counting.symbolic import number
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.program import Program
+from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.resources import estimate
 
 Weighted = tuple[int, QuasiPolynomial]
@@ -108,11 +109,21 @@ class BranchRow:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """Holds what an OpenCL C kernel is estimated to need, see `perfmodel.kernels.resources`; None for open sizes."""
+    """Holds what a kernel needs, see `perfmodel.kernels.resources`; None for open sizes, and for what isn't known.
+
+    Attributes:
+        source: ``estimate``, or ``assembler`` for machine code.
+        spilled_bytes: of the instructions that spill registers; code_bytes: of all; loads_in_flight: see
+            `perfmodel.sass.machine_code`.
+    """
 
     registers: int
     private_bytes: int
     local_bytes: Quantity | None
+    source: str = "estimate"
+    spilled_bytes: int | None = None
+    code_bytes: int | None = None
+    loads_in_flight: int | None = None
 
 
 @dataclass(frozen=True)
@@ -286,12 +297,29 @@ class _Tabulator:
         return tuple(rows)
 
     def resources(self, kernel: Kernel) -> ResourceRow | None:
+        if isinstance(kernel.program, EmulatesItself):
+            return self.of_ptx(kernel.program)
         if not isinstance(kernel.program, OpenCLProgram):
             return None
         found = estimate(kernel.program)
         by_launch = found.local_bytes.quasipolynomial()
         return ResourceRow(
             found.registers, found.private_bytes, None if by_launch is None else self.quantity(by_launch)
+        )
+
+    def of_ptx(self, program: Any) -> ResourceRow:
+        from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
+
+        found, code = ptx_resources(program, 0, None), machine_code_of(program)
+        by_launch = (program.dynamic_shared.polynomial() + number(found.local_bytes)).quasipolynomial()
+        return ResourceRow(
+            found.registers or 0,
+            found.private_bytes,
+            None if by_launch is None else self.quantity(by_launch),
+            found.source,
+            None if code is None else code.spill_store_bytes + code.spill_load_bytes,
+            None if code is None else code.code_bytes,
+            None if code is None else code.loads_in_flight,
         )
 
     def granular(self, times: Sequence[tuple[int, Executions]]) -> Granular:
@@ -408,10 +436,17 @@ class _Text:
         found = self.table.resources
         if found is None:
             return ""
-        numbers = {"registers of a work-item": found.registers, "private bytes of a work-item": found.private_bytes}
-        lines = [[label, str(n), *[f"{n:,}"] * len(self.points)] for label, n in numbers.items()]
+        numbers = {
+            "registers of a work-item": found.registers,
+            "private bytes of a work-item": found.private_bytes,
+            "bytes spilled": found.spilled_bytes,
+            "bytes of machine code": found.code_bytes,
+            "loads in flight": found.loads_in_flight,
+        }
+        lines = [[label, str(n), *[f"{n:,}"] * len(self.points)] for label, n in numbers.items() if n is not None]
         lines.append(["local bytes of a work-group", *self.cells(found.local_bytes)])
-        return grid(["estimated resources", "count", *self.points], lines)
+        title = "estimated resources" if found.source == "estimate" else "resources by the assembler"
+        return grid([title, "count", *self.points], lines)
 
     def launch(self) -> str:
         table = self.table

@@ -18,6 +18,7 @@ from perfmodel.basics.notebook import table, titled
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.evaluation import blockwise
 from perfmodel.counting.recording import Recording, UnrecordableError
+from perfmodel.device import OPENCL
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.vocabulary.feature_name import FeatureName, Word, parse_name
 
@@ -79,11 +80,12 @@ class MeasuredFeature(_Named):
     """A feature that only a run on a device can give; models have it as their output."""
 
     @abstractmethod
-    def select_device(self, default: Any = None, stored: Iterable[Any] = ()) -> Any:
+    def select_device(self, default: Any = None, stored: Iterable[Any] = (), runtime: str = OPENCL) -> Any:
         """Returns the device that the name asks for, or the default (a device, a selector, or None for the best).
 
         Args:
             stored: devices known from measurements, for a name or selector that means none of this machine.
+            runtime: what runs the kernels, see `perfmodel.device.find_device`.
         """
 
     @abstractmethod

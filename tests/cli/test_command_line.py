@@ -240,7 +240,7 @@ def test_exit_statuses(
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["predcit"], ["predict"], ["occupancy", "--block", "x"], ["completion", "c"]]
+    "arguments", [[], ["predcit"], ["predict"], ["occupancy", "--registers", "x"], ["completion", "c"]]
 )
 def test_what_cannot_be_parsed_is_status_2_with_the_usage(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -137,6 +137,7 @@ Machine = Callable[[Sequence[FakeRaw]], None]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Returns a function that pretends that devices are listed."""
     monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
+    monkeypatch.setattr("perfmodel.device.cuda_gpus.told_by_cuda", list)
 
     def pretend(listed: Sequence[FakeRaw]) -> None:
         monkeypatch.setattr(device_module, "_raw_devices", lambda: [(PLATFORM, raw) for raw in listed])
@@ -147,7 +148,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def keys_by_bus(listed: Sequence[FakeRaw]) -> dict[Any, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_module, "_raw_devices", lambda: [(PLATFORM, raw) for raw in listed])
-        return {getattr(raw, "pci_bus_id_nv", raw.name): device.key for device, raw in device_module._listed()}
+        return {
+            getattr(raw, "pci_bus_id_nv", raw.name): device.key for device, raw in device_module._listed_by_opencl()
+        }
 
 
 @given(st.permutations(MACHINE))

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import lzma
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import KernelError
-from perfmodel.device import Device
+from perfmodel.basics.errors import FeatureError, KernelError
+from perfmodel.device import Device, find_device
 from perfmodel.device.session import VERBOSE, Session
-from perfmodel.kernels.resources import RESERVED, Resources, compiled, estimate, resources
+from perfmodel.kernels import ptx_resources
+from perfmodel.kernels.demand import RESERVED, Resources
+from perfmodel.kernels.resources import compiled, estimate, resources
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once
 from perfmodel.report.count_table import as_text, count_tables
+from perfmodel.sass.machine_code import of_listing
+from perfmodel.sass.toolchain import Assembled
+from tests.fake_cuda import FUNCTION, FakeLibrary, installed
 
 SUM = """__kernel void total(__global const float *a, __global float *o, __local float *part, int n) {
     __local float fixed[32];
@@ -145,3 +153,85 @@ def test_the_table_shows_the_estimate() -> None:
     assert ["private bytes of a work-item", "16"] in [[cell.strip() for cell in line if cell][:2] for line in lines]
     loopy = count_tables(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_sq", "n:64"]))
     assert loopy[0].resources is None
+
+
+# --- CUDA and PTX
+
+PTX = """
+.version 7.0
+.target sm_60
+.address_size 64
+.visible .entry tiny(.param .u64 o, .param .s32 n)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %a<3>;
+  .shared .align 4 .b8 part[512];
+  ld.param.u64 %a0, [o];
+  ld.param.s32 %r0, [n];
+  mov.u32 %r1, %tid.x;
+  mul.wide.s32 %a1, %r1, 4;
+  add.s64 %a2, %a0, %a1;
+  st.global.u32 [%a2], %r0;
+  ret;
+}
+"""
+
+
+def ptx_kernel(shared: str = "0") -> pm.Kernel:
+    return pm.Kernel.from_ptx(PTX, "tiny", "n / 64", 64, {"o": "n"}, shared=shared, n=128)
+
+
+@pytest.fixture
+def without_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptx_resources, "is_installed", lambda: False)
+
+
+@pytest.fixture
+def assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the assembler say of every text what it said of a kernel that spills."""
+    path = Path(__file__).parents[1] / "sass" / "listings" / "spilling.json.xz"
+    told = json.loads(lzma.decompress(path.read_bytes()))
+    code = of_listing(Assembled(told["log"], told["listing"]), told["entry"], told["target"])
+    monkeypatch.setattr(ptx_resources, "is_installed", lambda: True)
+    monkeypatch.setattr(ptx_resources, "machine_code", lambda text, entry: code)
+
+
+def test_ptx_is_estimated_without_the_assembler(without_assembler: None) -> None:
+    found = resources(ptx_kernel("4 * n"))
+    # Where the address is computed live o and n, and the offset of two words.
+    assert found == Resources(2 + 1 + 2 + RESERVED, 512 + 4 * 128, 0, "estimate")
+    assert pm.feature("f_code_registers").eval(ptx_kernel()) == found.registers
+    with pytest.raises(FeatureError, match=r"'f_code_spills' is not defined .* machine code is not known; pip install"):
+        pm.feature("f_code_spills").eval(ptx_kernel())
+    assert "estimated resources" in as_text(count_tables([ptx_kernel()])[0])
+
+
+def test_the_assembler_is_asked_where_it_is(assembler: None) -> None:
+    assert resources(ptx_kernel("4 * n")) == Resources(32, 4 * 128, 328, "assembler")
+    names = ("registers", "spills", "bytes", "flight")
+    assert [pm.feature(f"f_code_{name}").eval(ptx_kernel()) for name in names] == [32, 596 + 660, 8704, 20]
+    text = as_text(count_tables([ptx_kernel("4 * n")])[0])
+    assert "resources by the assembler" in text
+    assert "bytes spilled" in text
+    # Blocks of 64 threads with 32 registers: 32 blocks of two warps each fill the 64 slots.
+    assert pm.feature("f_occupancy_cc:9.0").eval(ptx_kernel()) == 1
+    shared = pm.feature("f_occupancy_cc:9.0").eval(ptx_kernel("100 * 1024"))
+    assert shared == 2 * 2 / 64
+
+
+def test_what_machine_code_says_of_other_kernels() -> None:
+    own = kernel(n=128)
+    assert pm.feature("f_code_registers").eval(own) == resources(own).registers
+    with pytest.raises(FeatureError, match="only CUDA and PTX have it"):
+        pm.feature("f_code_flight").eval(own)
+    with pytest.raises(FeatureError, match="f_code_registers"):
+        pm.feature("f_code")
+    with pytest.raises(FeatureError, match="did you mean 'spills'"):
+        pm.feature("f_code_spill")
+
+
+def test_a_driver_of_cuda_is_asked() -> None:
+    with installed(FakeLibrary()):
+        found = resources(ptx_kernel("4 * n"), "h200")
+        find_device("cuda").end_session()
+    assert found == Resources(FUNCTION["NUM_REGS"], FUNCTION["SHARED_SIZE_BYTES"] + 4 * 128, 0, "driver")

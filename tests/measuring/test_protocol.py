@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from perfmodel.basics.errors import KernelError, MeasurementError
 from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import BufferPool
+from perfmodel.device.opencl_memory import OpenCLMemory
 from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.launch import Launch
+from perfmodel.measuring import opencl_launch
 from perfmodel.measuring import protocol as measurement
 from perfmodel.measuring.protocol import (
     PROTOCOLS,
@@ -173,7 +175,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, nanoseconds: list[float], overhead
     def enqueued(*_: object) -> SimpleNamespace:
         return SimpleNamespace(wait=lambda: None, profile=SimpleNamespace(start=1000, end=1000 + next(times)))
 
-    monkeypatch.setattr(measurement, "_enqueued", enqueued)
+    monkeypatch.setattr(opencl_launch, "enqueued", enqueued)
     monkeypatch.setattr(measurement, "launch_overhead", lambda device: overhead)
 
 
@@ -255,7 +257,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_buffers_are_kept_between_launches_up_to_a_limit(device: Device, held: list[int]) -> None:
-    pool = BufferPool(device.context(), device.queue(), limit=500)
+    pool = BufferPool(OpenCLMemory(device.context(), device.queue()), limit=500)
     for sizes, kept in (
         ([100, 200], [100, 200]),
         ([200, 100], [100, 200]),  # used again
@@ -269,7 +271,7 @@ def test_buffers_are_kept_between_launches_up_to_a_limit(device: Device, held: l
 
 
 def test_spare_buffers_make_room_when_memory_is_short(device: Device, held: list[int]) -> None:
-    pool = BufferPool(device.context(), device.queue(), limit=10_000)
+    pool = BufferPool(OpenCLMemory(device.context(), device.queue()), limit=10_000)
     for sizes in ([600, 300], [300, 500], [1000]):
         with pool.lent(sizes):
             pass

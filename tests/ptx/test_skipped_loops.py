@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.cuda_kernels.twins import TWINS
 from perfmodel import Kernel
 from perfmodel.vocabulary.named_features import feature
 from tests.ptx.cuda_cases import CASES
-from tests.ptx.test_twins import TWINS
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 

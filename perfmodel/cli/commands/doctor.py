@@ -68,10 +68,12 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _chosen(selectors: list[str | None]) -> list[Device]:
     """Returns the devices that are named, each once; the default one for None."""
-    from perfmodel.device import devices, find_device  # keeps start-up quick
+    from perfmodel.device import OPENCL, devices, find_device  # keeps start-up quick
 
     if ALL in selectors:
-        return devices() or [find_device()]  # which says what to do where there is none
+        # Each GPU once: what is examined is the same for both runtimes.
+        of_opencl = [device for device in devices() if device.runtime == OPENCL]
+        return of_opencl or [find_device()]  # which says what to do where there is none
     return list(dict.fromkeys(map(find_device, selectors)))
 
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def add(command: Command) -> None:
-    added = command(_devices, "devices", "list the OpenCL devices and the drivers that failed", "perfmodel devices")
+    added = command(
+        _devices, "devices", "list the devices, OpenCL's and CUDA's, and the drivers that failed", "perfmodel devices"
+    )
     json_option(added)
     added = command(_features, "features", "list the families of features", "perfmodel features")
     json_option(added)

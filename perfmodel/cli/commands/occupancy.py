@@ -28,12 +28,15 @@ def add(command: Command) -> None:
     which.add_argument("--compute-capability", metavar="X.Y", help="of an NVIDIA device: 8.6")
     which.add_argument("--arch", metavar="NAME", help="of an AMD device: gfx90a, gfx1030; or gcn, rdna2, cdna3 …")
     which.add_argument("--device", help="one of this machine (default: the best one)")
-    added.add_argument("--block", type=int, metavar="N", help="threads of a block (of kernels: their own)")
+    added.add_argument("--grid", metavar="N,…", help="of a FILE.cu: blocks by axis, such as '(n+255)/256'")
+    added.add_argument("--block", metavar="N", help="threads of a block (of kernels: their own; of a FILE.cu: by axis)")
     added.add_argument(
         "--registers", type=int, metavar="N", help="of a thread (of kernels: the driver's, or estimated)"
     )
     added.add_argument(
-        "--shared", type=int, metavar="BYTES", help="shared memory of a block (of kernels: their own; else 0)"
+        "--shared",
+        metavar="BYTES",
+        help="shared memory of a block (of kernels: their own; of a FILE.cu: what the launch adds; else 0)",
     )
     added.add_argument("--scalar-registers", type=int, default=0, metavar="N", help="of a wavefront, on GCN and CDNA")
     added.add_argument("--wave-size", type=int, metavar="N", help="64 for kernels of RDNA that are compiled so")
@@ -53,6 +56,7 @@ def run(parsed: argparse.Namespace) -> None:
     from perfmodel.device import find_device  # keeps start-up quick
     from perfmodel.device.occupancy import limits_of, limits_of_device, occupancy
 
+    _share_options(parsed)
     is_named = parsed.compute_capability or parsed.arch
     device = None if is_named else find_device(parsed.device)
     limits = limits_of(parsed.compute_capability, parsed.arch) if device is None else limits_of_device(device)
@@ -79,10 +83,32 @@ def run(parsed: argparse.Namespace) -> None:
     printing.found(parsed, lambda: printing.only(documents), lambda: "\n\n\n".join(texts))
 
 
+def _share_options(parsed: argparse.Namespace) -> None:
+    """Gives the options that blocks of a number and kernels of CUDA share to whom they are for."""
+    from perfmodel.kernels.source_words import is_cuda  # keeps start-up quick
+
+    if any(map(is_cuda, parsed.tags)):
+        parsed.block_size, parsed.shared_bytes = parsed.block, parsed.shared
+        parsed.block = parsed.shared = None
+        return
+    for name in ("block", "shared"):
+        if (text := getattr(parsed, name)) is not None:
+            if not text.isdecimal():
+                raise KernelError(f"--{name} {text!r} is no whole number; give one")
+            setattr(parsed, name, int(text))
+
+
+_SOURCES = {
+    "driver": "from the driver",
+    "assembler": "from NVIDIA's assembler",
+    "estimate": "estimated from the source",
+}
+
+
 def _given(parsed: argparse.Namespace) -> tuple[dict[str, int], str]:
     for name in ("block", "registers"):
         if getattr(parsed, name) is None:
-            raise KernelError(f"occupancy needs --{name}, or kernels: tags, FILE.py:NAME or FILE.cl")
+            raise KernelError(f"occupancy needs --{name}, or kernels: tags, FILE.py:NAME, FILE.cl or FILE.cu")
     return {"block": parsed.block, "registers": parsed.registers, "shared": parsed.shared or 0}, "given"
 
 
@@ -91,7 +117,7 @@ def _demand(kernel: Kernel, parsed: argparse.Namespace, device: Device | None) -
     from perfmodel.kernels.resources import resources  # keeps start-up quick
 
     taken = resources(kernel, device)
-    told = "from the driver" if taken.source == "driver" else "estimated from the source"
+    told = _SOURCES[taken.source]
     registers = parsed.registers or taken.registers
     if registers is None:
         registers, told = resources(kernel).registers, "registers estimated from the source, as the driver tells none"

@@ -12,7 +12,7 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import MeasurementError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
-from perfmodel.kernels.program import EmulatesItself
+from perfmodel.kernels.program import runtime_of
 from perfmodel.measuring.campaign.place import Place
 from perfmodel.measuring.campaign.plan import Plan
 from perfmodel.measuring.campaign.result import CampaignResult
@@ -63,10 +63,7 @@ class Campaign:
         self.kernels = as_kernels(kernels)
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
-        if cuda := next((each for each in self.kernels if isinstance(each.program, EmulatesItself)), None):
-            raise MeasurementError(
-                f"kernel {cuda.name!r} is CUDA or PTX, which is predicted and not measured; measure it in OpenCL C"
-            )
+        self._runtime = runtime_of(kernel.program for kernel in self.kernels)
         self.protocol = protocol_called(protocol)
         self.limits = limits or ProcessLimits()
         self._store = store
@@ -116,7 +113,7 @@ class Campaign:
         is_interrupted = True
         try:
             with looked_into(self._store) as store:
-                place.chosen(self._devices, store)
+                place.chosen(self._devices, store, self._runtime)
                 if only_looks:
                     yield store, place
             if not only_looks:
@@ -127,7 +124,7 @@ class Campaign:
             place.close(is_interrupted)
 
     def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
-        chosen = dict.fromkeys(place.chosen(self._devices, store))
+        chosen = dict.fromkeys(place.chosen(self._devices, store, self._runtime))
         return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
 
     def __repr__(self) -> str:

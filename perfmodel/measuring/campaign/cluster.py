@@ -78,9 +78,9 @@ class Cluster:
         self._counted: Counter[str] = Counter()
         self._counted_at = -COUNT_SECONDS
 
-    def chosen(self, selectors: Sequence[Device | str] | None, store: Store) -> list[Device]:
+    def chosen(self, selectors: Sequence[Device | str] | None, store: Store, runtime: str) -> list[Device]:
         there = self._devices()
-        return [device for selector in selectors or [ALL] for device in chosen_among(there, selector)]
+        return [device for selector in selectors or [ALL] for device in chosen_among(there, selector, runtime)]
 
     def has(self, device: Device) -> bool:
         return True

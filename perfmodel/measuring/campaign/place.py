@@ -14,8 +14,11 @@ from perfmodel.measuring.store import Store
 class Place(Protocol):
     name: str
 
-    def chosen(self, selectors: Sequence[Device | str] | None, store: Store) -> list[Device]:
+    def chosen(self, selectors: Sequence[Device | str] | None, store: Store, runtime: str) -> list[Device]:
         """Returns the devices that a campaign names, or those that are meant if it names none.
+
+        Args:
+            runtime: of devices of several runtimes that a name means, those of this one are taken.
 
         Raises:
             DeviceError: one is neither there nor in the store.

@@ -18,20 +18,20 @@ GRACE_SECONDS = 2.5
 """A launch that is under way may go on for so many seconds after an interruption."""
 
 
-def chosen_among(there: Sequence[Device], selector: str | Device) -> list[Device]:
-    """Returns the devices that a selector names: all, or with ``*`` in it, those whose keys match it.
+def chosen_among(there: Sequence[Device], selector: str | Device, runtime: str) -> list[Device]:
+    """Returns the devices that a selector names: all of a runtime, or with ``*`` in it, those whose keys match it.
 
     Raises:
         DeviceError: it names none.
     """
     if selector == ALL:
-        return list(there)
+        return [device for device in there if device.runtime == runtime]
     if isinstance(selector, str) and "*" in selector:
         if found := [device for device in there if fnmatchcase(device.key, selector)]:
             return found
         keys = ", ".join(device.key for device in there) or "none"
         raise DeviceError(f"no device's key matches {selector!r}; there are {keys}")
-    return [named(selector, there)]
+    return [named(selector, there, runtime=runtime)]
 
 
 class ThisMachine:
@@ -43,15 +43,17 @@ class ThisMachine:
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._running: dict[str, tuple[Future[Batch], Bench]] = {}
 
-    def chosen(self, selectors: Sequence[Device | str] | None, store: Store) -> list[Device]:
+    def chosen(self, selectors: Sequence[Device | str] | None, store: Store, runtime: str) -> list[Device]:
         known = store.devices()
         if not selectors:
-            return [find_device(None, known)]
+            return [find_device(None, known, runtime)]
         found: list[Device] = []
         for selector in selectors:
             is_several = isinstance(selector, str) and (selector == ALL or "*" in selector)
-            found += chosen_among(devices(), selector) if is_several else [find_device(selector, known)]
-        return found or [find_device()]
+            found += (
+                chosen_among(devices(), selector, runtime) if is_several else [find_device(selector, known, runtime)]
+            )
+        return found or [find_device(None, (), runtime)]
 
     def has(self, device: Device) -> bool:
         return device.is_here

@@ -17,7 +17,7 @@ from io import BufferedRWPair
 from typing import Any, NoReturn
 
 from perfmodel.basics.errors import PerfmodelError
-from perfmodel.device import Device
+from perfmodel.device import CUDA, Device
 from perfmodel.kernels.arguments import Argument, Array, Image, LocalArray, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
@@ -29,7 +29,10 @@ _FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Image, S
 
 def device_timer(device: Device) -> Timer:
     """Returns a timer of launches on the device itself, which is used unless a campaign names another."""
-    device.session()
+    if device.runtime == CUDA:
+        device.cuda_session()
+    else:
+        device.session()
     return lambda launch, protocol: time_launch(launch, device, protocol)
 
 

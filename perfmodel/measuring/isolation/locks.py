@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,8 @@ def held(device: Device, is_given_up: Callable[[], bool] = lambda: False) -> Ite
     """
     folder = _folder()
     whole = device.key.rpartition("/")[0] or device.key
+    # The devices that OpenCL and CUDA make of one GPU have keys that differ in these parts.
+    whole = re.sub(r"^cuda-|-[0-9a-f]{6}(?=\.|$)", "", whole)
     name = hashlib.sha256(whole.encode()).hexdigest()[:16]
     with ExitStack() as stack:
         # Other devices' measurements need processors a little, so they may not run beside a processor's.

@@ -10,10 +10,11 @@ import math
 import time
 from collections.abc import Callable
 
-from perfmodel.device import Device
+from perfmodel.device import CUDA, Device
 from perfmodel.kernels.arguments import Array, Scalar
-from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.measuring.protocol import Protocol, Timing
+from perfmodel.measuring.ptx_texts import REFERENCE_NAME, REFERENCE_TEXT
 
 DISTURBED = "disturbed"
 """A flag of times taken while the device was slow."""
@@ -21,7 +22,7 @@ DISTURBED = "disturbed"
 TOLERANCE = 1.1
 """A device is disturbed while the reference kernel takes this many times its best time, or more."""
 
-NAME = "perfmodel_reference"
+NAME = REFERENCE_NAME
 _SOURCE = """
 __kernel void perfmodel_reference(__global float *out, int const rounds)
 {
@@ -69,7 +70,9 @@ class Reference:
     def _time(self, rounds: int) -> float:
         items = self._device.compute_units * 16 * _GROUP
         arguments = (Array("out", "float32", 1, True), Scalar("rounds", "int32", rounds))
-        launch = Launch(_SOURCE, NAME, (items,), (_GROUP,), arguments)
+        shape = (items,), (_GROUP,), arguments
+        is_cuda = self._device.runtime == CUDA
+        launch = Launch(REFERENCE_TEXT, NAME, *shape, language=PTX) if is_cuda else Launch(_SOURCE, NAME, *shape)
         return self._timer(launch, _PROTOCOL).seconds
 
 

@@ -272,9 +272,8 @@ class _Counter:
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.origins.arrays_behind(instruction) <= {*self.given, *self.origins.constants}
-        decided_by_ids = not self.origins.arrays_behind(instruction)
         width = self.subgroup_size or 32
-        jumps = is_scattered and access.space == "global" and decided_by_ids and None in local
+        jumps = is_scattered and access.space == "global" and self._jumps(access)
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
             touched = tuple((size, places.blocks_of_subgroups(width, size)) for size in (32, 128))
@@ -399,7 +398,12 @@ class _Counter:
         )
 
     def _jumps(self, access: _Access) -> bool:
-        return None in access.places.local_strides and not self.origins.arrays_behind(access.instruction)
+        """Returns whether ids alone decide on places that are all over an array; of others, what blocks touch is known
+        by what the emulated ones do, as where a place is clamped to a border, or where arrays are given."""
+        if self.given or None not in access.places.local_strides or self.origins.arrays_behind(access.instruction):
+            return False
+        width = self.subgroup_size or 32
+        return access.places.blocks_of_subgroups(width, SECTOR) > width / 2
 
     def _by_group(self, accesses: list[_Access], fullest: int) -> float:
         """Returns the bytes that blocks touch, added up over the grid; those of blocks that do less by what they do."""

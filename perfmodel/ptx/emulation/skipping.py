@@ -25,6 +25,8 @@ from perfmodel.ptx.types import TYPES
 
 LEAST = 8
 """Fewer turns are not skipped."""
+NEVER = 2**40
+"""Stands for the turns of a test that has one outcome for ever, as that of a loop that others end."""
 MOST_NOTED = 4096
 """Turns of loops that do more accesses than this are run."""
 _LINEAR = frozenset(("add", "sub", "mov", "cvt", "cvta", "shl", "mul", "mad", "setp", "not"))
@@ -219,7 +221,7 @@ class Skipper:
         both = zip(plan.tests, before.operands, now.operands, strict=True)
         count = min((self._until(now.mask, *each) for each in both), default=0)
         count -= 2
-        if count < LEAST or not plan.tests:
+        if not LEAST <= count < NEVER - 2:
             return False
         registers = self.machine.registers
         for name, old, new in zip(plan.carried, before.registers, now.registers, strict=True):
@@ -247,12 +249,12 @@ class Skipper:
         )
         apart, step = new[mask.active], (new - old)[mask.active]
         name = next(modifier for modifier in test.modifiers if modifier in _TESTS)
-        return int(_turns_until(name, apart, step).min(initial=2**40))
+        return int(_turns_until(name, apart, step).min(initial=NEVER))
 
 
 def _turns_until(test: str, apart: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns after how many steps a comparison of two numbers, so far apart, has another outcome; many for never."""
-    never = np.full(apart.shape, 2**40, np.int64)
+    never = np.full(apart.shape, NEVER, np.int64)
     size = np.maximum(np.abs(step), 1)
     match test:
         case "eq" | "ne":

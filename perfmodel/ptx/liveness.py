@@ -1,0 +1,29 @@
+"""Estimates how many registers a kernel needs, by the values that live at once in its PTX as it stands."""
+
+from __future__ import annotations
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.control_flow import EXIT
+from perfmodel.ptx.dataflow import CARRY, read, written
+
+
+def words_at_once(code: Code) -> int:
+    """Returns the words of 32 bits that live at once, at most; predicates have registers of their own."""
+    sizes = {name: max(-(-type_.bits // 32), 1) for name, type_ in code.kernel.registers.items() if type_.kind != "p"}
+    most = 0
+    for block in code.flow.blocks:
+        living: set[str] = set()
+        for successor in block.successors:
+            if successor != EXIT:
+                living |= code.dataflow.alive[successor]
+        most = max(most, _words(living, sizes))
+        for instruction in reversed([*block.instructions, *([block.ending] if block.ending else [])]):
+            if instruction.guard is None:
+                living.difference_update(written(instruction))
+            living.update(name for name in read(instruction) if name != CARRY)
+            most = max(most, _words(living, sizes))
+    return most
+
+
+def _words(living: set[str], sizes: dict[str, int]) -> int:
+    return sum(sizes.get(name, 0) for name in living)

@@ -1,0 +1,37 @@
+"""Tells which of a multiprocessor's pipes an instruction goes to, by its opcode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from perfmodel.sass.reading import Instruction
+
+_PIPES = {
+    "fma": "FFMA FMUL FADD IMAD IMUL HFMA2 HADD2 HMUL2 FSWZADD FFMA32I FMUL32I FADD32I IDP IDP4A",
+    "fp64": "DFMA DMUL DADD DSETP DMNMX",
+    "special": "MUFU I2F I2I F2I F2F FRND POPC FLO BREV I2FP F2IP",
+    "tensor": "HMMA IMMA DMMA BMMA QMMA HGMMA IGMMA QGMMA BGMMA UTCHMMA UTCQMMA",
+    "memory": "LDG STG LD ST LDL STL LDS STS LDSM STSM ATOM ATOMG ATOMS RED REDG LDGSTS UBLKCP UTMALDG UTMASTG SHFL "
+    "MATCH CCTL REDUX LDGDEPBAR",
+    "constant": "LDC ULDC LDCU",
+    "texture": "TEX TLD TLD4 TXD TMML SULD SUST SUATOM SURED",
+    "control": "BRA BRX JMP EXIT BAR BSSY BSYNC CALL RET WARPSYNC NOP YIELD DEPBAR MEMBAR ERRBAR BREAK BMOV KILL "
+    "RPCMOV NANOSLEEP SYNCS WARPGROUP ELECT ACQBULK BPT PREEXIT CGAERRBAR UCGABAR_ARV UCGABAR_WAIT",
+}
+_BY_OPCODE = {opcode: pipe for pipe, opcodes in _PIPES.items() for opcode in opcodes.split()}
+
+
+def pipe_of(instruction: Instruction) -> str:
+    """Returns a pipe's name: ``fma``, ``alu``, ``fp64``, ``special``, ``tensor``, ``memory``, ``constant``,
+    ``texture``, ``uniform`` or ``control``; what is not known by name is taken to be arithmetic of ``alu``."""
+    opcode = instruction.opcode
+    if opcode in _BY_OPCODE:
+        return _BY_OPCODE[opcode]
+    return "uniform" if opcode.startswith("U") or opcode in ("S2UR", "R2UR", "VOTEU") else "alu"
+
+
+def mix_of(code: Iterable[Instruction]) -> dict[str, int]:
+    """Returns how many instructions go to each pipe, most first; without those that fill up the code's end."""
+    counts = Counter(pipe_of(each) for each in code if each.opcode != "NOP")
+    return dict(counts.most_common())

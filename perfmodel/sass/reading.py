@@ -1,0 +1,95 @@
+"""Reads the disassembler's listing: instructions with their labels and their control bits.
+
+Since Volta, an instruction has 128 bits, of which the upper ones are for the scheduler: after how many cycles the next
+one may issue, which of six barriers the instruction sets when its result is there (or its operands are read), and
+which ones it waits for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from perfmodel.basics.errors import SourceError
+
+NONE = 7
+"""This number of a barrier is none."""
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^\s,]+),")
+_LABEL = re.compile(r"^(\.?[\w$.]+):\s*$")
+_CODE = re.compile(
+    r"^\s*/\*(?P<place>[0-9a-f]{4,})\*/\s+(?:(?P<guard>@!?\w+)\s+)?(?P<name>[A-Z][\w.]*)\s*(?P<operands>[^;]*?)\s*;"
+    r"\s*/\* 0x(?P<low>[0-9a-f]{16}) \*/\s*$"
+)
+_HIGH = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
+_TARGET = re.compile(r"`\((\.?[\w$.]+)\)")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction of a kernel's machine code.
+
+    Attributes:
+        place: where it lies, in bytes from the kernel's start.
+        name: with all its modifiers, such as ``LDG.E.64``.
+        guard: the predicate under which it does something, such as ``@!P0``; empty for none.
+        target: the place that it branches to; None for none.
+        stall: cycles before the next one issues.
+        sets: the barrier that shows that its result is there, or `NONE`.
+        waits: the barriers that it waits for.
+    """
+
+    place: int
+    name: str
+    operands: str
+    guard: str
+    target: int | None
+    stall: int
+    sets: int
+    waits: tuple[int, ...]
+
+    @property
+    def opcode(self) -> str:
+        """The first word of the name."""
+        return self.name.partition(".")[0]
+
+
+def read(listing: str, entry: str) -> tuple[Instruction, ...]:
+    """Returns the instructions of a kernel in a listing of ``nvdisasm -c -hex``.
+
+    Raises:
+        SourceError: the listing has no such kernel, or no encoding beside its instructions.
+    """
+    labels: dict[str, int] = {}
+    found: list[tuple[re.Match[str], int]] = []
+    waiting: re.Match[str] | None = None
+    section = ""
+    for line in listing.splitlines():
+        if match := _SECTION.match(line):
+            section = match[1]
+        elif section != entry:
+            continue
+        elif match := _LABEL.match(line):
+            labels[match[1]] = 16 * len(found)
+        elif match := _CODE.match(line):
+            waiting = match
+        elif waiting is not None and (match := _HIGH.match(line)):
+            found.append((waiting, int(match[1], 16)))
+            waiting = None
+    if not found:
+        raise SourceError(f"the listing has no machine code of kernel {entry!r}; give that of nvdisasm -c -hex")
+    return tuple(_instruction(match, high, labels) for match, high in found)
+
+
+def _instruction(match: re.Match[str], high: int, labels: dict[str, int]) -> Instruction:
+    control = high >> 41
+    target = _TARGET.search(match["operands"])
+    return Instruction(
+        place=int(match["place"], 16),
+        name=match["name"],
+        operands=match["operands"],
+        guard=match["guard"] or "",
+        target=labels.get(target[1]) if target else None,
+        stall=control & 15,
+        sets=control >> 5 & 7,
+        waits=tuple(number for number in range(6) if control >> 11 & 1 << number),
+    )

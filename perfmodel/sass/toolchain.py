@@ -1,0 +1,143 @@
+"""Runs NVIDIA's assembler and disassembler, which need neither a GPU nor a driver; results are kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+
+from perfmodel.basics import files
+from perfmodel.basics.errors import KernelError, SourceError
+
+ASSEMBLER, DISASSEMBLER = "ptxas", "nvdisasm"
+EXTRA = "pip install 'perfmodel[sass]'"
+SECONDS = 120
+"""The assembler may take so long for one kernel."""
+MOST_ENTRIES = 4096
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Holds what the two programs say of a kernel: the assembler's log, and the listing with its encoding."""
+
+    log: str
+    listing: str
+
+
+def is_installed() -> bool:
+    """Returns True if both programs are here."""
+    return bool(_found(ASSEMBLER) and _found(DISASSEMBLER))
+
+
+def target_of(text: str) -> str:
+    """Returns the GPUs that a PTX text is for, such as ``sm_90a``."""
+    found = re.search(r"^\s*\.target\s+(sm_\w+)", text, re.M)
+    return found[1] if found else "sm_90"
+
+
+def assembled(text: str, entry: str, target: str = "") -> Assembled:
+    """Assembles one kernel of a PTX text and takes the result apart again.
+
+    Args:
+        target: the GPUs that it is for, such as ``sm_90``; those of the text without.
+
+    Raises:
+        SourceError: for what the assembler does not take, with its first words on it.
+        KernelError: where the programs are not installed, or do not end.
+    """
+    tools = _tools()
+    target = target or target_of(text)
+    identity = [text, entry, target, *(_identity(tool) for tool in tools)]
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+    path = platformdirs.user_cache_path("perfmodel", appauthor=False) / "sass" / f"{key}.json.xz"
+    is_cached = os.environ.get("PERFMODEL_NO_CACHE") != "1"
+    if is_cached:
+        with suppress(OSError, ValueError, KeyError, lzma.LZMAError):
+            found = json.loads(lzma.decompress(path.read_bytes()))
+            return Assembled(str(found["log"]), str(found["listing"]))
+    with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder:
+        source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(text, encoding="utf-8")
+        log = _ran([tools[0], f"-arch={target}", "-v", "--entry", entry, str(source), "-o", str(binary)], folder)
+        listing = _ran([tools[1], "-c", "-hex", str(binary)], folder)
+    if is_cached:
+        document = json.dumps({"log": log, "listing": listing}).encode()
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, lzma.compress(document, preset=1))
+            _prune(path.parent)
+    return Assembled(log, listing)
+
+
+def _ran(command: list[str], folder: str) -> str:
+    """Returns what a program prints."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise KernelError(f"{Path(command[0]).name} does not run to its end ({error}); install it anew") from error
+    said = (done.stdout + done.stderr).replace(f"{folder}{os.sep}", "")
+    if done.returncode:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        first = next((line for line in lines if "error" in line or "fatal" in line), lines[0] if lines else "no words")
+        raise SourceError(f"{Path(command[0]).name} does not take the kernel: {first}")
+    return said
+
+
+def _tools() -> tuple[str, str]:
+    assembler, disassembler = _found(ASSEMBLER), _found(DISASSEMBLER)
+    if not assembler or not disassembler:
+        missing = DISASSEMBLER if assembler else ASSEMBLER
+        raise KernelError(f"machine code needs NVIDIA's {missing}, which is not installed; add it by {EXTRA}")
+    return assembler, disassembler
+
+
+@cache
+def _found(name: str) -> str:
+    """Returns the path of a program of the optional extra, or else of an installed toolkit; empty if there is none."""
+    for folder in _folders():
+        for path in sorted(folder.glob(f"*/bin/{name}*"), reverse=True):  # the newest CUDA first
+            if path.stem == name:
+                return str(path)
+    return shutil.which(name) or ""
+
+
+def _folders() -> Iterator[Path]:
+    """Yields where packages of NVIDIA's may lie; never in the working folder."""
+    yield from (Path(entry, "nvidia") for entry in sys.path if Path(entry).is_absolute())
+
+
+@cache
+def _identity(path: str) -> str:
+    """Returns what tells one version of a program from others, without running it."""
+    status = Path(path).stat()
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
+def _prune(folder: Path) -> None:
+    """Removes the older half of too many entries."""
+    found = sorted(folder.glob("*.json.xz"), key=lambda path: path.stat().st_mtime)
+    if len(found) > MOST_ENTRIES:
+        for path in found[: len(found) // 2]:
+            path.unlink(missing_ok=True)
