@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from perfmodel.basics.errors import SourceError
 from perfmodel.device.device import CUDA, Device
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.demand import RESERVED, Resources
@@ -12,12 +15,12 @@ from perfmodel.sass.toolchain import is_installed
 
 
 def machine_code_of(program: PtxProgram) -> MachineCode | None:
-    """Returns a program's machine code for the GPUs that its text is for; None where the assembler is missing.
-
-    Raises:
-        SourceError: the assembler does not take it.
-    """
-    return machine_code(program.text, program.entry) if is_installed() else None
+    """Returns a program's machine code for the GPUs that its text is for; None where the assembler is missing, or does
+    not take the text, as one of an old toolkit."""
+    if is_installed():
+        with suppress(SourceError):
+            return machine_code(program.text, program.entry)
+    return None
 
 
 def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> Resources:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import FeatureError, KernelError
+from perfmodel.basics.errors import FeatureError, KernelError, SourceError
 from perfmodel.device import Device, find_device
 from perfmodel.device.session import VERBOSE, Session
 from perfmodel.kernels import ptx_resources
@@ -204,6 +204,15 @@ def test_ptx_is_estimated_without_the_assembler(without_assembler: None) -> None
     with pytest.raises(FeatureError, match=r"'f_code_spills' is not defined .* machine code is not known; pip install"):
         pm.feature("f_code_spills").eval(ptx_kernel())
     assert "estimated resources" in as_text(count_tables([ptx_kernel()])[0])
+
+
+def test_an_assembler_that_does_not_take_the_text_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(text: str, entry: str) -> None:
+        raise SourceError("ptxas does not take the kernel: unsupported version")
+
+    monkeypatch.setattr(ptx_resources, "is_installed", lambda: True)
+    monkeypatch.setattr(ptx_resources, "machine_code", refused)
+    assert resources(ptx_kernel()).source == "estimate"
 
 
 def test_the_assembler_is_asked_where_it_is(assembler: None) -> None:

@@ -221,3 +221,12 @@ def test_nothing_of_ptx_is_loaded_for_other_kernels() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "divisions"),
+    [("div.rn.f32", 2), ("div.full.f32", 1), ("div.approx.f32", 1), ("mul.rn.f32", 0)],
+)
+def test_a_division_that_rounds_exactly_is_two(instruction: str, divisions: int) -> None:
+    kernel = twice(f"{instruction} %f2, %f1, %f1;")
+    assert feature("f_op_float32_div").eval(kernel) == divisions * 1000

@@ -60,7 +60,7 @@ RUNS = Twin(
 
 
 def test_places_that_follow_from_given_data_are_those_that_blocks_touch() -> None:
-    """How far a loop has come depends on data, which no operand of its addresses shows."""
+    """Data decide how far a loop has come, which no operand of its addresses shows."""
     x = np.random.default_rng(3).integers(0, 2, 2048 * 96, np.uint8)
     cuda, opencl = (kernel.as_countable({"x": x}) for kernel in (RUNS.cuda(), RUNS.opencl()))
     touched = feature("f_mem_footprint_global_load_granularity:workgroup_block:32")

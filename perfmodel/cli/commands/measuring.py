@@ -31,7 +31,7 @@ def add(command: Command) -> None:
     added.add_argument(
         "--devices",
         metavar="A,B,…",
-        help="keys, parts of names, 'nvidia*', 'gpu', or 'all' (default: the best one here)",
+        help="keys, parts of names, 'nvidia*', 'gpu', 'cuda:0', or 'all' (default: the best one here)",
     )
     protocol_option(added, "unified")
     added.add_argument("--dry-run", action="store_true", help="only say how many, how long and how much memory")

@@ -30,6 +30,9 @@ _KINDS: Mapping[str, str] = {
     "clz": "clz",
     "bfind": "clz",
 }
+EXACT_DIVISION = 2
+"""A division that rounds as IEEE says counts as so many of OpenCL's, which may be off a little: two instructions of it
+go to the pipe for special functions (MUFU.RCP and FCHK), of the other one. An H200 takes 1.91 to 1.92 times as long."""
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
@@ -49,7 +52,8 @@ def own_operations(instruction: Instruction) -> Operations:
         return {}
     bits = 2 * type_.bits if instruction.has("wide") else type_.bits
     dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
-    return {(_KINDS[opcode], dtype): type_.lanes}
+    times = EXACT_DIVISION if opcode == "div" and dtype == "float32" and instruction.has("rn") else 1
+    return {(_KINDS[opcode], dtype): times * type_.lanes}
 
 
 def _conversion(instruction: Instruction) -> Operations:
