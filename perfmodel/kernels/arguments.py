@@ -122,6 +122,19 @@ class Struct:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A whole number passed by value that follows from the sizes, such as an array's shape; nobody gives it.
+
+    Attributes:
+        extent: the number, as an expression over the sizes.
+    """
+
+    name: str
+    dtype: Any
+    extent: int | str
+
+
+@dataclass(frozen=True)
 class LocalArray:
     """Local memory that the launch provides: so many bytes a work-group, a whole number or an expression over the
     sizes."""

@@ -8,10 +8,15 @@ from functools import cached_property
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
 from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Sink, Symbol, Vector
 
-WITHOUT_RESULT = frozenset(
+LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
+STORES = frozenset(("st", "stmatrix", "wmma.store"))
+ACCESSING = LOADS | STORES | {"atom", "red"}
+PRODUCTS = frozenset(("mma", "wmma.mma", "wgmma.mma_async"))
+WITHOUT_RESULT = STORES | frozenset(
     (
-        *("st", "red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
-        *("bra", "brx", "ret", "exit", "griddepcontrol"),
+        *("red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
+        *("bra", "brx", "ret", "exit", "griddepcontrol", "setmaxnreg"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
     )
 )
 CARRY = "%carry"
@@ -55,6 +60,8 @@ def read(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction reads, its guard among them."""
     operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
     found = [name for operand in operands for name in registers_in(operand)]
+    if instruction.opcode == "wgmma.mma_async":  # adds to its result
+        found += registers_in(instruction.operands[0])
     if instruction.guard is not None:
         found.append(instruction.guard.register.name)
     if instruction.opcode in ("addc", "subc", "madc"):
@@ -138,7 +145,7 @@ class Dataflow:
         address = address_of(access)
         if type_.kind == "b" and type_.bits in (16, 32, 64):
             moved = [name for each in access.operands if each is not address for name in registers_in(each)]
-            near = self.uses if access.opcode in ("ld", "ldu") else self.definitions
+            near = self.uses if access.opcode in LOADS else self.definitions
             if self._are_floats(moved, near, type_.bits):
                 return f"float{type_.bits}"
         return type_.dtype

@@ -29,7 +29,7 @@ from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operatio
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
-from perfmodel.ptx.dataflow import registers_in
+from perfmodel.ptx.dataflow import LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.syntax import Instruction
@@ -40,7 +40,7 @@ SECTOR = 32
 TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
-_DIRECTIONS = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+_DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
 
 

@@ -10,8 +10,19 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import address_of, has_result, read, registers_in, written
-from perfmodel.ptx.syntax import Immediate, Instruction, Register, Symbol
+from perfmodel.ptx.dataflow import (
+    ACCESSING,
+    LOADS,
+    PRODUCTS,
+    STORES,
+    address_of,
+    has_result,
+    read,
+    registers_in,
+    written,
+)
+from perfmodel.ptx.matrix_shapes import shape_of
+from perfmodel.ptx.syntax import Immediate, Instruction, Register, Symbol, Vector
 
 Operations = dict[tuple[str, str], int]
 _KINDS: Mapping[str, str] = {
@@ -31,7 +42,6 @@ _KINDS: Mapping[str, str] = {
     "bfind": "clz",
 }
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
 
 
@@ -41,6 +51,8 @@ def own_operations(instruction: Instruction) -> Operations:
     if not instruction.types or opcode in ACCESSING or opcode in COLLECTIVE:
         return {}
     type_ = instruction.types[-1]
+    if opcode in PRODUCTS:
+        return _product(instruction)
     if opcode == "cvt":
         return _conversion(instruction)
     if opcode == "abs":
@@ -50,6 +62,14 @@ def own_operations(instruction: Instruction) -> Operations:
     bits = 2 * type_.bits if instruction.has("wide") else type_.bits
     dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
     return {(_KINDS[opcode], dtype): type_.lanes}
+
+
+def _product(instruction: Instruction) -> Operations:
+    """Returns the multiply-adds of a product of matrices, shared out among the lanes that make it together."""
+    m, n, k = shape_of(instruction)
+    factor = instruction.types[1].dtype if len(instruction.types) > 2 else "float16"
+    lanes = 128 if instruction.opcode == "wgmma.mma_async" else 32
+    return {("mma", factor): m * n * k // lanes}
 
 
 def _conversion(instruction: Instruction) -> Operations:
@@ -84,8 +104,8 @@ class Purposes:
         waiting = [
             name
             for each in self._instructions
-            if (each.opcode in ("ld", "ldu") and not each.has("param"))
-            or each.opcode == "atom"
+            if (each.opcode in LOADS and not each.has("param"))
+            or each.opcode in ("atom", "wgmma.mma_async")
             or each.opcode in COLLECTIVE
             for name in written(each)
         ]
@@ -118,7 +138,7 @@ class Purposes:
         waiting: list[str] = []
         for each in self._instructions:
             if (
-                (each.opcode in ("st", "red", "atom") and not (each.opcode == "st" and each.has("param")))
+                (each.opcode in (*STORES, "red", "atom") and not (each.opcode == "st" and each.has("param")))
                 or each.opcode in COLLECTIVE
                 or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
             ):
@@ -143,7 +163,7 @@ class Purposes:
         waiting += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
         waiting += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
         for each in self._instructions:
-            if each.opcode in ("st", "red", "atom") or each.opcode in COLLECTIVE:
+            if each.opcode in (*STORES, "red", "atom") or each.opcode in COLLECTIVE:
                 waiting += self._given(each)
         found: set[str] = set()
         while waiting:
@@ -158,6 +178,8 @@ class Purposes:
     @staticmethod
     def _given(instruction: Instruction) -> list[str]:
         """Returns the registers whose values an instruction works with, without its address."""
+        if instruction.opcode == "wgmma.mma_async":  # other operands say where tiles lie
+            return [n for operand in instruction.operands if isinstance(operand, Vector) for n in registers_in(operand)]
         operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
         address = address_of(instruction)
         return [name for operand in operands if operand is not address for name in registers_in(operand)]

@@ -175,12 +175,13 @@ def _convert(instruction: Instruction, registers: Registers) -> Step:
     to = instruction.types[0]
     if to.lanes == 2 and len(instruction.operands) == 3:  # two floats become one register of halves
         source = instruction.types[-1]
+        narrowed = conversions.narrowed(instruction, to)
         high, low = (registers.reader(each, source, instruction) for each in instruction.operands[1:])
         write = registers.writer(instruction.operands[0], to, instruction)
 
         def both(mask: Mask) -> None:
             pair = np.broadcast_arrays(low(), high())
-            write(np.stack([np.atleast_1d(each).astype(np.float16) for each in pair], axis=-1), mask)
+            write(np.stack([np.atleast_1d(narrowed(each)) for each in pair], axis=-1), mask)
 
         return both
     compute = conversions.converted(instruction)

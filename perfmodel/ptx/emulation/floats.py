@@ -72,7 +72,7 @@ def _approximated(opcode: str, type_: Type) -> Function | None:
 
 def rounded(compute: Function, type_: Type, direction: str | None) -> Function:
     """Returns a function computed in a wider type and rounded once: to the nearest number, or in a direction."""
-    wide, narrow = _WIDE[type_.bits // type_.lanes], type_.numpy
+    wide, narrow = _WIDE[8 * type_.numpy.itemsize] if not type_.form else np.float64, type_.numpy
 
     def once(*operands: Any) -> Any:
         exact = compute(*(operand.astype(wide) for operand in operands))

@@ -9,10 +9,13 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.emulation.accesses import ACCESSING, Accesses
+from perfmodel.ptx.dataflow import ACCESSING, PRODUCTS
+from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.elementwise import elementwise
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Launch
+from perfmodel.ptx.emulation.matrices import product
+from perfmodel.ptx.emulation.matrix_accesses import matrix_access
 from perfmodel.ptx.emulation.memory import Allocation, Memory, variables_at
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
@@ -20,7 +23,12 @@ from perfmodel.ptx.emulation.warps import together
 from perfmodel.ptx.syntax import Instruction, Symbol
 
 Step = Callable[[Mask], None]
-_NOTHING = frozenset(("membar", "fence", "prefetch", "prefetchu", "nanosleep", "brkpt", "griddepcontrol"))
+_NOTHING = frozenset(
+    (
+        *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "brkpt", "griddepcontrol", "setmaxnreg"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+    )
+)
 
 
 class Machine:
@@ -187,8 +195,12 @@ class Machine:
             ) from error
 
     def _made(self, instruction: Instruction) -> Step:
+        if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):
+            return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:
             return self.accesses.step(instruction)
+        if instruction.opcode in PRODUCTS:
+            return product(instruction, self.registers, self.memory)
         step = together(instruction, self.registers)
         if instruction.opcode in ("bar", "barrier"):
             return self._barrier(instruction, step)

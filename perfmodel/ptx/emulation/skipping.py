@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
-from perfmodel.ptx.dataflow import address_of, read, registers_in, written
+from perfmodel.ptx.dataflow import ACCESSING, address_of, read, registers_in, written
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Places, Tally
@@ -28,7 +28,6 @@ LEAST = 8
 MOST_NOTED = 4096
 """Turns of loops that do more accesses than this are run."""
 _LINEAR = frozenset(("add", "sub", "mov", "cvt", "cvta", "shl", "mul", "mad", "setp", "not"))
-_ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 _TOGETHER = frozenset(("shfl", "vote", "match", "redux", "activemask", "elect"))
 _TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
 
@@ -44,7 +43,7 @@ class Deciding:
             for each in block.instructions:
                 if each.guard is not None:
                     names.append(each.guard.register.name)
-                address = address_of(each) if each.opcode in _ACCESSING else None
+                address = address_of(each) if each.opcode in ACCESSING else None
                 if address is not None and isinstance(address.base, Register):
                     names.append(address.base.name)
         self.instructions = self.flow.behind(tuple(names))
@@ -53,7 +52,7 @@ class Deciding:
     @cached_property
     def depends_on_data(self) -> bool:
         return any(
-            (each.opcode in _ACCESSING and not each.has("param")) or each.opcode in _TOGETHER
+            (each.opcode in ACCESSING and not each.has("param")) or each.opcode in _TOGETHER
             for each in self.instructions
         )
 

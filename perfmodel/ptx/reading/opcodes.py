@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from perfmodel.ptx.types import TYPES, Type
@@ -23,10 +24,16 @@ _CACHING = frozenset(
 _SPACES = frozenset(("global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"))
 _FLOAT = ROUNDING | {"ftz", "sat"}
 _APPROXIMATE = ROUNDING | {"approx", "full", "ftz"}
-_VECTORS = frozenset(("v2", "v4"))
+_VECTORS = frozenset(("v2", "v4", "v8"))
 _ATOMIC = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"))
+_SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?|x[124]|n\d+")
+_MATRICES = frozenset(
+    ("sync", "aligned", "row", "col", "trans", "satfinite", "shared", "shared::cta", "global", "a", "b")
+)
+_MATRICES |= {"c", "d", "rn"}
 _NONE: frozenset[str] = frozenset()
 
+_OF_TWO_WORDS = frozenset(("wmma", "wgmma", "mbarrier"))
 OPCODES: Mapping[str, frozenset[str]] = {
     # Whole numbers and floats.
     "add": _FLOAT | {"cc"},
@@ -70,7 +77,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "selp": _NONE,
     "slct": frozenset(("ftz",)),
     "mov": _NONE,
-    "cvt": _WHOLE_ROUNDING | _FLOAT | {"pack"},
+    "cvt": _WHOLE_ROUNDING | _FLOAT | {"pack", "rna", "satfinite", "relu"},
     "cvta": _SPACES | {"to"},
     "isspacep": _SPACES,
     # Memory.
@@ -78,12 +85,18 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "ldu": _SPACES | _VECTORS,
     "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
     "st": _CACHING | _SPACES | _VECTORS,
-    "atom": _CACHING | _SPACES | _ATOMIC,
-    "red": _CACHING | _SPACES | _ATOMIC,
+    "atom": _CACHING | _SPACES | _ATOMIC | _VECTORS,
+    "red": _CACHING | _SPACES | _ATOMIC | _VECTORS,
     "prefetch": _CACHING | _SPACES | {"L1", "L2"},
     "prefetchu": frozenset(("L1",)),
     "membar": frozenset(("cta", "gl", "gpu", "sys")),
-    "fence": _CACHING | {"sc", "proxy", "alias"},
+    "fence": _CACHING
+    | _SPACES
+    | {"sc", "proxy", "alias", "async", "async::generic", "mbarrier_init", "shared::cluster", "tensormap::generic"},
+    # Matrices. Words of these opcodes may be shapes, too.
+    **dict.fromkeys(("ldmatrix", "stmatrix", "mma", "wmma.load", "wmma.store", "wmma.mma"), _MATRICES),
+    "wgmma.mma_async": _MATRICES,
+    **dict.fromkeys(("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"), frozenset(("sync", "aligned"))),
     # Work-items together.
     "bar": frozenset(("sync", "red", "arrive", "warp", "cta", "popc", "and", "or")),
     "barrier": frozenset(("sync", "red", "arrive", "cta", "aligned", "popc", "and", "or")),
@@ -103,12 +116,15 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "brkpt": _NONE,
     "nanosleep": _NONE,
     "griddepcontrol": frozenset(("launch_dependents", "wait")),
+    "setmaxnreg": frozenset(("inc", "dec", "sync", "aligned")),
 }
 
 
 def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
     """Returns an instruction's opcode, modifiers and types; or the part that is not understood."""
     opcode, *words = text.split(".")
+    if words and opcode in _OF_TWO_WORDS:
+        opcode = f"{opcode}.{words.pop(0)}"
     known = OPCODES.get(opcode)
     if known is None:
         return opcode
@@ -117,7 +133,7 @@ def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
     for word in words:
         if word in TYPES:
             types.append(TYPES[word])
-        elif word in known:
+        elif word in known or (known is _MATRICES and _SHAPE.fullmatch(word)):
             modifiers.append(word)
         else:
             return f".{word}"
