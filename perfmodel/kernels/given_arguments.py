@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.size_expression import SizeExpression
@@ -61,6 +61,42 @@ class GivenNumber:
 
 
 Given: TypeAlias = GivenArray | GivenNumber
+
+
+def by_name(
+    kernel: str, names: Sequence[str], args: Mapping[str, Any] | Sequence[Any], numbers: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Returns what is given for a kernel's arguments, in their order or by name.
+
+    Args:
+        names: of the arguments.
+        numbers: what else is given, by name.
+
+    Raises:
+        KernelError: for what the kernel doesn't have, or is given twice.
+    """
+    if isinstance(args, str) or not isinstance(args, Mapping | Sequence):
+        raise KernelError(
+            f"args={str(args)[:40]!r} of kernel {kernel!r} are no arguments; give them by name, or in order"
+        )
+    if not isinstance(args, Mapping):
+        if len(args) > len(names):
+            raise KernelError(f"kernel {kernel!r} takes {len(names)} arguments, and is given {len(args)}")
+        args = dict(zip(names, args, strict=False))
+    check_known(kernel, args, names)
+    for name in args:
+        if name in numbers:
+            raise KernelError(f"argument {name!r} of kernel {kernel!r} is given twice; give it once")
+    return args
+
+
+def check_known(kernel: str, given_names: Iterable[str], known: Sequence[str]) -> None:
+    """Raises KernelError for a name that is none of those known."""
+    for name in given_names:
+        if name not in known:
+            raise KernelError(
+                f"kernel {kernel!r} has no argument {name!r}{nearest(name, known)} (it has {', '.join(known)})"
+            )
 
 
 def given(name: str, value: Any) -> Given:

@@ -215,6 +215,46 @@ class Kernel(BoundKernel):
         program, bound = triton_program(fn, grid, args, target, assumptions, arguments)
         return cls(program, tags, None, **bound)
 
+    @classmethod
+    def from_numba(
+        cls,
+        fn: Any,
+        grid: int | str | Sequence[int | str],
+        block: int | str | Sequence[int | str],
+        args: Mapping[str, Any] | Sequence[Any] = (),
+        /,
+        *,
+        shared: int | str = 0,
+        target: str = "sm_90",
+        assumptions: str = "",
+        tags: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Kernel:
+        """Returns a kernel of Numba, counted and predicted by the PTX that Numba makes of it.
+
+        >>> Kernel.from_numba(axpy, "(n + 255) // 256", 256, (2.0, "random:float32:n", "random:float32:n"), n=10**7)
+
+        Numba's compiler for CUDA comes with the optional extra ``numba``, and needs neither a GPU nor a driver.
+
+        Args:
+            fn: a function under ``@cuda.jit``, or what would stand under it.
+            grid, block: blocks of the grid and threads of a block by axis, whole numbers or expressions over sizes.
+            args: the arguments, in their order or by name, as for `from_triton`; arrays of several axes as
+                ``random:float32:n, m``. Whole numbers that are left out are sizes.
+            shared: bytes of dynamic shared memory of a block.
+            target: the architecture to compile for.
+            assumptions: see `from_opencl`.
+            arguments: sizes and other numbers.
+
+        Raises:
+            SourceError: for what Numba does not compile, or becomes PTX that is not supported.
+            KernelError: for what cannot be a kernel, and where Numba is not installed.
+        """
+        from perfmodel.kernels.numba_kernel import numba_program  # slow to import, and only for Numba
+
+        program, bound = numba_program(fn, grid, block, args, shared, target, assumptions, arguments)
+        return cls(program, tags, None, **bound)
+
     def with_budget(self, budget: float, /) -> Kernel:
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
 from perfmodel.kernels.given_arguments import (
     Given,
     GivenArray,
     GivenNumber,
+    by_name,
+    check_known,
     given,
     names_in,
     value_of,
@@ -104,21 +106,7 @@ def _called(
 ) -> _Call:
     """Returns the arguments of a call, as Triton would bind them."""
     name, names = function.__name__, list(function.arg_names)
-    if isinstance(args, str) or not isinstance(args, Mapping | Sequence):
-        raise KernelError(
-            f"args={str(args)[:40]!r} of kernel {name!r} are no arguments; give them by name, or in order"
-        )
-    if not isinstance(args, Mapping):
-        if len(args) > len(names):
-            raise KernelError(f"kernel {name!r} takes {len(names)} arguments, and is given {len(args)}")
-        args = dict(zip(names, args, strict=False))
-    for each in args:
-        if each not in names:
-            raise KernelError(
-                f"kernel {name!r} has no argument {each!r}{nearest(each, names)} (it has {', '.join(names)})"
-            )
-        if each in numbers:
-            raise KernelError(f"argument {each!r} of kernel {name!r} is given twice; give it once")
+    args = by_name(name, names, args, numbers)
     defaults = {p.name: p.default for p in function.params if p.has_default}
     values = {**defaults, **args, **{n: value for n, value in numbers.items() if n in names}}
     for rule in heuristics:
@@ -148,12 +136,7 @@ def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tu
         expressions += each.shape if isinstance(each, GivenArray) else [each.expression]
     constants = {n for n, value in call.constants.items()}
     free = tuple(n for n in names_in(expressions) if n not in call.arguments and n not in constants)
-    names = (*call.arguments, *call.constants, *free)
-    for own in numbers:
-        if own not in names:
-            raise KernelError(
-                f"kernel {name!r} has no argument {own!r}{nearest(own, names)} (it has {', '.join(names)})"
-            )
+    check_known(name, numbers, (*call.arguments, *call.constants, *free))
     return {n: v for n, v in call.numbers.items() if n not in constants}, free
 
 
