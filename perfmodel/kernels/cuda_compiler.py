@@ -18,7 +18,7 @@ from perfmodel.kernels.ptx_cache import kept
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
-_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl")
+_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc")
 """The packages whose headers sources may include."""
 
 

@@ -148,7 +148,7 @@ class Dataflow:
             near = self.uses if access.opcode in LOADS else self.definitions
             if self._are_floats(moved, near, type_.bits):
                 return f"float{type_.bits}"
-        return type_.dtype
+        return f"{'float' if type_.form == 'tf32' else 'uint'}{type_.bits}" if type_.form else type_.dtype
 
     def _are_floats(self, names: list[str], near: dict[str, list[Instruction]], bits: int) -> bool:
         """Returns whether registers, or those that they are moved to or from, are computed with as floats."""
