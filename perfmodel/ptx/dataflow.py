@@ -12,11 +12,14 @@ LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
 STORES = frozenset(("st", "stmatrix", "wmma.store"))
 ACCESSING = LOADS | STORES | {"atom", "red"}
 PRODUCTS = frozenset(("mma", "wmma.mma", "wgmma.mma_async"))
+BULK = frozenset(("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.replace", "tensormap.cp_fenceproxy"))
+"""Instructions that copy tiles and blocks of memory, or write what describes them."""
 WITHOUT_RESULT = STORES | frozenset(
     (
         *("red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
         *("bra", "brx", "ret", "exit", "griddepcontrol", "setmaxnreg"),
         *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+        *("mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "cp.async.mbarrier", *BULK),
     )
 )
 CARRY = "%carry"
@@ -28,8 +31,11 @@ def registers_in(operand: Operand) -> Iterator[str]:
     match operand:
         case Register():
             yield operand.name
-        case Address(base=Register() as base):
-            yield base.name
+        case Address():
+            if isinstance(operand.base, Register):
+                yield operand.base.name
+            for item in operand.coordinates:
+                yield from registers_in(item)
         case Negated():
             yield operand.operand.name
         case Vector():

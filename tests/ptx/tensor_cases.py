@@ -85,6 +85,40 @@ extern "C" __global__ void bytes(const signed char *a, const unsigned char *b, i
       : "r"(*(const unsigned *)(a + g * 16 + 4 * t)), "r"(*(const unsigned *)(a + (g + 8) * 16 + 4 * t)), "r"(y));
   for (int i = 0; i < 4; i++) c[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = z[i];
 }
+extern "C" __global__ void mirrored(const float *x, float *y, int n) {
+  __shared__ __align__(128) float own[2][64];
+  __shared__ __align__(8) unsigned long long full, read;
+  unsigned at = __cvta_generic_to_shared(own), bar = __cvta_generic_to_shared(&full);
+  unsigned other = __cvta_generic_to_shared(&read);
+  int t = threadIdx.x;
+  if (t == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(bar));
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(other), "r"(blockDim.x));
+  }
+  __syncthreads();
+  for (int i = 0; i < n; i++) {
+    int start = (blockIdx.x * n + i) * 64;
+    if (t == 0) {
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" :: "r"(bar));
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+          :: "r"(at), "l"(x + start), "r"(bar));
+    }
+    asm volatile(
+        "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @p bra done; bra again; done: }"
+        :: "r"(bar), "r"(i & 1));
+    own[1][t] = own[0][63 - t];
+    unsigned long long state;
+    asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(other));
+    asm volatile("{ .reg .pred p; again: mbarrier.test_wait.shared.b64 p, [%0], %1; @!p bra again; }"
+        :: "r"(other), "l"(state));
+    if (t == 0) {
+      asm volatile("fence.proxy.async.shared::cta;");
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(y + start), "r"(at + 256));
+      asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
+    }
+    __syncthreads();
+  }
+}
 extern "C" __global__ void turned(const half *x, half *y) {
   __shared__ __align__(16) half own[16][16];
   int t = threadIdx.x;
@@ -214,6 +248,17 @@ mma("bytes", ("s8", "s8"), (16, 8, 16), "int32")
 TURNED = made("f16", 16, 16)[0]
 CASES["ldmatrix"] = Case(
     MMA, "turned", 1, 32, {"x": TURNED, "y": np.zeros_like(TURNED)}, lambda: {"y": TURNED.T}, {}, 0
+)
+MIRRORED = made("f32", 2 * 3 * 64)[0]
+CASES["bulk copies"] = Case(
+    MMA,
+    "mirrored",
+    2,
+    64,
+    {"x": MIRRORED, "y": np.zeros_like(MIRRORED)},
+    lambda: {"y": MIRRORED.reshape(6, 64)[:, ::-1].ravel()},
+    {"n": 3},
+    0,
 )
 (BX, VX), (BY, VY) = made("bf16", 64), made("bf16", 64, 2)
 BX[:2], VX[:2] = encoded(np.array([2.5, -0.0]), "bf16"), (2.5, -0.0)

@@ -31,6 +31,10 @@ def test_results_are_those_of_numpy(title: str) -> None:
         ("wmma f64 8x8x4 double rc", "f_op_float64_mma_carried", 8 * 32 * 2),
         ("mma halves", "f_op_float16_mma", 16 * 8 * 8),
         ("ldmatrix", "f_mem_bytes_local_load", 2 * 512),
+        ("bulk copies", "f_mem_bytes_global_load", 2 * 3 * 256),
+        ("bulk copies", "f_mem_bytes_global_store", 2 * 3 * 256),
+        ("bulk copies", "f_mem_footprint_global_load", 2 * 3 * 256),
+        ("bulk copies", "f_mem_transactions_global_load_block:32", 2 * 3 * 8),
         ("bfloat16", "f_op_bfloat16_madd", 128),
     ],
 )

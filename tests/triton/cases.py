@@ -311,6 +311,24 @@ case(
     1e-2,
 )
 
+TA, TB = halves(100, 96), halves(72, 96)
+case(
+    "described_matmul",
+    (3,),
+    {"a": TA, "b": TB, "c": zeros(100, 72, dtype="float16"), "M": 100, "N": 72, "K": 96},
+    {"BM": 64, "BN": 32, "BK": 32, "PROGRAMS": 3},
+    lambda: {"c": TA.astype("float64") @ TB.T},
+    1e-2,
+)
+TX = floats(2, 12, 40)
+case(
+    "described_sum",
+    (2, 2),
+    {"x": TX, "out": zeros(12, 40), "depth": 2, "rows": 12, "columns": 40},
+    {"B": 32},
+    lambda: {"out": TX.sum(0)},
+)
+
 Q, K, V = (halves(2, 128, 64) for _ in range(3))
 
 

@@ -163,6 +163,30 @@ def batched_matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.
 
 
 @triton.jit
+def described_matmul(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PROGRAMS: tl.constexpr
+):  # fmt: skip
+    of_a = tl.make_tensor_descriptor(a, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
+    of_b = tl.make_tensor_descriptor(b, shape=[N, K], strides=[K, 1], block_shape=[BN, BK])
+    of_c = tl.make_tensor_descriptor(c, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    across = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS):
+        row, column = tile // across * BM, tile % across * BN
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(of_a.load([row, k]), of_b.load([column, k]).T, total)
+        of_c.store([row, column], total.to(tl.float16))
+
+
+@triton.jit
+def described_sum(x, out, depth, rows, columns, B: tl.constexpr):
+    of_x = tl.make_tensor_descriptor(x, [depth, rows, columns], [rows * columns, columns, 1], [2, 8, B])
+    tile = of_x.load([0, tl.program_id(0) * 8, tl.program_id(1) * B])
+    of_out = tl.make_tensor_descriptor(out, [rows, columns], [columns, 1], [8, B])
+    of_out.store([tl.program_id(0) * 8, tl.program_id(1) * B], tl.sum(tile, 0))
+
+
+@triton.jit
 def grouped_gemm(a, b, c, rows, starts, N, K, GROUPS: tl.constexpr, PROGRAMS: tl.constexpr, B: tl.constexpr):
     tile = tl.program_id(0)
     before = 0

@@ -46,6 +46,9 @@ def test_results_are_those_of_numpy(title: str) -> None:
         ("matmul ieee", "f_op_float32_madd", 64 * 48 * 64),
         ("attention", "f_op_float16_mma", 2 * 2 * 128 * 128 * 64),
         ("attention causal", "f_op_float16_mma", 2 * 2 * 128 * 128 * 64 * 3 / 4),
+        ("described_matmul", "f_mem_bytes_global_load", 2 * (3 * 100 * 96 + 2 * 72 * 96)),
+        ("described_matmul", "f_mem_bytes_global_store", 2 * 100 * 72),
+        ("described_matmul", "f_op_float16_mma", 6 * 64 * 32 * 96),
         ("vector_add", "f_op_float32_add", 3072),
     ],
 )

@@ -29,7 +29,7 @@ from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operatio
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
-from perfmodel.ptx.dataflow import LOADS, STORES, registers_in
+from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.syntax import Instruction
@@ -72,6 +72,8 @@ class _Access:
 
     @property
     def direction(self) -> str:
+        if self.instruction.opcode in BULK:
+            return "load" if self.instruction.has("mbarrier::complete_tx::bytes") else "store"
         return _DIRECTIONS[self.instruction.opcode]
 
 
@@ -223,6 +225,8 @@ class _Counter:
 
     def dtype(self, access: _Access) -> str:
         """Returns the type of what is accessed: that of the array where the code moves bits of its width."""
+        if access.instruction.opcode in BULK:
+            return self.arrays[access.name][0] if access.name in self.arrays else "uint8"
         own = np.dtype(self.code.dataflow.dtype_of(access.instruction))
         declared = np.dtype(self.arrays[access.name][0]) if access.name in self.arrays else own
         return declared.name if declared.itemsize == own.itemsize else own.name

@@ -187,6 +187,8 @@ class Purposes:
     def values(self, instruction: Instruction) -> bool:
         """Returns whether an instruction computes values."""
         names = written(instruction)
+        if not instruction.types:
+            return False
         if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
             return False
         if not any(name in self.of_values or name in self.of_data for name in names):

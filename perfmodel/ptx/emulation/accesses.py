@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from perfmodel.ptx.dataflow import address_of
 from perfmodel.ptx.emulation.atomics import changed
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
-from perfmodel.ptx.emulation.recording import Places
+from perfmodel.ptx.emulation.recording import Places, Tally
 from perfmodel.ptx.emulation.registers import Registers, number
-from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
+from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from perfmodel.ptx.types import TYPES, Type
 
 Step = Callable[[Mask], None]
@@ -32,7 +33,8 @@ class Accesses:
 
     Attributes:
         places: where the accesses of each instruction went, by array.
-        noted: is told of each of them, if there is somebody who wants to know.
+        noted: is told of each of them, if there is somebody who wants to know; `noted_execution` of executions that are
+            counted for them.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Accesses:
         self.is_read = is_read
         self.places: dict[Instruction, dict[str, Places]] = {}
         self.noted: Callable[[Places, Mask, NDArray[np.int64] | None], None] | None = None
+        self.noted_execution: Callable[[Tally, Mask], None] | None = None
 
     def step(self, instruction: Instruction) -> Step:
         if not instruction.types:
@@ -107,6 +110,33 @@ class Accesses:
         if address.offset == 0:
             return plain, space
         return (lambda: plain() + offset), space
+
+    def address_in(self, instruction: Instruction, address: Address) -> Callable[[], Any]:
+        """Returns what gives the addresses of one of an instruction's several places."""
+        plain = replace(instruction, operands=(address,))
+        return self.address(plain)[0]
+
+    def words_at(self, instruction: Instruction, address: Address) -> Callable[[Mask], Any]:
+        """Returns what gives words of 8 bytes in shared memory, and for each lane of a mask which of them it names."""
+        read = self.address_in(instruction, address)
+        total = self.registers.lanes.total
+
+        def words(mask: Mask) -> Any:
+            places = np.broadcast_to(read(), (total,))[mask.index].astype(np.uint64)
+            found = self.memory.places("shared", places, mask.index, 8, instruction.line)
+            _, _, bytes_, offsets, _ = found[0]
+            return bytes_.view(np.int64), offsets // 8
+
+        return words
+
+    def note_global(self, instruction: Instruction, mask: Mask, addresses: NDArray[np.int64], n_bytes: int) -> None:
+        """Notes an access to an array in global memory that something else makes."""
+        own = self.memory.allocation(int(addresses[0]))
+        if own is not None and own.name:
+            record = self._record(instruction, "global", own.name, n_bytes)
+            row = record.add(mask, addresses - own.base)
+            if self.noted is not None:
+                self.noted(record, mask, row)
 
     def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Places:
         of_instruction = self.places.setdefault(instruction, {})

@@ -43,6 +43,7 @@ class Execution:
         if extrapolate and machine.code.flow.loops:
             self.skipper = Skipper(machine)
             machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
+            machine.accesses.noted_execution = self.skipper.note_tally
         self.steps = 0
         self.branches: dict[int, list[Any]] = {}
         self._live_changed = False

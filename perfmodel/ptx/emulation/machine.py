@@ -9,13 +9,15 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import ACCESSING, PRODUCTS
+from perfmodel.ptx.dataflow import ACCESSING, BULK, PRODUCTS
 from perfmodel.ptx.emulation.accesses import Accesses
+from perfmodel.ptx.emulation.bulk_copies import BulkCopies
 from perfmodel.ptx.emulation.elementwise import elementwise
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Launch
 from perfmodel.ptx.emulation.matrices import product
 from perfmodel.ptx.emulation.matrix_accesses import matrix_access
+from perfmodel.ptx.emulation.mbarriers import Barriers
 from perfmodel.ptx.emulation.memory import Allocation, Memory, variables_at
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
@@ -68,6 +70,8 @@ class Machine:
         self.accesses = Accesses(self.registers, self.memory, spaces, places, parameters, lambda name: name in uses)
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
+        self.copies = BulkCopies(self.accesses, self.guarded, width)
+        self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
         self.steps = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
         numbers = self.registers.numbers
@@ -173,7 +177,9 @@ class Machine:
         guard = instruction.guard
         if guard is None:
             return plain
-        tally = self.guarded.setdefault(instruction, Tally(self.lanes, self.width))
+        # A copy of a tile counts what it does itself.
+        own = Tally(self.lanes, self.width)
+        tally = own if instruction.opcode in BULK else self.guarded.setdefault(instruction, own)
         values, place = self.registers.values, self.registers.numbers[guard.register.name]
 
         def guarded(mask: Mask) -> None:
@@ -199,6 +205,10 @@ class Machine:
             return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:
             return self.accesses.step(instruction)
+        if instruction.opcode in BULK:
+            return self.copies.step(instruction)
+        if instruction.opcode.startswith("mbarrier.") or instruction.opcode == "cp.async.mbarrier":
+            return self.barriers.step(instruction)
         if instruction.opcode in PRODUCTS:
             return product(instruction, self.registers, self.memory)
         step = together(instruction, self.registers)

@@ -52,7 +52,9 @@ class Deciding:
     @cached_property
     def depends_on_data(self) -> bool:
         return any(
-            (each.opcode in ACCESSING and not each.has("param")) or each.opcode in _TOGETHER
+            (each.opcode in ACCESSING and not each.has("param"))
+            or each.opcode in _TOGETHER
+            or each.opcode.startswith("mbarrier.")
             for each in self.instructions
         )
 

@@ -31,9 +31,19 @@ _MATRICES = frozenset(
     ("sync", "aligned", "row", "col", "trans", "satfinite", "shared", "shared::cta", "global", "a", "b")
 )
 _MATRICES |= {"c", "d", "rn"}
+_BULK = _CACHING | _SPACES | {"shared::cluster", "tensor", "tile", "bulk_group", "commit_group", "wait_group", "read"}
+_BULK |= {"mbarrier::complete_tx::bytes", "L2::cache_hint", "prefetch", *(f"{rank}d" for rank in range(1, 6))}
+_TENSOR = frozenset(
+    ("shared", "shared::cta", "global", "global_address", "rank", "elemtype", "swizzle_mode", "box_dim")
+)
+_TENSOR |= {"interleave_layout", "fill_mode", "swizzle_atomicity", "global_dim", "global_stride", "element_stride"}
+_BARRIER = frozenset(("shared", "shared::cta", "arrive", "noinc", "expect_tx", "parity", "release", "acquire", "cta"))
+_BARRIER |= {"relaxed"}
+_ACTIONS = ("init", "inval", "arrive", "expect_tx", "try_wait", "test_wait")
 _NONE: frozenset[str] = frozenset()
 
-_OF_TWO_WORDS = frozenset(("wmma", "wgmma", "mbarrier"))
+_OF_SEVERAL_WORDS = {"wmma": 1, "wgmma": 1, "mbarrier": 1, "tensormap": 1}
+_COPIES = (("async", "bulk"), ("async", "mbarrier"), ("reduce", "async", "bulk"))
 OPCODES: Mapping[str, frozenset[str]] = {
     # Whole numbers and floats.
     "add": _FLOAT | {"cc"},
@@ -97,6 +107,12 @@ OPCODES: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("ldmatrix", "stmatrix", "mma", "wmma.load", "wmma.store", "wmma.mma"), _MATRICES),
     "wgmma.mma_async": _MATRICES,
     **dict.fromkeys(("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"), frozenset(("sync", "aligned"))),
+    # Copies of tiles, and barriers that wait for them.
+    **dict.fromkeys(("cp.async.bulk", "cp.reduce.async.bulk"), _BULK),
+    "tensormap.replace": _TENSOR | {"tile", "b1024"},
+    "tensormap.cp_fenceproxy": _TENSOR | _CACHING | {"tensormap::generic", "sync", "aligned"},
+    "cp.async.mbarrier": _BARRIER,
+    **{f"mbarrier.{action}": _BARRIER for action in _ACTIONS},
     # Work-items together.
     "bar": frozenset(("sync", "red", "arrive", "warp", "cta", "popc", "and", "or")),
     "barrier": frozenset(("sync", "red", "arrive", "cta", "aligned", "popc", "and", "or")),
@@ -123,8 +139,10 @@ OPCODES: Mapping[str, frozenset[str]] = {
 def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
     """Returns an instruction's opcode, modifiers and types; or the part that is not understood."""
     opcode, *words = text.split(".")
-    if words and opcode in _OF_TWO_WORDS:
-        opcode = f"{opcode}.{words.pop(0)}"
+    count = _OF_SEVERAL_WORDS.get(opcode, 0)
+    if opcode == "cp":
+        count = next((len(own) for own in _COPIES if tuple(words[: len(own)]) == own), 0)
+    opcode, words = ".".join((opcode, *words[:count])), words[count:]
     known = OPCODES.get(opcode)
     if known is None:
         return opcode
