@@ -12,6 +12,7 @@ from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.arguments import Array
 from perfmodel.ptx.emulation.narrow_floats import decoded
 from perfmodel.vocabulary.named_features import feature
+from tests.ptx.executed import executions
 from tests.ptx.stored_kernels import load
 from tests.triton.cases import CASES, SHORT, Case
 from tests.triton.texts import PATH, kernel_of
@@ -54,6 +55,12 @@ def test_results_are_those_of_numpy(title: str) -> None:
 )
 def test_counts_are_those_of_the_algorithm(title: str, name: str, count: float) -> None:
     assert feature(name).eval(load(PATH, title)) == count
+
+
+@pytest.mark.parametrize("title", ["matmul fp16", "attention sm_80", "described_matmul", "softmax", "cross_entropy"])
+def test_counts_are_those_of_computing_all_values(title: str) -> None:
+    kernel, arrays = load(PATH, title), CASES[title].arrays
+    assert executions(kernel, arrays, True)[:2] == executions(kernel, arrays, False)[:2]
 
 
 @pytest.mark.parametrize("title", ["matmul fp16", "softmax", "attention sm_80", "scatter_add"])

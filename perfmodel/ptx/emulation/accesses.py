@@ -62,6 +62,20 @@ class Accesses:
             return self._store(instruction)
         return self._atomic(instruction)
 
+    def noting(self, instruction: Instruction) -> Step:
+        """Returns a step that notes where a load, store or atomic goes, and moves nothing."""
+        if self._constant(instruction) is not None:
+            return lambda mask: None
+        read, space = self.address(instruction)
+        place = {"st": 1, "red": 1, "atom": 2}.get(instruction.opcode, 0)
+        n_bytes = instruction.types[-1].bytes * len(_items(instruction.operands[place]))
+
+        def note(mask: Mask) -> None:
+            if mask.count:
+                self.parts(instruction, space, mask, read(), n_bytes)
+
+        return note
+
     def _constant(self, instruction: Instruction) -> Step | None:
         """Returns a load of a parameter of the launch, whose place the text says."""
         address = address_of(instruction)

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.control_flow import EXIT, Block
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
@@ -31,17 +32,20 @@ class _Way:
 class Execution:
     """Runs the lanes of a machine from the kernel's first block to its end.
 
+    Args:
+        deciding: given where turns of loops may be counted without being run.
+
     Attributes:
         branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and
             parted, and how often lanes and the block took it.
     """
 
-    def __init__(self, machine: Machine, steps: int = MOST_STEPS, extrapolate: bool = False) -> None:
+    def __init__(self, machine: Machine, steps: int = MOST_STEPS, deciding: Deciding | None = None) -> None:
         self.machine, self.most = machine, steps
         self.parted = 0
         self.skipper: Skipper | None = None
-        if extrapolate and machine.code.flow.loops:
-            self.skipper = Skipper(machine)
+        if deciding is not None and machine.code.flow.loops:
+            self.skipper = Skipper(machine, deciding)
             machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
             machine.accesses.noted_execution = self.skipper.note_tally
         self.steps = 0

@@ -12,11 +12,12 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.dataflow import ACCESSING, BULK, PRODUCTS
 from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.bulk_copies import BulkCopies
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.elementwise import elementwise
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Launch
 from perfmodel.ptx.emulation.matrices import product
-from perfmodel.ptx.emulation.matrix_accesses import matrix_access
+from perfmodel.ptx.emulation.matrix_accesses import matrix_access, noting
 from perfmodel.ptx.emulation.mbarriers import Barriers
 from perfmodel.ptx.emulation.memory import Allocation, Memory, variables_at
 from perfmodel.ptx.emulation.recording import Tally
@@ -33,11 +34,17 @@ _NOTHING = frozenset(
 )
 
 
+def _nothing(mask: Mask) -> None:
+    """Does what an instruction does that has no effect here."""
+
+
 class Machine:
     """Runs the threads of some blocks of a launch side by side.
 
     Args:
         width: threads of the sub-groups whose executions are counted.
+        deciding: given where only what was executed is wanted: what decides on nothing is then not computed, unless
+            data decide.
 
     Attributes:
         buffers: the arrays of the launch, by name.
@@ -49,8 +56,9 @@ class Machine:
             know.
     """
 
-    def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int) -> None:
+    def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int, deciding: Deciding | None = None) -> None:
         self.code, self.launch, self.lanes, self.width = code, launch, lanes, width
+        self.deciding = None if deciding is None or deciding.depends_on_data else deciding
         self.live = Mask(lanes, lanes.is_thread)
         kernel = code.kernel
         places: dict[str, int] = {}
@@ -59,6 +67,7 @@ class Machine:
             own, ends[space] = variables_at(kernel.variables, space)
             places |= own
         self.memory = Memory(lanes, ends["shared"] + launch.shared, ends["local"], ends["stack"])
+        self.memory.is_filled = self.deciding is None
         spaces = {name: variable.space for name, variable in kernel.variables.items()}
         self.buffers: dict[str, Allocation] = {}
         parameters = self._parameters()
@@ -73,7 +82,8 @@ class Machine:
         self.copies = BulkCopies(self.accesses, self.guarded, width)
         self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
-        self.steps = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
+        made = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
+        self.steps = [[step for step in steps if step is not _nothing] for steps in made]
         numbers = self.registers.numbers
         self.alive = [frozenset(numbers[name] for name in names) for names in code.dataflow.alive]
 
@@ -201,6 +211,10 @@ class Machine:
             ) from error
 
     def _made(self, instruction: Instruction) -> Step:
+        if self.deciding is not None and not self.deciding.is_needed(instruction):
+            if instruction.opcode in ACCESSING:
+                return noting(instruction, self.accesses)
+            return _nothing
         if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):
             return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:
@@ -218,7 +232,7 @@ class Machine:
         if step is not None:
             return step
         if instruction.opcode in _NOTHING:
-            return lambda mask: None
+            return _nothing
         if instruction.opcode == "trap":
             return self._trap(instruction)
         raise EmulationError(

@@ -29,6 +29,30 @@ def matrix_access(instruction: Instruction, accesses: Accesses) -> Step:
     return _of_fragments(instruction, accesses)
 
 
+def noting(instruction: Instruction, accesses: Accesses) -> Step:
+    """Returns a step that notes where an access goes, and moves nothing."""
+    opcode = instruction.opcode
+    if "matrix" in opcode:
+        read, space = accesses.address(instruction)
+        count = _matrices(instruction)
+
+        def note_rows(mask: Mask) -> None:
+            giving = _giving(mask, count)
+            if giving.count:
+                accesses.parts(instruction, space, giving, read(), _ROW_BYTES)
+
+        return note_rows
+    if opcode.startswith("wmma."):
+        each_run = _runs(instruction, accesses)
+
+        def note_runs(mask: Mask) -> None:
+            for _ in each_run(mask):
+                pass
+
+        return note_runs
+    return accesses.noting(instruction)
+
+
 def _matrices(instruction: Instruction) -> int:
     if not instruction.has("m8n8") or instruction.types[-1].bits != 16:
         raise EmulationError(f"line {instruction.line} of the PTX has matrices of a kind that is not known")
@@ -84,40 +108,60 @@ def _store_rows(instruction: Instruction, accesses: Accesses) -> Step:
     return store
 
 
-def _of_fragments(instruction: Instruction, accesses: Accesses) -> Step:
-    """Returns a load or store of ``wmma``, run by run of what each lane holds."""
-    is_load = instruction.opcode == "wmma.load"
-    type_ = instruction.types[-1]
-    registers = accesses.registers
-    operand = instruction.operands[0 if is_load else 1]
-    layout, is_along = _layout(instruction, operand, type_)
-    dtype = element_dtype(type_)
+Run = tuple[int, NDArray[np.uint8], NDArray[np.int64], NDArray[np.intp]]
+
+
+def _runs(instruction: Instruction, accesses: Accesses) -> Callable[[Mask], Iterator[Run]]:
+    """Returns what accesses run by run of what each lane holds: the first element, bytes, offsets there, and lanes."""
+    type_, registers = instruction.types[-1], accesses.registers
+    layout, is_along = _layout(instruction, instruction.operands[_held(instruction)], type_)
+    item = element_dtype(type_).itemsize
     read, space = accesses.address(instruction)
     pitch = (
         registers.reader(instruction.operands[2], TYPES["u32"], instruction)
         if len(instruction.operands) > 2
         else lambda: np.uint32(layout.columns if is_along else layout.rows)
     )
-    at_once = min(16 // dtype.itemsize, layout.per_lane) if is_along else 1
+    at_once = _at_once(instruction)
     lanes = registers.lanes
     lane = np.arange(lanes.total) % WARP
 
-    def runs(mask: Mask) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.int64], NDArray[np.intp]]]:
+    def runs(mask: Mask) -> Iterator[Run]:
         start = np.broadcast_to(read(), (lanes.total,))
         step = np.broadcast_to(pitch(), (lanes.total,)).astype(np.int64)
         for first in range(0, layout.per_lane, at_once):
             row, column = layout.row[lane, first], layout.column[lane, first]
-            away = (row * step + column if is_along else column * step + row) * dtype.itemsize
+            away = (row * step + column if is_along else column * step + row) * item
             addresses = start + away.astype(np.uint64)
-            n_bytes = at_once * dtype.itemsize
-            for bytes_, offsets, which in accesses.parts(instruction, space, mask, addresses, n_bytes):
+            for bytes_, offsets, which in accesses.parts(instruction, space, mask, addresses, at_once * item):
                 yield first, bytes_, offsets, mask.index if which is None else mask.index[which]
 
-    if is_load:
+    return runs
+
+
+def _held(instruction: Instruction) -> int:
+    """Returns the place of the operand that holds a fragment."""
+    return 0 if instruction.opcode == "wmma.load" else 1
+
+
+def _at_once(instruction: Instruction) -> int:
+    """Returns how many elements a lane accesses at once."""
+    type_ = instruction.types[-1]
+    layout, is_along = _layout(instruction, instruction.operands[_held(instruction)], type_)
+    return min(_ROW_BYTES // element_dtype(type_).itemsize, layout.per_lane) if is_along else 1
+
+
+def _of_fragments(instruction: Instruction, accesses: Accesses) -> Step:
+    """Returns a load or store of ``wmma``."""
+    type_, registers = instruction.types[-1], accesses.registers
+    operand = instruction.operands[_held(instruction)]
+    layout, _ = _layout(instruction, operand, type_)
+    dtype, at_once, runs = element_dtype(type_), _at_once(instruction), _runs(instruction, accesses)
+    if instruction.opcode == "wmma.load":
         give = giver(operand, type_, registers, instruction)
 
         def load(mask: Mask) -> None:
-            found = np.zeros((lanes.total, layout.per_lane), dtype)
+            found = np.zeros((registers.lanes.total, layout.per_lane), dtype)
             for first, bytes_, offsets, index in runs(mask):
                 at = offsets[:, None] // dtype.itemsize + np.arange(at_once)
                 found[index, first : first + at_once] = bytes_.view(dtype)[at]
