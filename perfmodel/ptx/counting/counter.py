@@ -73,6 +73,8 @@ class _Access:
     @property
     def direction(self) -> str:
         if self.instruction.opcode in BULK:
+            if self.instruction.opcode == "cp.reduce.async.bulk":
+                return "atomic"
             return "load" if self.instruction.has("mbarrier::complete_tx::bytes") else "store"
         return _DIRECTIONS[self.instruction.opcode]
 

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.emulation.accesses import Accesses
+from perfmodel.ptx.emulation.atomics import changed as changed_cells
 from perfmodel.ptx.emulation.lanes import WARP, Mask
 from perfmodel.ptx.emulation.mbarriers import changed
+from perfmodel.ptx.emulation.narrow_floats import decoded
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.syntax import Address, Instruction, Operand
 from perfmodel.ptx.types import TYPES
@@ -39,6 +41,7 @@ FIELDS: dict[str, tuple[int, str]] = {
 """The fields of a tensor map, with the place where each lies here, of which PTX says nothing, and its type."""
 _ITEMS = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)
 """The bytes of an element, by the number of its type."""
+_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32")
 _CHUNK = 16
 
 
@@ -47,11 +50,13 @@ class TensorMap:
     """A tensor in global memory, and the box of it that a copy moves; the fastest axis first.
 
     Attributes:
+        kind: the number of the elements' type.
         strides: in bytes.
         width: bytes of the pattern in which the box is swizzled.
     """
 
     start: int
+    kind: int
     item: int
     box: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -78,7 +83,19 @@ def tensor_map(contents: bytes, line: int) -> TensorMap:
     axes = range(rank)
     strides = (item, *(field("global_stride", axis) for axis in range(rank - 1)))
     box, sizes = (tuple(field(name, axis) for axis in axes) for name in ("box_dim", "global_dim"))
-    return TensorMap(field("global_address"), item, box, sizes, strides, (16, 32, 64, 128)[field("swizzle_mode")])
+    return TensorMap(field("global_address"), kind, item, box, sizes, strides, (16, 32, 64, 128)[field("swizzle_mode")])
+
+
+def changed_by(
+    instruction: Instruction, kind: int, bytes_: Array, offsets: Array, held: NDArray[Any], own: Array
+) -> None:
+    """Changes elements in global memory by those of a tile in shared memory."""
+    type_ = TYPES[_TYPES[kind]]
+    name = next((word for word in ("add", "min", "max", "and", "or", "xor") if instruction.has(word)), "")
+    if not name or held.dtype.itemsize != type_.bytes:
+        raise EmulationError(f"line {instruction.line} of the PTX has a copy that is not known: {instruction.name}")
+    values = held[own] if type_.form else held[own].view(type_.numpy)
+    changed_cells(bytes_, offsets, type_, name, decoded(values, type_.form) if type_.form else values, None, False)
 
 
 class BulkCopies:
@@ -158,7 +175,7 @@ class BulkCopies:
 
     def _copy(self, instruction: Instruction) -> Step:
         is_load = instruction.has("mbarrier::complete_tx::bytes")
-        if instruction.opcode != "cp.async.bulk" or instruction.has("multicast::cluster", "im2col"):
+        if instruction.opcode == "cp.reduce.async.bulk" and (is_load or not instruction.has("tensor")):
             raise EmulationError(f"line {instruction.line} of the PTX has a copy that is not known: {instruction.name}")
         operands = list(instruction.operands)
         sides = operands[:2] if is_load else [operands[1], operands[0]]
@@ -188,7 +205,7 @@ class BulkCopies:
             else:
                 n_bytes = np.broadcast_to(size(), (total,))[index].astype(int).tolist()
                 maps = [
-                    TensorMap(int(s), _CHUNK, (n // _CHUNK,), (n // _CHUNK,), (_CHUNK,), 16)
+                    TensorMap(int(s), 0, _CHUNK, (n // _CHUNK,), (n // _CHUNK,), (_CHUNK,), 16)
                     for s, n in zip(starts, n_bytes, strict=True)
                 ]
                 at = np.zeros((len(index), 1), np.int64)
@@ -243,6 +260,8 @@ class BulkCopies:
             own = to[chosen] if which is None else to[chosen][which]
             if is_load:
                 held[own] = bytes_.view(dtype)[offsets // item]
+            elif instruction.opcode == "cp.reduce.async.bulk":
+                changed_by(instruction, maps[0].kind, bytes_, offsets, held, own)
             else:
                 bytes_.view(dtype)[offsets // item] = held[own]
         chunk = 1 << min(4, max(0, (len(cell) * item // WARP).bit_length() - 1))

@@ -32,7 +32,19 @@ _MATRICES = frozenset(
 )
 _MATRICES |= {"c", "d", "rn"}
 _BULK = _CACHING | _SPACES | {"shared::cluster", "tensor", "tile", "bulk_group", "commit_group", "wait_group", "read"}
-_BULK |= {"mbarrier::complete_tx::bytes", "L2::cache_hint", "prefetch", *(f"{rank}d" for rank in range(1, 6))}
+_BULK |= {
+    "add",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "noftz",
+    "mbarrier::complete_tx::bytes",
+    "L2::cache_hint",
+    "prefetch",
+    *(f"{rank}d" for rank in range(1, 6)),
+}
 _TENSOR = frozenset(
     ("shared", "shared::cta", "global", "global_address", "rank", "elemtype", "swizzle_mode", "box_dim")
 )
@@ -60,8 +72,8 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "rem": _NONE,
     "abs": frozenset(("ftz",)),
     "neg": frozenset(("ftz",)),
-    "min": frozenset(("ftz", "NaN")),
-    "max": frozenset(("ftz", "NaN")),
+    "min": frozenset(("ftz", "NaN", "xorsign", "abs")),
+    "max": frozenset(("ftz", "NaN", "xorsign", "abs")),
     "sad": _NONE,
     "rcp": _APPROXIMATE,
     "sqrt": _APPROXIMATE,
