@@ -60,7 +60,20 @@ class GivenNumber:
     dtype: str = ""
 
 
-Given: TypeAlias = GivenArray | GivenNumber
+@dataclass(frozen=True)
+class GivenTiles:
+    """A tensor descriptor: an array that is copied by tiles of a shape.
+
+    Attributes:
+        array: with its shape; `strides` are in elements.
+    """
+
+    array: GivenArray
+    strides: tuple[int | str, ...]
+    box: tuple[int, ...]
+
+
+Given: TypeAlias = GivenArray | GivenNumber | GivenTiles
 
 
 def by_name(
@@ -117,6 +130,12 @@ def given(name: str, value: Any) -> Given:
             return GivenNumber(value.item(), dtype=value.dtype.name)
         case str():
             return _said(name, value)
+    if hasattr(value, "block_shape") and hasattr(value, "base"):  # Triton's TensorDescriptor
+        array = given(name, value.base)
+        if not isinstance(array, GivenArray):
+            raise KernelError(f"the tensor descriptor {name!r} is of no array; give it one")
+        described = GivenArray(array.type, tuple(value.shape), array.contents)
+        return GivenTiles(described, tuple(value.strides), tuple(value.block_shape))
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if dtype is None or shape is None:
         raise KernelError(

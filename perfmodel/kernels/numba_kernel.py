@@ -11,9 +11,9 @@ import numpy as np
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
 from perfmodel.kernels.given_arguments import (
-    Given,
     GivenArray,
     GivenNumber,
+    GivenTiles,
     by_name,
     check_known,
     given,
@@ -45,7 +45,7 @@ def numba_program(
     parameters = list(inspect.signature(function).parameters)
     called = by_name(name, parameters, args, numbers)
     values = {each: called.get(each, numbers.get(each, each)) for each in parameters}
-    arguments = {each: given(each, value) for each, value in values.items()}
+    arguments = {each: _plain_given(each, value) for each, value in values.items()}
     orders = {each: _order(value) for each, value in values.items()}
     signature = [_type(types, n, each, orders[n]) for n, each in arguments.items()]
     text, entry = compiled(function, signature, target, bool(options.get("fastmath")))
@@ -84,6 +84,13 @@ def numba_program(
     return program, {n: int(value) if isinstance(value, bool) else value for n, value in bound.items()}
 
 
+def _plain_given(name: str, value: Any) -> GivenArray | GivenNumber:
+    found = given(name, value)
+    if isinstance(found, GivenTiles):
+        raise KernelError(f"argument {name!r} is a tensor descriptor, which Numba's kernels don't take; give its array")
+    return found
+
+
 def _order(value: Any) -> str:
     """Returns ``F`` for an array whose first axis is the fastest, and ``C`` else."""
     is_f = isinstance(value, np.ndarray) and value.flags.f_contiguous and not value.flags.c_contiguous
@@ -95,7 +102,7 @@ def _laid(array: GivenArray, order: str) -> Any:
     return array.contents.T if order == "F" else array.contents
 
 
-def _type(types: Any, name: str, each: Given, order: str) -> Any:
+def _type(types: Any, name: str, each: GivenArray | GivenNumber, order: str) -> Any:
     """Returns Numba's type of an argument, as it has it for a launch."""
     dtype = each.type if isinstance(each, GivenArray) else _number(each)
     own = {"bool": "boolean"}.get(dtype, dtype)

@@ -18,7 +18,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.usual_budget import checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, scalars_of
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
 
@@ -221,6 +221,15 @@ class PtxProgram:
 
     def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         match argument:
+            case Described():
+                known = [
+                    tuple(
+                        self._extents[f"{argument.name}_{what}_{axis}"].at(sizes) for axis in range(len(argument.box))
+                    )
+                    for what in ("shape", "strides")
+                ]
+                extent = self._extents[argument.name].at(sizes)
+                return replace(argument, extent=extent, sizes=known[0], strides=known[1])
             case Array():
                 return replace(argument, extent=self._extents[argument.name].at(sizes))
             case Derived():
@@ -238,6 +247,8 @@ class PtxProgram:
     def _plain(self, argument: Argument | Derived) -> Argument | Derived:
         """Returns the argument in one form, as equal programs have equal content."""
         match argument:
+            case Described():
+                return replace(argument, dtype=np.dtype(argument.dtype).name, extent=str(argument.extent).strip())
             case Array():
                 return Array(
                     argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip(), argument.is_output

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ class TritonText:
         threads: of a block.
         shared: bytes of a block's dynamic shared memory.
         scratch: bytes of global memory that Triton's runtime provides to each block.
+        maps: of arguments that are tensor descriptors: numbers of the swizzling and type, and the tiles' shape; empty
+            where they are passed as plain numbers.
     """
 
     ptx: str
@@ -31,6 +33,7 @@ class TritonText:
     threads: int
     shared: int
     scratch: int
+    maps: list[list[Any]]
 
 
 def unwrapped(fn: Any) -> tuple[Any, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]]:
@@ -116,13 +119,24 @@ def compiled(
             "name": str(metadata.name),
             "threads": int(threads[1]) if threads else 32 * int(metadata.num_warps),
             "shared": int(metadata.shared),
+            "maps": [
+                [int(each["swizzle"]), int(each["elem_type"]), [int(axis) for axis in each["block_size"]]]
+                for each in getattr(metadata, "tensordesc_meta", None) or []
+            ],
             "scratch": int(getattr(metadata, "global_scratch_size", 0) or 0),
         }
 
     resolved = {n: v for n, v in vars(backend.parse_options(dict(options))).items() if n != "extern_libs"}
     shown = {name: getattr(value, "cache_key", None) or repr(value) for name, value in constants.items()}
     key = [
-        *("triton", triton.__version__, fn.cache_key, fn.__name__, str(target), sorted(signature.items())),
+        *(
+            [field.name for field in fields(TritonText)],
+            triton.__version__,
+            fn.cache_key,
+            fn.__name__,
+            str(target),
+            sorted(signature.items()),
+        ),
         *(sorted(shown.items()), sorted(divisible), sorted((name, repr(value)) for name, value in resolved.items())),
     ]
     return TritonText(**kept(key, compile_))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar
 from perfmodel.kernels.given_arguments import (
     Given,
     GivenArray,
     GivenNumber,
+    GivenTiles,
     by_name,
     check_known,
     given,
@@ -87,15 +88,17 @@ def triton_program(
         declared,
         text.shared,
         " and ".join(filter(None, [assumptions, *said])),
-        {n: each.contents for n, each in call.arguments.items() if isinstance(each, GivenArray) and _has(each)},
+        {n: each.contents for n, each in _arrays(call).items() if each.contents is not None},
         free=free,
     )
     bound = {name: value for name, value in sizes.items() if name in program.arguments}
     return program, bound
 
 
-def _has(array: GivenArray) -> bool:
-    return array.contents is not None
+def _arrays(call: _Call) -> dict[str, GivenArray]:
+    """Returns the arrays of a call, also those of tensor descriptors."""
+    found = {n: each.array if isinstance(each, GivenTiles) else each for n, each in call.arguments.items()}
+    return {name: each for name, each in found.items() if isinstance(each, GivenArray)}
 
 
 def _called(
@@ -133,7 +136,10 @@ def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tu
     """Returns the values of sizes and other numbers that are known, and the names of sizes that are no arguments."""
     expressions: list[Extent] = [] if callable(grid) else [grid] if isinstance(grid, int | str) else list(grid)
     for each in call.arguments.values():
-        expressions += each.shape if isinstance(each, GivenArray) else [each.expression]
+        if isinstance(each, GivenTiles):
+            expressions += [*each.array.shape, *each.strides]
+        else:
+            expressions += each.shape if isinstance(each, GivenArray) else [each.expression]
     constants = {n for n, value in call.constants.items()}
     free = tuple(n for n in names_in(expressions) if n not in call.arguments and n not in constants)
     check_known(name, numbers, (*call.arguments, *call.constants, *free))
@@ -157,6 +163,9 @@ def _specialized(
         if isinstance(each, GivenArray):
             signature[name] = f"*{_type(name, each.type)}"
             divisible.append(name)
+            continue
+        if isinstance(each, GivenTiles):
+            signature[name] = f"tensordesc<{_type(name, each.array.type)}[{','.join(map(str, each.box))}]>"
             continue
         value = each.value if not each.expression else value_of(each.expression, sizes)
         signature[name] = parameter.annotation_type or _number_type(name, each, value)
@@ -214,21 +223,45 @@ def _declared(
     """Returns the arguments of the compiled kernel, at last the pointers of Triton's runtime."""
     parameters = parameters_of(code_of(text.ptx, text.name))
     kept_ones = [name for name, type_ in signature.items() if type_ != "constexpr"]
+    maps = iter(text.maps)
     found: list[Argument | Derived] = []
-    for name, parameter in zip(kept_ones, parameters, strict=False):
+    for name in kept_ones:
         each = call.arguments[name]
-        if isinstance(each, GivenArray):
-            found.append(Array(name, each.dtype, with_numbers(each.extent, whole), parameter.is_output))
-            continue
-        type_ = signature[name]
-        dtype = next((numpy for numpy, own in _TYPES.items() if own == type_), "int32")
-        dtype = {"i1": "int8"}.get(type_, dtype)
-        if each.expression and each.expression != name:
-            found.append(Derived(name, dtype, with_numbers(each.expression, whole)))
+        if isinstance(each, GivenTiles):
+            found += _described(name, each, next(maps, None), whole)
+        elif isinstance(each, GivenArray):
+            is_output = len(found) < len(parameters) and parameters[len(found)].is_output
+            found.append(Array(name, each.dtype, with_numbers(each.extent, whole), is_output))
         else:
-            found.append(Scalar(name, dtype))
+            type_ = signature[name]
+            dtype = next((numpy for numpy, own in _TYPES.items() if own == type_), "int32")
+            dtype = {"i1": "int8"}.get(type_, dtype)
+            if each.expression and each.expression != name:
+                found.append(Derived(name, dtype, with_numbers(each.expression, whole)))
+            else:
+                found.append(Scalar(name, dtype))
     blocks = " * ".join(f"({with_numbers(axis, whole)})" for axis in grid)
-    for place in range(len(parameters) - len(kept_ones)):
+    for place in range(len(parameters) - len(found)):
         extent = f"{text.scratch} * {blocks}" if place == 0 and text.scratch else 1
         found.append(Array(f"triton_runtime_{place}", "uint8", extent))
     return found
+
+
+def _described(
+    name: str, tiles: GivenTiles, made: Sequence[Any] | None, whole: Mapping[str, int]
+) -> list[Argument | Derived]:
+    """Returns the parameters of a tensor descriptor: a tensor map, or where there are none, the numbers in it."""
+    array = tiles.array
+    extent = with_numbers(array.extent, whole)
+    both = [("shape", "int32", array.shape), ("strides", "int64", tiles.strides)]
+    numbers = [
+        Derived(f"{name}_{what}_{axis}", dtype, with_numbers(value, whole))
+        for what, dtype, values in both
+        for axis, value in enumerate(values)
+    ]
+    if made is not None:
+        swizzle, element, box = made
+        return [Described(name, array.dtype, extent, False, tuple(box), element, swizzle), *numbers]
+    wide = [Derived(f"{each.name}_again", "int64", each.extent) for each in numbers]
+    flags = [Derived(f"{name}_{what}", "int8", 0) for what in ("padding", "rounding")]
+    return [Array(name, array.dtype, extent), *wide, *flags, *numbers]

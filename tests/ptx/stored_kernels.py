@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel import Kernel
-from perfmodel.kernels.arguments import Array, Derived, Scalar
+from perfmodel.kernels.arguments import Array, Derived, Described, Scalar
 from perfmodel.kernels.ptx_program import PtxProgram
 
-_KINDS = {each.__name__: each for each in (Array, Derived, Scalar)}
+_KINDS = {each.__name__: each for each in (Array, Derived, Described, Scalar)}
 
 
 def store(path: Path, kernels: Mapping[str, Kernel]) -> None:

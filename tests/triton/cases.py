@@ -29,6 +29,22 @@ class Narrow:
         return decoded(self.bits, SHORT[self.type])
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """A tensor descriptor as Triton has it, of an array that is copied by tiles."""
+
+    base: Values
+    block_shape: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.base.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(step // self.base.itemsize for step in self.base.strides)
+
+
 SHORT = {"bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 
 
@@ -59,8 +75,9 @@ class Case:
         """The arrays as they are at first, by the bits that numpy has for them."""
         found = {}
         for name, value in self.arguments.items():
-            if isinstance(value, Narrow | np.ndarray):
-                found[name] = value.bits if isinstance(value, Narrow) else value
+            if isinstance(value, Narrow | Tiles | np.ndarray):
+                bits = value.bits if isinstance(value, Narrow) else value
+                found[name] = bits.base if isinstance(bits, Tiles) else bits
         return found
 
 
@@ -320,6 +337,34 @@ case(
     lambda: {"c": TA.astype("float64") @ TB.T},
     1e-2,
 )
+HX = halves(100, 136)
+for target in ("sm_90", "sm_80"):
+    case(
+        "tiles",
+        (2, 3),
+        {"of_x": Tiles(HX, (64, 64)), "of_out": Tiles(zeros(100, 136, dtype="float16"), (64, 64))},
+        {"B": 64},
+        lambda: {"of_out": 2 * HX},
+        1e-3,
+        title=f"tiles {target}",
+        target=target,
+    )
+TS = floats(24, 40)
+case(
+    "described_add",
+    (3, 2),
+    {"x": TS, "out": zeros(8, 40), "rows": 24, "columns": 40},
+    {"B": 32},
+    lambda: {"out": TS.reshape(3, 8, 40).sum(0)},
+)
+case(
+    "locked_sum",
+    (4,),
+    {"x": TS[:16, :32].copy(), "out": zeros(1), "lock": zeros(1, dtype="int32")},
+    {"B": 128},
+    lambda: {"out": TS[:16, :32].sum(keepdims=True).ravel()},
+    1e-4,
+)
 TX = floats(2, 12, 40)
 case(
     "described_sum",
@@ -471,6 +516,16 @@ case(
     lambda: {"out": 0.5 * XH * (1 + np.tanh(0.7978845608 * (XH + 0.044715 * XH.astype("float32") ** 3)))},
     1e-2,
 )
+
+
+def computed() -> Mapping[str, Values]:
+    v = X.astype("float64")
+    found = np.sin(v) + np.cos(v) + np.tan(v) + (v * v + 1) ** 0.3 + np.log1p(v * v) + np.exp(-v * v)
+    found += np.arctan2(v, v * v + 1) + np.sinh(v) + np.cbrt(v) + np.floor(v) + np.ceil(v)
+    return {"out": found + v * v + v + v / (v * v + 10)}
+
+
+case("functions", (3,), {"x": X, "out": zeros(3000), "n": 3000}, {"BLOCK": 1024}, computed, 1e-4)
 GATE, UP = halves(4, 500), halves(4, 500)
 case(
     "swiglu",

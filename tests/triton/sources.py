@@ -179,6 +179,39 @@ def described_matmul(
 
 
 @triton.jit
+def tiles(of_x, of_out, B: tl.constexpr):
+    at = [tl.program_id(0) * B, tl.program_id(1) * B]
+    of_out.store(at, of_x.load(at) * 2)
+
+
+@triton.jit
+def described_add(x, out, rows, columns, B: tl.constexpr):
+    of_x = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [8, B])
+    of_out = tl.make_tensor_descriptor(out, [8, columns], [columns, 1], [8, B])
+    of_out.atomic_add([0, tl.program_id(1) * B], of_x.load([tl.program_id(0) * 8, tl.program_id(1) * B]))
+
+
+@triton.jit
+def locked_sum(x, out, lock, B: tl.constexpr):
+    found = tl.sum(tl.load(x + tl.program_id(0) * B + tl.arange(0, B)))
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(out, tl.load(out) + found)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def functions(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    found = libdevice.sin(v) + libdevice.cos(v) + libdevice.tan(v) + libdevice.pow(v * v + 1, 0.3)
+    found += libdevice.log1p(v * v) + libdevice.exp(-v * v) + libdevice.atan2(v, v * v + 1) + libdevice.sinh(v)
+    found += libdevice.cbrt(v) + tl.floor(v) + tl.ceil(v) + tl.fma(v, v, v) + tl.div_rn(v, v * v + 10)
+    tl.store(out + i, found, mask=i < n)
+
+
+@triton.jit
 def described_sum(x, out, depth, rows, columns, B: tl.constexpr):
     of_x = tl.make_tensor_descriptor(x, [depth, rows, columns], [rows * columns, columns, 1], [2, 8, B])
     tile = of_x.load([0, tl.program_id(0) * 8, tl.program_id(1) * B])

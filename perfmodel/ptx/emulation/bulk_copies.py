@@ -5,7 +5,7 @@ A row of a tile counts as an access to global memory by a warp, whose threads sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,20 @@ class TensorMap:
     @property
     def n_bytes(self) -> int:
         return self.item * int(np.prod(self.box))
+
+
+def described(element: int, swizzle: int, box: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> bytes:
+    """Returns the bytes of a tensor map behind the address, the fastest axis first."""
+    found = bytearray(MAP_BYTES)
+    values: dict[str, Sequence[int]] = {"rank": [len(box) - 1], "elemtype": [element], "swizzle_mode": [swizzle]}
+    values |= {"box_dim": box, "global_dim": sizes, "element_stride": [1] * len(box), "global_stride": strides}
+    for name, numbers in values.items():
+        start, type_ = FIELDS[name]
+        n_bytes = TYPES[type_].bytes
+        for place, number in enumerate(numbers):
+            at = start + place * n_bytes
+            found[at : at + n_bytes] = int(number).to_bytes(n_bytes, "little")
+    return bytes(found[8:])
 
 
 def tensor_map(contents: bytes, line: int) -> TensorMap:

@@ -11,7 +11,7 @@ from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import CARRY
 from perfmodel.ptx.emulation import conversions, floats, integers
 from perfmodel.ptx.emulation.lanes import Mask
-from perfmodel.ptx.emulation.memory import LOCAL, SHARED
+from perfmodel.ptx.emulation.memory import GLOBAL, LOCAL, SHARED
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.syntax import Both, Immediate, Instruction, Operand, Vector
 from perfmodel.ptx.types import PREDICATE, TYPES, Type
@@ -230,6 +230,9 @@ def _to_generic(instruction: Instruction, registers: Registers) -> Step:
     """Returns the conversion of an address between a window and the flat space."""
     window = np.uint64(SHARED if instruction.has("shared", "shared::cta") else LOCAL if instruction.has("local") else 0)
     type_ = TYPES["u64"]
+    if instruction.has("param", "param::entry") and not instruction.has("to"):  # which may be given with 32 bits
+        in_flat = np.uint64(GLOBAL)
+        return _step(instruction, registers, lambda a: np.where(a < in_flat, a + in_flat, a), [type_], type_)
     if instruction.has("to"):
         return _step(instruction, registers, lambda a: a - window, [type_], type_)
     return _step(instruction, registers, lambda a: a + window, [type_], type_)

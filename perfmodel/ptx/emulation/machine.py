@@ -70,9 +70,12 @@ class Machine:
         self.memory.is_filled = self.deciding is None
         spaces = {name: variable.space for name, variable in kernel.variables.items()}
         self.buffers: dict[str, Allocation] = {}
+        # First of all, as their addresses may be taken with 32 bits.
+        held = {each.name: self.memory.allocate("", max(each.n_bytes, 8)) for each in kernel.parameters}
         parameters = self._parameters()
         for name, contents in parameters.items():
-            places[name] = self.memory.allocate("", len(contents), np.frombuffer(contents, np.uint8)).base
+            held[name].bytes[: len(contents)] = np.frombuffer(contents, np.uint8)
+            places[name] = held[name].base
         self._variables(places)
         self.registers = Registers(kernel.registers, lanes, self._special, places)
         uses = code.dataflow.uses
@@ -100,7 +103,7 @@ class Machine:
             if isinstance(argument, Buffer):
                 own = self.memory.allocate(argument.name, argument.n_bytes, argument.contents, argument.fill)
                 self.buffers[argument.name] = own
-                contents = own.base.to_bytes(8, "little")
+                contents = own.base.to_bytes(8, "little") + argument.behind
             else:
                 contents = argument
             if len(contents) > max(variable.n_bytes, 1):

@@ -109,7 +109,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "st": _CACHING | _SPACES | _VECTORS,
     "atom": _CACHING | _SPACES | _ATOMIC | _VECTORS,
     "red": _CACHING | _SPACES | _ATOMIC | _VECTORS,
-    "prefetch": _CACHING | _SPACES | {"L1", "L2"},
+    "prefetch": _CACHING | _SPACES | {"L1", "L2", "tensormap"},
     "prefetchu": frozenset(("L1",)),
     "membar": frozenset(("cta", "gl", "gpu", "sys")),
     "fence": _CACHING
