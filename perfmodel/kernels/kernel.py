@@ -192,7 +192,7 @@ class Kernel(BoundKernel):
 
         Triton comes with the optional extra ``triton``, and needs neither a GPU nor a driver. As Triton does at a call,
         it compiles for the numbers that are given: for those that are 1, and for multiples of 16. Those that are left
-        open may then be anything.
+        open may then be anything, but for what `assumptions` say (``n % 16 == 0``).
 
         Args:
             fn: a function under ``@triton.jit``, with or without ``@triton.heuristics`` and ``@triton.autotune``.

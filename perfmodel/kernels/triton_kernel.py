@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +75,7 @@ def triton_program(
     numbers = {name: value for name, value in keywords.items() if name not in options}
     call = _called(function, heuristics, args, numbers)
     sizes, free = _sizes(function.__name__, call, grid, numbers)
-    signature, constants, divisible, said = _specialized(function, call, sizes)
+    signature, constants, divisible, said = _specialized(function, call, sizes, assumptions)
     text = compiled(function, target, signature, constants, divisible, options)
     whole = {name: int(value) for name, value in call.constants.items() if isinstance(value, int)}
     grid = _grid(function.__name__, grid, {**sizes, **call.numbers, **options})
@@ -147,7 +148,7 @@ def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tu
 
 
 def _specialized(
-    function: Any, call: _Call, sizes: Mapping[str, Any]
+    function: Any, call: _Call, sizes: Mapping[str, Any], assumptions: str
 ) -> tuple[dict[str, str], dict[str, Any], tuple[str, ...], list[str]]:
     """Returns what Triton compiles for: types, constants, what is a multiple of 16, and what that assumes of sizes."""
     signature: dict[str, str] = {}
@@ -170,9 +171,13 @@ def _specialized(
         value = each.value if not each.expression else value_of(each.expression, sizes)
         signature[name] = parameter.annotation_type or _number_type(name, each, value)
         is_whole = signature[name][:1] in "iu" and signature[name] != "i1"
-        if value is None or not is_whole or parameter.do_not_specialize:
-            continue
         expression = each.expression or name
+        if not is_whole or parameter.do_not_specialize:
+            continue
+        if value is None:
+            if _is_assumed_multiple(expression, assumptions) and not parameter.do_not_specialize_on_alignment:
+                divisible.append(name)
+            continue
         if value == 1 and not parameter.annotation_type:
             constants[name], signature[name] = 1, "constexpr"
             if each.expression and names_in([expression]):
@@ -182,6 +187,12 @@ def _specialized(
             if names_in([expression]):
                 assumed.append(f"({expression}) % {ALIGNED} == 0")
     return signature, constants, tuple(divisible), list(dict.fromkeys(assumed))
+
+
+def _is_assumed_multiple(size: str, assumptions: str) -> bool:
+    """Returns whether assumptions say that a size is a multiple of 16."""
+    found = re.findall(rf"\b{re.escape(size)}\s*%\s*(\d+)\s*==\s*0\b", assumptions)
+    return any(int(number) and int(number) % ALIGNED == 0 for number in found)
 
 
 def _type(name: str, dtype: str) -> str:

@@ -44,6 +44,12 @@ def test_kernels_are_predicted() -> None:
     assert 1e-6 < float(Calibration.shipped(device="H200").predict(load(PATH, "matmul"))) < 1e-4
 
 
+def test_missing_numba_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[numba\]'"):
+        Kernel.from_numba(print, 1, 1)
+
+
 class TestCalls:
     """Kernels are called as Numba's users call them."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,12 @@ def test_triton_compiles_without_a_gpu(title: str) -> None:
     check(kernel_of(CASES[title]), CASES[title])
 
 
+def test_missing_triton_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton.backends.compiler", None)
+    with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[triton\]'"):
+        Kernel.from_triton(print, 1)
+
+
 class TestCalls:
     """Kernels are called as Triton's users call them."""
 
@@ -107,6 +114,15 @@ class TestCalls:
         assert kernel.at(n=2048).launch()
         with pytest.raises(KernelError, match=r"n=1000 breaks what kernel 'vector_add' assumes: n % 16 == 0"):
             kernel.at(n=1000)
+
+    def test_assumptions_are_compiled_for(self) -> None:
+        words = ("random:float32:n",) * 3
+        grid, widths = "(n + BLOCK - 1) // BLOCK", []
+        for assumptions in ("", "n % 16 == 0"):
+            kernel = self.add(grid, words, BLOCK=1024, assumptions=assumptions).at(n=16384)
+            wide = feature("f_mem_access_global_load_bits:128").eval(kernel)
+            widths.append(wide)
+        assert widths == [0, 2 * 16384 / 4]
 
     def test_arrays_are_given_as_numpy_has_them(self) -> None:
         x = np.arange(2000, dtype="float32")
