@@ -11,12 +11,13 @@ import numpy as np
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.recording import Recording
-from perfmodel.features.core_order import PAGE, Stream, counts_needed, streams
+from perfmodel.features.core_order import Stream, Walk, Walks, counts_needed
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 LANES = 16
+WALKS = Walks()
 STEEPNESS = 4
 """A working set as large as the cache is kept by one half, one of twice the size by a seventeenth."""
 
@@ -31,33 +32,16 @@ class Missed:
     jumps: bool
     lanes: int
 
-    def of(self, found: list[Stream]) -> Floats:
+    def of(self, walk: Walk) -> Floats:
         """Returns bytes, or the number of jumps."""
-        touched = [stream.touched(self.lanes, self.block) for stream in found]
-        sets = self.working_sets(found, touched)
         total: Floats = np.asarray(0.0)
-        for stream, blocks in zip(found, touched, strict=True):
+        sets = walk.working_sets(self.block)
+        for stream, blocks in zip(walk.streams, walk.touched(self.block), strict=True):
             if self.stored and not stream.is_stored:
                 continue
             missed = self.missed(stream, [number for number, _ in blocks], sets)
             total = total + (missed / stream.side_by_side() if self.jumps else missed * self.block)
         return total
-
-    def working_sets(
-        self, found: list[Stream], touched: list[list[tuple[Floats, Floats]]]
-    ) -> dict[tuple[Any, ...], Floats]:
-        """Returns the bytes that all streams together touch within each step, at least those of the one whose lines
-        share the fewest sets."""
-        together: dict[tuple[Any, ...], Floats] = {}
-        crowded: dict[tuple[Any, ...], Floats] = {}
-        for stream, blocks in zip(found, touched, strict=True):
-            rows = len(stream.accesses) ** 0.5
-            for step, (number, room) in zip(stream.steps, blocks, strict=True):
-                together[step.name] = together.get(step.name, np.asarray(0.0)) + number * self.block * rows
-                crowded[step.name] = np.maximum(crowded.get(step.name, np.asarray(0.0)), room * self.block)
-        if self.block >= PAGE:
-            return together
-        return {name: np.maximum(each, crowded[name]) for name, each in together.items()}
 
     def missed(self, stream: Stream, blocks: list[Floats], sets: dict[tuple[Any, ...], Floats]) -> Floats:
         """Returns blocks: those of each step that the steps inside of it have touched before count as far as they are
@@ -100,8 +84,7 @@ class MissedFeature(CountedFeature):
         columns: list[Any] = [count(sizes) for count in needed]
 
         def answer(*values: Any) -> Floats:
-            numbers = dict(zip(needed, (np.asarray(value, np.float64) for value in values), strict=True))
-            return self.missed.of(streams(counts, numbers, self.missed.lanes))
+            return self.missed.of(WALKS.of(counts, needed, values, self.missed.lanes))
 
         return cast(Floats, sizes.call(answer, *columns)) if isinstance(sizes, Recording) else answer(*columns)
 
@@ -116,8 +99,8 @@ class MissedFamily(FeatureFamily):
     )
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        if any(access.space == "global" for access in counts.accesses):
-            yield self.examples[0]
+        """Yields none: which caches there are is known of a device only."""
+        return ()
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> MissedFeature:
         found = by_role(name, words, self.role)

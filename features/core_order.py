@@ -161,6 +161,64 @@ def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
     return list(dict.fromkeys(found))
 
 
+class Walk:
+    """A core's way through a launch at some sizes: its streams, and what these touch within each step.
+
+    Attributes:
+        streams: of accesses to global memory, each in the order in which a core goes through it.
+        lanes: of a vector.
+    """
+
+    def __init__(self, counts: KernelCounts, numbers: Numbers, lanes: int) -> None:
+        self.streams, self.lanes = streams(counts, numbers, lanes), lanes
+        self._touched: dict[int, list[list[tuple[Floats, Floats]]]] = {}
+        self._sets: dict[int, dict[tuple[Any, ...], Floats]] = {}
+
+    def touched(self, block: int) -> list[list[tuple[Floats, Floats]]]:
+        """Returns what `Stream.touched` says of each stream."""
+        if block not in self._touched:
+            self._touched[block] = [stream.touched(self.lanes, block) for stream in self.streams]
+        return self._touched[block]
+
+    def working_sets(self, block: int) -> dict[tuple[Any, ...], Floats]:
+        """Returns the bytes that all streams together touch within each step, at least those of the one whose lines
+        share the fewest sets."""
+        if block not in self._sets:
+            together: dict[tuple[Any, ...], Floats] = {}
+            crowded: dict[tuple[Any, ...], Floats] = {}
+            nothing = np.asarray(0.0)
+            for stream, blocks in zip(self.streams, self.touched(block), strict=True):
+                rows = len(stream.accesses) ** 0.5
+                for step, (number, room) in zip(stream.steps, blocks, strict=True):
+                    together[step.name] = together.get(step.name, nothing) + number * block * rows
+                    crowded[step.name] = np.maximum(crowded.get(step.name, nothing), room * block)
+            if block < PAGE:
+                together = {name: np.maximum(each, crowded[name]) for name, each in together.items()}
+            self._sets[block] = together
+        return self._sets[block]
+
+
+class Walks:
+    """Keeps the last walk, as several features ask of the same one after the other."""
+
+    def __init__(self) -> None:
+        self.last: tuple[KernelCounts, tuple[Any, ...], Walk] | None = None
+
+    def of(self, counts: KernelCounts, needed: Sequence[QuasiPolynomial], values: Sequence[Any], lanes: int) -> Walk:
+        """Returns the walk for the values of the counts that are needed."""
+        last = self.last
+        if last and last[0] is counts and last[2].lanes == lanes and all(map(_same, last[1], values)):
+            return last[2]
+        numbers = dict(zip(needed, (np.asarray(value, np.float64) for value in values), strict=True))
+        walk = Walk(counts, numbers, lanes)
+        self.last = (counts, tuple(values), walk)
+        return walk
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (np.ndim(one) == 0 and np.ndim(other) == 0 and bool(one == other))
+
+
 def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     """Returns the streams of accesses to global memory, each in the order in which a core goes through it."""
     items = numbers[counts.work_items]

@@ -50,6 +50,10 @@ class StepsFamily(FeatureFamily):
     summary = "vectors of work-items side by side that a processor does at once, or work-items left over"
     examples = ("f_vector_steps_width:16", "f_vector_steps_left_width:16")
 
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """Yields none: how wide vectors are is known of a device only."""
+        return ()
+
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> StepsFeature:
         found = by_role(name, words, self.role)
         return StepsFeature(name, width_in(self, name, found), "left" in found)
@@ -126,9 +130,8 @@ class LanesFamily(FeatureFamily):
     )
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        for space in ("global", "local"):
-            if any(access.space == space for access in counts.accesses):
-                yield from (f"{self.name}_{space}_load_{kind}_width:16" for kind in KINDS)
+        """Yields none: how wide vectors are is known of a device only."""
+        return ()
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> LanesFeature:
         found = by_role(name, words, self.role)

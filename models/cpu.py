@@ -76,16 +76,17 @@ launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups + p_start
 busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
 full     = f_vector_steps_{width} * {known.lanes} / f_work_items
 left     = p_left * f_vector_steps_left_{width} * {known.lanes} / f_work_items
-vectors  = full + left
+vectors  = busy * (full + left)
 compute  = vectors * ({operations(STRAIGHT)})
 divide   = vectors * ({operations(DIVIDED)})
+apart    = busy * ({known.lanes} * full + left) * (p_gather * {moved("load_gathered")}
+           + p_scatter * {moved("store_gathered")})
+barriers = busy * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
-           + p_load * {moved("load_unit")} + p_store * {moved("store_unit")})
-           + ({known.lanes} * full + left) * (p_gather * {moved("load_gathered")}
-           + p_scatter * {moved("store_gathered")}) + p_barrier * f_sync_barrier_local
+           + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + apart + barriers
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
-core     = busy * max(compute, divide, moves, chains)
+core     = max(compute, divide, moves, chains)
 second   = p_second * f_mem_missed_keeps:{known.first}_{width}
 memory   = p_memory * f_mem_missed_keeps:{known.last}_{width}
 stored   = p_store_second * f_mem_missed_store_jumps_keeps:{known.first}_{width}

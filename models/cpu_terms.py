@@ -52,7 +52,7 @@ TERMS: dict[str, Meaning] = {
     "busy": Meaning("how much more the busiest core has to do than the mean"),
     "full": Meaning("the part of work-items that are lanes of a vector"),
     "left": Meaning("the part of work-items that fill no vector, times what each costs beside one"),
-    "vectors": Meaning("vectors, and what is left over, for each one that could be full"),
+    "vectors": Meaning("vectors of the busiest core, and what is left over, for each one that could be full"),
     "compute": Meaning(
         "operations of vectors",
         {"{:.3g} % of the work-items fill vectors": "100 * full"},
@@ -64,6 +64,13 @@ TERMS: dict[str, Meaning] = {
     "divide": Meaning(
         "divisions and roots, which one unit does beside all others",
         advice="products by a reciprocal, or native_ functions, would help",
+    ),
+    "apart": Meaning(
+        "loads and stores of lanes that do not lie side by side, one by one",
+        advice=NEIGHBOURS.format("access"),
+    ),
+    "barriers": Meaning(
+        "work-items' values put away at barriers and taken up again", advice="fewer barriers would help: larger tiles"
     ),
     "moves": Meaning("loads and stores of vectors, from global and local memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),

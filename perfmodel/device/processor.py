@@ -9,6 +9,7 @@ from pathlib import Path
 from perfmodel.device.device import Device
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+DESCRIPTION = Path("/proc/cpuinfo")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -54,3 +55,12 @@ def cache_sizes(folder: Path) -> dict[int, int]:
         if kind != "Instruction" and (match := re.fullmatch(r"(\d+)([KMG]?)", size)) and level.isdecimal():
             found[int(level)] = int(match[1]) * UNITS[match[2]]
     return found
+
+
+def name_here(description: Path = DESCRIPTION) -> str:
+    """Returns the name of this machine's processor, as Linux and OpenCL drivers have it; empty where nobody says."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.*\S)", description.read_text(), re.MULTILINE)
+    except OSError:
+        return ""
+    return found[1] if found else ""
