@@ -51,11 +51,13 @@ class Stream:
         accesses: of the program; the first stands for all.
         steps: from the innermost to the outermost.
         executed: how often, by work-items, at most.
+        whole: bytes of the array; infinite where that is not known.
     """
 
     accesses: tuple[AccessCount, ...]
     steps: tuple[Step, ...]
     executed: Floats
+    whole: Floats
 
     @property
     def item(self) -> int:
@@ -93,6 +95,8 @@ class Stream:
             reach = self.accesses[0].reach
             if reach is not None:
                 blocks = np.minimum(blocks, max(reach / block, 1.0))
+            elif step.stride is None or np.any(unknown > 1):
+                blocks = np.minimum(blocks, np.maximum(self.whole / block, 1.0))
             before = blocks
             is_spread = unknown > 1 if sampled is None else np.asarray(True)
             room = np.where(is_spread | (block >= PAGE), blocks, blocks * (PAGE / LINE) / lines)
@@ -158,6 +162,7 @@ def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
         found += [stride for each in strides for stride in each.values() if stride is not None]
         found.append(access.executions.workitem)
     found += [chain.turns.workitem for chain in counts.chains]
+    found += [footprint.size for footprint in counts.footprints if footprint.size is not None]
     return list(dict.fromkeys(found))
 
 
@@ -240,8 +245,15 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     for alike in found.values():
         executed = np.max(np.broadcast_arrays(*(numbers[each.executions.workitem] for each in alike)), axis=0)
         steps = _steps(counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), turns), with_barriers, lanes)
-        made.append(Stream(tuple(alike), tuple(steps), executed))
+        made.append(Stream(tuple(alike), tuple(steps), executed, _whole(counts, alike[0].variable, numbers)))
     return made
+
+
+def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
+    for footprint in counts.footprints:
+        if footprint.variable == variable and footprint.size is not None:
+            return numbers[footprint.size] * np.dtype(footprint.dtype).itemsize
+    return np.asarray(np.inf)
 
 
 def _grid(counts: KernelCounts) -> tuple[QuasiPolynomial, ...]:

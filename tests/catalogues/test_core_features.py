@@ -107,6 +107,23 @@ def test_misses_are_the_same_for_many_sizes_and_for_one() -> None:
         assert together == pytest.approx(single), name
 
 
+GATHER = """__kernel void gather(__global const int *index, __global const float *table, __global float *out)
+{
+    out[get_global_id(0)] = table[index[get_global_id(0)]];
+}"""
+
+
+def test_what_data_decide_stays_within_its_array() -> None:
+    def missed(words: int) -> float:
+        arrays: dict[str, int | str] = {"index": 2**20, "table": words, "out": 2**20}
+        kernel = pm.Kernel.from_opencl(GATHER, "gather", 2**20, 256, arrays)
+        return float(pm.feature("f_mem_missed_keeps:1048576").eval(kernel))
+
+    streamed = 2 * 4 * 2**20
+    assert missed(2**10) == pytest.approx(streamed, rel=0.01)  # a small table is kept
+    assert missed(2**26) == pytest.approx(streamed + 64 * 2**20, rel=0.01)  # of a large one, each needs a line
+
+
 COPY = """__kernel void copy(__global const float *a, __global float *out, __local float *tile, const int n)
 {
     const int x = get_local_id(0), y = get_local_id(1);
