@@ -48,7 +48,7 @@ fuzz: install ## 500 loop nests counted, all variants of families, 200,000 model
 docs: install ## the documentation as a site in build/docs; every warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
-table: install ## verify every family of kernels, and write the tables of docs/kernels.md and docs/gpu-model.md
+table: install ## verify every family of kernels, and write the tables of docs/kernels.md and the models' pages
 	$(BIN)/python docs/kernel_table.py
 	$(BIN)/python docs/parameter_table.py
 

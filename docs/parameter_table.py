@@ -1,7 +1,7 @@
-"""Writes what the GPU model's terms and parameters mean: python docs/parameter_table.py
+"""Writes what terms and parameters of the models of any kernel mean: python docs/parameter_table.py
 
-The words go from `perfmodel.models.gpu_terms` into the calibration that comes along, and from it, with its values, into
-gpu-model.md. To be run when either has changed.
+The words go from `perfmodel.models.gpu_terms` and `cpu_terms` into the calibrations that come along, and from these,
+with their values, into gpu-model.md and cpu-model.md. To be run when any of them has changed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.readings import Reading, readings
 from perfmodel.recipes.recipe import recipe
 
-MODEL, DEVICE = "gpu", "nvidia-h200-e38dd1"
-FILE = Path(__file__).parent.parent / "models" / f"{MODEL}@{DEVICE}.json"
-PAGE = Path(__file__).parent / "gpu-model.md"
+DOCS = Path(__file__).parent
+MODELS = {"gpu": "nvidia-h200-e38dd1", "cpu": "amd-epyc-eb6565"}
+"""The device of the calibration that each model's page shows."""
 TABLE = re.compile(r"(<!-- table: .*? -->\n).*(<!-- end of table -->)", re.DOTALL)
 
 
-def with_words(calibration: Calibration) -> Calibration:
+def with_words(calibration: Calibration, model: str) -> Calibration:
     """Returns a calibration with what its recipe says of its terms and parameters now."""
-    return replace(calibration, model=calibration.model.with_meanings(recipe(MODEL).meanings[MODEL]))
+    return replace(calibration, model=calibration.model.with_meanings(recipe(model).meanings[model]))
 
 
 def as_markdown(calibration: Calibration) -> str:
@@ -47,9 +47,11 @@ def with_table(page: str, calibration: Calibration) -> str:
 
 
 def main() -> None:
-    calibration = with_words(Calibration.load(FILE))
-    calibration.save(FILE)
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), calibration), encoding="utf-8")
+    for model, device in MODELS.items():
+        file, page = DOCS.parent / "models" / f"{model}@{device}.json", DOCS / f"{model}-model.md"
+        calibration = with_words(Calibration.load(file), model)
+        calibration.save(file)
+        page.write_text(with_table(page.read_text(encoding="utf-8"), calibration), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -115,15 +115,16 @@ def test_every_family_and_generator_is_described() -> None:
     assert re.search(table.replace(r"\ 0\ \|", r"\ \d+\ \|"), kernels), "run python docs/kernel_table.py"
 
 
-def test_the_page_of_the_gpu_model_has_the_values_of_the_calibration_that_comes_along() -> None:
+@pytest.mark.parametrize("name", ["gpu", "cpu"])
+def test_the_page_of_a_model_has_the_values_of_the_calibration_that_comes_along(name: str) -> None:
     parameter_table = _script("parameter_table")
-    text = parameter_table.PAGE.read_text(encoding="utf-8")
-    calibration = pm.Calibration.load(parameter_table.FILE)
+    text = (ROOT / "docs" / f"{name}-model.md").read_text(encoding="utf-8")
+    calibration = pm.Calibration.load(ROOT / "models" / f"{name}@{parameter_table.MODELS[name]}.json")
     assert parameter_table.with_table(text, calibration) == text, "run python docs/parameter_table.py"
     model = calibration.model.string
-    assert all(f"| `{name}` |" in text for name in model.parameters)
+    assert all(f"| `{parameter}` |" in text for parameter in model.parameters)
     about = text.split("## What its parameters say")[0]
-    assert not [name for name in model.terms if f"`{name}" not in about and name not in UNDER_OTHERS]
+    assert not [term for term in model.terms if f"`{term}" not in about and term not in UNDER_OTHERS]
 
 
 def _script(name: str) -> ModuleType:

@@ -239,6 +239,7 @@ class KernelCounts:
         collectives: functions by which work-items of a group or sub-group exchange values.
         sampled: whether executions follow from some work-groups that were emulated, as all are too hard to count.
         scratch: private arrays that lie in memory, as a compiler can't keep them in registers: name and bytes.
+        grid: work-groups along each axis; empty where only their number is known.
     """
 
     operations: tuple[OperationCount, ...]
@@ -258,6 +259,7 @@ class KernelCounts:
     collectives: tuple[CollectiveCount, ...] = ()
     sampled: bool = False
     scratch: tuple[tuple[str, int], ...] = ()
+    grid: tuple[QuasiPolynomial, ...] = ()
 
     @cached_property
     def unknown_places(self) -> int:

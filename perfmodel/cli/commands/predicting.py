@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,24 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
 
-    return calibration_called(_calibration_name(parsed)), selected(parsed)
+    calibration = calibration_called(_calibration_name(parsed))
+    _tell_of_another_processor(calibration)
+    return calibration, selected(parsed)
+
+
+def _tell_of_another_processor(calibration: Calibration) -> None:
+    """Warns where times are those of a processor that is not this machine's."""
+    from perfmodel.device.processor import name_here  # keeps start-up quick
+    from perfmodel.modelling.prediction import PredictionWarning
+
+    here, there = name_here(), calibration.device.get("name")
+    if calibration.device.get("kind") == "cpu" and here and here != there:
+        warnings.warn(
+            f"these are times of {there}, and this machine has {here}; calibrate that by 'perfmodel reproduce cpu "
+            "--device cpu', and give the calibration that it writes",
+            PredictionWarning,
+            stacklevel=2,
+        )
 
 
 def _calibration_name(parsed: argparse.Namespace) -> str:

@@ -134,6 +134,7 @@ class _LoopyCounter:
             tuple(self.domains.finished(self.domains.product([size])) for size in self.domains.local_sizes),
             self.domains.subgroup_size,
             self.domains.exact,
+            grid=tuple(self.domains.finished(self.domains.product([count])) for count in self.domains.group_counts),
         )
 
     def deciding(self, instruction: Any, accesses: Accesses, operations: list[OperationCount]) -> list[AccessCount]:

@@ -152,6 +152,7 @@ class StaticCounter(Loops):
             collectives=tuple(self.collectives),
             sampled=self.is_sampled,
             scratch=tuple(self.scratch.items()),
+            grid=tuple(finished(self.domains.product([count])) for count in group_counts),
         )
 
     def parameter(self, register: low.Register) -> Value:

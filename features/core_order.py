@@ -1,0 +1,330 @@
+"""Finds the order in which a processor's core goes through a launch, and what each access touches on the way.
+
+A core takes the work-items of a work-group one vector of lanes after the other, along the first axis, each through all
+loops up to the next barrier; then the next rows of the group, then once more around loops with barriers in them, then
+the next work-group. What it touches within the first so many of these steps says which cache keeps it until it is
+touched again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.features.memory_access import Floats
+
+LINE = 64
+"""Bytes of a cache's line."""
+PAGE = 4096
+"""Lines whose addresses differ by multiples of this share the few places of one set in each core's own caches."""
+
+Numbers = Mapping[QuasiPolynomial, Floats]
+"""The values of counts at some sizes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the order: so many times, each time further by a stride.
+
+    Attributes:
+        name: the same for all accesses that go through it together.
+        extent: how many times.
+        stride: bytes from one time to the next; None where no stride says.
+    """
+
+    name: tuple[Any, ...]
+    extent: Floats
+    stride: Floats | None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Accesses to one array with the same strides, which differ at most by an offset.
+
+    Attributes:
+        accesses: of the program; the first stands for all.
+        steps: from the innermost to the outermost.
+        executed: how often, by work-items, at most.
+        whole: bytes of the array; infinite where that is not known.
+    """
+
+    accesses: tuple[AccessCount, ...]
+    steps: tuple[Step, ...]
+    executed: Floats
+    whole: Floats
+
+    @property
+    def item(self) -> int:
+        return self.accesses[0].bits // 8
+
+    @property
+    def is_stored(self) -> bool:
+        return any(access.direction != "load" for access in self.accesses)
+
+    def touched(self, lanes: int, block: int) -> list[tuple[Floats, Floats]]:
+        """Returns, for each step and all that is inside of it, the blocks that are touched, and those that the places
+        of a cache have room for as if they lay side by side: more, where only few of its sets are used."""
+        found: list[tuple[Floats, Floats]] = []
+        within: Floats = np.asarray(1.0)
+        unknown: Floats = np.asarray(1.0)
+        strides: list[Step] = []
+        sampled = _sampled(self.accesses[0], lanes, block)
+        before: Floats = np.asarray(1.0)
+        for step in self.steps:
+            within = within * step.extent
+            if step.stride is None:
+                unknown = unknown * step.extent
+            else:
+                strides.append(step)
+            blocks, lines = distinct(strides, self.item, block)
+            blocks = blocks * unknown
+            if sampled is not None and step.name[0] in ("lanes", "axis", "groups"):
+                at_once, of_group = sampled
+                known = at_once * np.maximum(within / lanes, 1.0)
+                if step.name[0] == "axis":
+                    known = np.minimum(known, of_group)
+                elif step.name[0] == "groups":
+                    known = before * step.extent
+                blocks = np.minimum(blocks, np.maximum(known, 1.0))
+            reach = self.accesses[0].reach
+            if reach is not None:
+                blocks = np.minimum(blocks, max(reach / block, 1.0))
+            elif step.stride is None or np.any(unknown > 1):
+                blocks = np.minimum(blocks, np.maximum(self.whole / block, 1.0))
+            before = blocks
+            is_spread = unknown > 1 if sampled is None else np.asarray(True)
+            room = np.where(is_spread | (block >= PAGE), blocks, blocks * (PAGE / LINE) / lines)
+            found.append((blocks, room))
+        return found
+
+    def side_by_side(self) -> Floats:
+        """Returns how many lines it goes through one after the other, before it jumps elsewhere."""
+        span: Floats = np.asarray(float(self.item))
+        going: Any = np.asarray(True)
+        for step in self.steps:
+            moves = step.extent > 1
+            if step.stride is None:
+                going = going & ~moves
+                continue
+            stays, near = step.stride == 0, np.abs(step.stride) <= np.maximum(span, LINE)
+            span = np.where(going & moves & near, span + (step.extent - 1) * np.abs(step.stride), span)
+            going = going & (~moves | stays | near)
+        return np.maximum(span / LINE, 1.0)
+
+
+def distinct(steps: Sequence[Step], item: int, block: int) -> tuple[Floats, Floats]:
+    """Returns the blocks that accesses at these strides touch, and how many places of a page their lines lie at."""
+    span: Floats = np.asarray(float(item))
+    count: Floats = np.asarray(1.0)
+    places: Floats = np.asarray(1.0)
+    if steps:
+        known = [np.abs(step.stride) for step in steps if step.stride is not None]
+        both = np.stack(np.broadcast_arrays(*(step.extent for step in steps), *known))
+        extents, strides = both[: len(steps)], both[len(steps) :]
+        order = np.argsort(strides, axis=0, kind="stable")
+        extents, strides = np.take_along_axis(extents, order, 0), np.take_along_axis(strides, order, 0)
+        for extent, stride in zip(extents, strides, strict=True):
+            moves = (extent > 1) & (stride > 0)
+            joins = moves & (stride <= np.maximum(span, block))
+            jumps = moves & ~joins
+            span = np.where(joins, span + (extent - 1) * stride, span)
+            count = np.where(jumps, count * extent, count)
+            period = PAGE / np.gcd(np.maximum(np.rint(stride), 1).astype(np.int64), PAGE)
+            places = np.where(jumps, places * np.minimum(extent, period), places)
+    blocks = count * np.maximum(span / block, 1.0)
+    return blocks, np.minimum(np.maximum(span / LINE, 1.0) * places, PAGE / LINE)
+
+
+def _sampled(access: AccessCount, lanes: int, block: int) -> tuple[float, float] | None:
+    """Returns the blocks that a vector and a group touch at once, where the first groups' addresses are known."""
+    if access.places is None:
+        return None
+    at_once, of_group = [], []
+    for group in access.places:
+        blocks = np.asarray(group) // block
+        vectors = [blocks[first : first + lanes] for first in range(0, len(blocks), lanes)]
+        at_once.append(np.mean([len(np.unique(vector)) for vector in vectors]))
+        of_group.append(len(np.unique(blocks)))
+    return float(np.mean(at_once)), float(np.mean(of_group))
+
+
+def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
+    """Returns the counts whose values `streams` asks for."""
+    found = [counts.work_items, *counts.local_size, *_grid(counts)]
+    for access in counts.accesses:
+        strides = (access.local_strides, access.group_strides, access.loop_strides)
+        found += [stride for each in strides for stride in each.values() if stride is not None]
+        found.append(access.executions.workitem)
+    found += [chain.turns.workitem for chain in counts.chains]
+    found += [footprint.size for footprint in counts.footprints if footprint.size is not None]
+    return list(dict.fromkeys(found))
+
+
+class Walk:
+    """A core's way through a launch at some sizes: its streams, and what these touch within each step.
+
+    Attributes:
+        streams: of accesses to global memory, each in the order in which a core goes through it.
+        lanes: of a vector.
+    """
+
+    def __init__(self, counts: KernelCounts, numbers: Numbers, lanes: int) -> None:
+        self.streams, self.lanes = streams(counts, numbers, lanes), lanes
+        self._touched: dict[int, list[list[tuple[Floats, Floats]]]] = {}
+        self._sets: dict[int, dict[tuple[Any, ...], Floats]] = {}
+
+    def touched(self, block: int) -> list[list[tuple[Floats, Floats]]]:
+        """Returns what `Stream.touched` says of each stream."""
+        if block not in self._touched:
+            self._touched[block] = [stream.touched(self.lanes, block) for stream in self.streams]
+        return self._touched[block]
+
+    def working_sets(self, block: int) -> dict[tuple[Any, ...], Floats]:
+        """Returns the bytes that all streams together touch within each step, at least those of the one whose lines
+        share the fewest sets."""
+        if block not in self._sets:
+            together: dict[tuple[Any, ...], Floats] = {}
+            crowded: dict[tuple[Any, ...], Floats] = {}
+            nothing = np.asarray(0.0)
+            for stream, blocks in zip(self.streams, self.touched(block), strict=True):
+                rows = len(stream.accesses) ** 0.5
+                for step, (number, room) in zip(stream.steps, blocks, strict=True):
+                    together[step.name] = together.get(step.name, nothing) + number * block * rows
+                    crowded[step.name] = np.maximum(crowded.get(step.name, nothing), room * block)
+            if block < PAGE:
+                together = {name: np.maximum(each, crowded[name]) for name, each in together.items()}
+            self._sets[block] = together
+        return self._sets[block]
+
+
+class Walks:
+    """Keeps the last walk, as several features ask of the same one after the other."""
+
+    def __init__(self) -> None:
+        self.last: tuple[KernelCounts, tuple[Any, ...], Walk] | None = None
+
+    def of(self, counts: KernelCounts, needed: Sequence[QuasiPolynomial], values: Sequence[Any], lanes: int) -> Walk:
+        """Returns the walk for the values of the counts that are needed."""
+        last = self.last
+        if last and last[0] is counts and last[2].lanes == lanes and all(map(_same, last[1], values)):
+            return last[2]
+        numbers = dict(zip(needed, (np.asarray(value, np.float64) for value in values), strict=True))
+        walk = Walk(counts, numbers, lanes)
+        self.last = (counts, tuple(values), walk)
+        return walk
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (np.ndim(one) == 0 and np.ndim(other) == 0 and bool(one == other))
+
+
+def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
+    """Returns the streams of accesses to global memory, each in the order in which a core goes through it."""
+    items = numbers[counts.work_items]
+    turns: dict[tuple[str, ...], Floats] = {(): np.asarray(1.0)}
+    for loops, executed in (
+        *((tuple(access.loop_strides), access.executions.workitem) for access in counts.accesses),
+        *((chain.loops, chain.turns.workitem) for chain in counts.chains),
+    ):
+        if loops:
+            turns[loops] = np.maximum(turns.get(loops, np.asarray(0.0)), numbers[executed] / items)
+    with_barriers = _loops_with_barriers(counts)
+    found: dict[tuple[Any, ...], list[AccessCount]] = {}
+    for access in counts.accesses:
+        if access.space == "global":
+            strides = (access.local_strides, access.group_strides, access.loop_strides)
+            key = (access.variable, access.bits, *(tuple(each.items()) for each in strides))
+            found.setdefault(key, []).append(access)
+    made = []
+    for alike in found.values():
+        executed = np.max(np.broadcast_arrays(*(numbers[each.executions.workitem] for each in alike)), axis=0)
+        steps = _steps(counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), turns), with_barriers, lanes)
+        made.append(Stream(tuple(alike), tuple(steps), executed, _whole(counts, alike[0].variable, numbers)))
+    return made
+
+
+def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
+    for footprint in counts.footprints:
+        if footprint.variable == variable and footprint.size is not None:
+            return numbers[footprint.size] * np.dtype(footprint.dtype).itemsize
+    return np.asarray(np.inf)
+
+
+def _grid(counts: KernelCounts) -> tuple[QuasiPolynomial, ...]:
+    return counts.grid or (counts.work_groups,)
+
+
+def _steps(
+    counts: KernelCounts,
+    access: AccessCount,
+    numbers: Numbers,
+    extents: Sequence[Floats],
+    with_barriers: frozenset[tuple[str, ...]],
+    lanes: int,
+) -> list[Step]:
+    item = np.dtype(access.dtype).itemsize
+
+    def stride(strides: Mapping[Any, QuasiPolynomial | None], axis: Any, times: Floats | int = 1) -> Floats | None:
+        if axis not in strides:
+            return np.asarray(0.0)
+        found = strides[axis]
+        return None if found is None else numbers[found] * item * times
+
+    loops = tuple(access.loop_strides)
+    outer = max((n for n in range(len(loops) + 1) if loops[:n] in with_barriers), default=0)
+    local = [numbers[size] for size in counts.local_size]
+    width = np.minimum(local[0], lanes) if local else np.asarray(1.0)
+    steps = [Step(("lanes",), width, stride(access.local_strides, 0))]
+    for place in reversed(range(outer, len(loops))):
+        steps.append(Step(("loop", loops[:place]), extents[place], stride(access.loop_strides, loops[place])))
+    for axis, size in enumerate(local):
+        rows, by = (
+            (size, stride(access.local_strides, axis))
+            if axis
+            else (
+                np.maximum(size / width, 1.0),
+                stride(access.local_strides, 0, width),
+            )
+        )
+        steps.append(Step(("axis", axis, loops[:outer]), rows, by))
+    for place in reversed(range(outer)):
+        steps.append(Step(("around", loops[:place]), extents[place], stride(access.loop_strides, loops[place])))
+    for axis, groups in enumerate(_grid(counts)):
+        steps.append(Step(("groups", axis), numbers[groups], stride(access.group_strides, axis)))
+    return steps
+
+
+def _extents(loops: tuple[str, ...], turns: Mapping[tuple[str, ...], Floats]) -> list[Floats]:
+    """Returns the iterations of each of these loops; of those whose number is known only together, alike."""
+    known = [place for place in range(len(loops) + 1) if loops[:place] in turns]
+    extents: list[Floats] = []
+    for first, last in itertools.pairwise(known):
+        together = np.maximum(turns[loops[:last]] / np.maximum(turns[loops[:first]], 1e-9), 1.0)
+        extents += [together ** (1 / (last - first))] * (last - first)
+    return extents
+
+
+def _loops_with_barriers(counts: KernelCounts) -> frozenset[tuple[str, ...]]:
+    """Returns the nests of loops in which a group's work-items wait for each other: those that stores to local memory
+    have in common with loads of the same array."""
+    if not counts.barriers.workitem.pieces:
+        return frozenset()
+    local = [access for access in counts.accesses if access.space == "local"]
+    found = set()
+    for stored in local:
+        for loaded in local:
+            if (stored.direction, loaded.direction) == ("store", "load") and stored.variable == loaded.variable:
+                pairs = zip(stored.loop_strides, loaded.loop_strides, strict=False)
+                common = 0
+                for one, other in pairs:
+                    if one != other:
+                        break
+                    common += 1
+                found.add(tuple(stored.loop_strides)[:common])
+    return frozenset(found)

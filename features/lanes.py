@@ -1,0 +1,160 @@
+"""Counts what a processor's compiler makes of work-items: lanes of vectors, ``f_vector_steps_width:16`` and
+``f_mem_lanes_global_load_unit_width:16``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.features.memory_access import ZERO, Floats, Sizes
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import Granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
+
+KINDS = ("uniform", "unit", "gathered")
+SPACES = ("global", "local", "scratch")
+DIRECTIONS = ("load", "store")
+WORD_BITS = 32
+
+
+class StepsFeature(CountedFeature):
+    """Vectors of neighbours along the first axis that a launch's work-items make, or work-items that are left over.
+
+    Rows of a work-group are taken in vectors, and what does not fill one is done work-item by work-item.
+    """
+
+    def __init__(self, name: FeatureName, width: int, left_over: bool) -> None:
+        super().__init__(name)
+        self.width, self.left_over = width, left_over
+        self.unit = "work-item" if left_over else "vector"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        local = [size(sizes) for size in counts.local_size]
+        if not local:
+            raise FeatureError(
+                f"feature {self.name!r} is not defined for a kernel whose work-groups have no fixed size"
+            )
+        rows = counts.work_groups(sizes) * math.prod(local[1:], start=np.asarray(1.0))
+        vectors = local[0] // self.width
+        found: Floats = rows * (local[0] - vectors * self.width if self.left_over else vectors)
+        return found
+
+
+class StepsFamily(FeatureFamily):
+    prefix = ("vector", "steps")
+    summary = "vectors of work-items side by side that a processor does at once, or work-items left over"
+    examples = ("f_vector_steps_width:16", "f_vector_steps_left_width:16")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """Yields none: how wide vectors are is known of a device only."""
+        return ()
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> StepsFeature:
+        found = by_role(name, words, self.role)
+        return StepsFeature(name, width_in(self, name, found), "left" in found)
+
+    def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
+        if word.condition is None and word.key == "left":
+            return word.key, word.key
+        return width_role(name, word, ("left", "width:16"))
+
+
+class LanesFeature(CountedFeature):
+    """Accesses by sub-groups as wide as a vector, by what its lanes touch: one place, neighbours, or places apart.
+
+    Neighbours count by the words of 32 bits of an element. Where all strides are numbers of the program, and the pitch
+    of rows is no power of two, compilers do not see that neighbours are (an index of 32 bits might wrap around there),
+    and load or store one lane after the other, as they do where places are apart or unknown.
+    """
+
+    unit = "access"
+
+    def __init__(self, name: FeatureName, space: str, direction: str, kind: str, width: int) -> None:
+        super().__init__(name)
+        self.space, self.direction, self.kind = space, direction, kind
+        self.granularity, self.subgroup_size = Granularity("subgroup", width), width
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        total: Floats = np.asarray(0.0)
+        for access in counts.accesses:
+            if access.space == self.space and (access.direction == "load") == (self.direction == "load"):
+                executed = self.granularity.executions(access.executions, self.name)(sizes)
+                total = total + executed * self.weight(access, sizes)
+        return total
+
+    def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
+        stride = access.local_strides.get(0, ZERO)
+        if stride is None:
+            return np.asarray(float(self.kind == "gathered"))
+        step = stride(sizes)
+        side_by_side = (step == 1) | (step == -1)
+        if has_odd_pitch(access):
+            side_by_side = side_by_side & False
+        if self.kind == "uniform":
+            return np.where(step == 0, 1.0, 0.0)
+        if self.kind == "unit":
+            return np.where(side_by_side, access.bits / WORD_BITS, 0.0)
+        return np.where((step == 0) | side_by_side, 0.0, 1.0)
+
+
+def has_odd_pitch(access: AccessCount) -> bool:
+    """Returns True if all strides between work-items are numbers of the program, and one is no power of two."""
+    strides = [
+        constant(stride) for stride in (*access.local_strides.values(), *access.group_strides.values()) if stride
+    ]
+    return None not in strides and any(not math.log2(abs(step)).is_integer() for step in strides if step)
+
+
+def constant(count: QuasiPolynomial) -> float | None:
+    """Returns the value of a count in which no size stands."""
+    values = set()
+    for piece in count.pieces:
+        if any(term.sizes or term.floors for term in piece.terms):
+            return None
+        values.add(sum(term.coefficient for term in piece.terms) / piece.denominator)
+    return values.pop() if len(values) == 1 else None if values else 0.0
+
+
+class LanesFamily(FeatureFamily):
+    prefix = ("mem", "lanes")
+    summary = "accesses of vectors of work-items, by whether their lanes touch one place, neighbours, or places apart"
+    examples = (
+        "f_mem_lanes_global_load_unit_width:16",
+        "f_mem_lanes_local_store_gathered_width:16",
+        "f_mem_lanes_global_load_uniform_width:16",
+    )
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        """Yields none: how wide vectors are is known of a device only."""
+        return ()
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> LanesFeature:
+        found = by_role(name, words, self.role)
+        if missing := [role for role in ("space", "direction", "kind") if role not in found]:
+            raise FeatureError(f"feature {name.text!r} says no {missing[0]}; write {self.examples[0]}")
+        return LanesFeature(name, found["space"], found["direction"], found["kind"], width_in(self, name, found))
+
+    def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
+        for role, known in (("space", SPACES), ("direction", DIRECTIONS), ("kind", KINDS)):
+            if word.condition is None and word.key in known:
+                return role, word.key
+        return width_role(name, word, (*SPACES, *DIRECTIONS, *KINDS, "width:16"))
+
+
+def width_role(name: FeatureName, word: Word, known: tuple[str, ...]) -> tuple[str, str]:
+    """Reads ``width:16``; anything else is unknown."""
+    condition = word.condition or ""
+    if word.key == "width" and condition.isdecimal() and 0 < int(condition) <= 1024:
+        return "width", condition
+    raise unknown_word(name, word, known)
+
+
+def width_in(family: FeatureFamily, name: FeatureName, found: dict[str, str]) -> int:
+    if "width" not in found:
+        raise FeatureError(f"feature {name.text!r} says not how wide a vector is; write {family.examples[0]}")
+    return int(found["width"])

@@ -1,0 +1,155 @@
+"""The model of any kernel on a processor: lanes of vectors, caches by the order in which cores go, and pages.
+
+A processor's compiler makes vectors of work-items side by side, and its cores do one work-group after the other; so
+sub-groups, banks and sectors mean nothing there. Terms were chosen by leaving families out. What each stands for:
+docs/cpu-model.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from perfmodel.device import Device
+from perfmodel.device.processor import USUAL, Processor, processor
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.models.cache_aware import OPERATIONS
+from perfmodel.models.cpu_terms import MEANINGS
+from perfmodel.models.unified import LABELS, LARGE, Sizes, Unified, evaluation_kernels, measurement_classes, sizes_for
+from perfmodel.models.unified_plus import FILTERS, GROUPS, SIZES, sum_of
+from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
+
+PAGE, PAGES = 4096, 64
+"""Bytes of a page, and the pages that a core's first table of addresses holds."""
+
+
+def _named(dtypes: str, kinds: str) -> tuple[str, ...]:
+    return tuple(f"{dtype}_{kind}" for dtype in dtypes.split() for kind in kinds.split())
+
+
+# Operations that cost about the same share a price. The unit that divides works beside the others.
+STRAIGHT = {
+    "p_f32": GROUPS["p_f32"],
+    "p_f32_minmax": GROUPS["p_f32_minmax"],
+    "p_f32_exp": _named("float32", "exp exp2 exp10 expm1"),
+    "p_f32_log": _named("float32", "log log2 log10 log1p"),
+    "p_f32_sin": _named("float32", "sin cos tan asin acos atan sinh cosh tanh hypot fmod"),
+    "p_f32_pow": _named("float32", "pow erf"),
+    "p_f64": GROUPS["p_f64"],
+    "p_f64_exp": GROUPS["p_f64_exp"],
+    **{name: OPERATIONS[name] for name in ("p_i32", "p_index", "p_convert")},
+}
+DIVIDED = {
+    "p_f32_div": _named("float32", "div"),
+    "p_f32_sqrt": _named("float32", "sqrt rsqrt cbrt"),
+    "p_f64_div": _named("float64", "div"),
+    "p_f64_sqrt": _named("float64", "sqrt rsqrt"),
+    "p_i32_div": OPERATIONS["p_i32_div"],
+}
+# A vector has room for half as many whole numbers of 64 bits.
+WIDE = {
+    "p_i32": [*OPERATIONS["p_i64"], *OPERATIONS["p_i64_mul"]],
+    "p_i32_div": OPERATIONS["p_i64_div"],
+}
+FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
+
+
+def model_of(known: Processor) -> str:
+    """Returns the model string of a processor with such vectors and caches."""
+    width, vector = f"width:{known.lanes}", f"granularity:subgroup{known.lanes}"
+
+    def operations(prices: Mapping[str, Sequence[str]]) -> str:
+        both = {
+            price: sum_of(names, vector) + (f" + 2 * {sum_of(WIDE[price], vector)}" if price in WIDE else "")
+            for price, names in prices.items()
+        }
+        return "\n           + ".join(f"{price} * ({what})" for price, what in both.items())
+
+    def waiting(names: Sequence[str]) -> str:
+        return sum_of(names, f"carried_{vector}")
+
+    def moved(what: str) -> str:
+        return f"(f_mem_lanes_global_{what}_{width} + f_mem_lanes_local_{what}_{width})"
+
+    return f"""
+launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
+busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
+full     = f_vector_steps_{width} * {known.lanes} / f_work_items
+left     = p_left * f_vector_steps_left_{width} * {known.lanes} / f_work_items
+vectors  = busy * (full + left)
+compute  = vectors * ({operations(STRAIGHT)})
+divide   = vectors * ({operations(DIVIDED)})
+apart    = busy * ({known.lanes} * full + left) * (p_gather * {moved("load_gathered")}
+           + p_scatter * {moved("store_gathered")})
+barriers = busy * p_barrier * f_sync_barrier_local
+moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
+           + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + apart + barriers
+chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])}
+           + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
+core     = max(compute, divide, moves, chains)
+second   = p_second * f_mem_missed_keeps:{known.first}_{width}
+memory   = p_memory * f_mem_missed_keeps:{known.last}_{width}
+stored   = p_store_second * f_mem_missed_store_jumps_keeps:{known.first}_{width}
+           + p_store_last * f_mem_missed_store_jumps_keeps:{known.second}_{width}
+           + p_store_memory * f_mem_missed_store_jumps_keeps:{known.last}_{width}
+pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
+                        f_mem_missed_jumps_keeps:{known.second}_{width})
+launch + overlap(core, second + memory + stored + pages, p_overlap)
+"""
+
+
+def classes(sizes: Sizes) -> list[TagFilter]:
+    """Returns the unified model's nine classes, in work-groups whose rows are whole vectors, and without what takes a
+    processor seconds."""
+    groups = {"2-D_Large": "16x16,32x16", "1-D_Large": "256,512"}
+    found: list[TagFilter] = []
+    for tags in measurement_classes(sizes).values():
+        changed = []
+        for tag in tags:
+            name, _, value = tag.partition(":")
+            changed.append(f"{name}:{groups.get(value, value)}" if name == "lsizes" else tag)
+        if tags[0] == "filled_stride" and sizes is not LARGE:
+            changed = [tag if not tag.startswith("n:") else "n:2^12,2^15,2^18" for tag in changed]
+        if tags[0] == "arithmetic" and sizes is not LARGE:
+            changed = [tag if not tag.startswith("k:") else "k:256,512" for tag in changed]
+        found.append(changed)
+    return found
+
+
+class Cpu(Recipe):
+    """One model for kernels of any kind on a processor, predicted from their source.
+
+    It is calibrated with the kernels of `UnifiedPlus`, and judged by the unified model's test kernels.
+    """
+
+    name = "cpu"
+    summary = "the model of any kernel on a processor: vectors, caches by the order of a core, pages"
+    models: ClassVar = {"cpu": model_of(USUAL)}
+    meanings: ClassVar = {"cpu": MEANINGS}
+    ranked = False
+    baselines = False
+    published = Unified.published
+
+    def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:
+        """Returns the model with the width of the device's vectors and the sizes of its caches."""
+        known = processor(device)
+        if known is None:
+            notes.append(
+                f"vectors of {USUAL.lanes} lanes and caches of {USUAL.first >> 10} KB, {USUAL.second >> 20} MB and "
+                f"{USUAL.last >> 20} MB are taken, as the device is not here to be asked"
+            )
+        return {"cpu": model_of(known or USUAL)}
+
+    def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        sizes = sizes_for(seconds_of)
+        return [*classes(sizes), *tag_filters(FILTERS, SIZES[sizes is LARGE])]
+
+    def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+        return list(evaluation_kernels(sizes_for(seconds_of)).values())
+
+    def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
+        units = float(device.compute_units) if device else 1.0
+        return {"parameters": {"p_units": units}, "residuals": "logarithmic"}
+
+    def label(self, kernel: Kernel) -> str:
+        return LABELS[kernel.name]

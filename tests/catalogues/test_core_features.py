@@ -1,0 +1,177 @@
+"""Features of processors: lanes of vectors, and what a core's cache misses, against a cache that is simulated."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+
+LANES, LINE, SETS, WAYS = 16, 64, 64, 8
+FIRST = SETS * WAYS * LINE
+
+WALK = """__kernel void walk(__global const float *a, __global float *out, const int pitch, const int m)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    float sum = 0.0f;
+    for (int k = 0; k < m; ++k)
+        sum += a[%s];
+    out[y * pitch + x] = sum;
+}"""
+
+
+def walk(index: str, group: tuple[int, int], items: tuple[int, int], **sizes: Any) -> pm.Kernel:
+    arrays: dict[str, int | str] = {"a": "4096 * pitch", "out": "4096 * pitch"}
+    return pm.Kernel.from_opencl(WALK % index, "walk", list(items), list(group), arrays, **sizes)
+
+
+def vectors(group: tuple[int, int], items: tuple[int, int]) -> Iterator[tuple[Any, int]]:
+    """Yields the work-items of a launch as a core takes them: work-groups, rows of them, vectors of a row."""
+    for top in range(0, items[1], group[1]):
+        for left in range(0, items[0], group[0]):
+            for y in range(top, top + group[1]):
+                for x in range(left, left + group[0], LANES):
+                    yield np.arange(x, x + LANES), y
+
+
+def simulated(trace: Iterable[int], sets: int, ways: int) -> int:
+    """Returns the lines that a cache fetches that was filled by the same launch before, the least recently used lines
+    of each set leaving it."""
+    kept: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(sets)]
+    lines = list(trace)
+    fetched = 0
+    for turn in range(2):
+        for line in lines:
+            here = kept[line % sets]
+            if line not in here:
+                fetched += turn
+                if len(here) == ways:
+                    here.popitem(last=False)
+            here[line] = None
+            here.move_to_end(line)
+    return fetched
+
+
+@pytest.mark.parametrize(
+    ("index", "address", "pitch", "m"),
+    [
+        ("y * pitch + k", lambda x, y, k, pitch: y * pitch + 0 * x + k, 1040, 64),  # a place for all lanes
+        ("k * pitch + x", lambda x, y, k, pitch: k * pitch + x, 1040, 32),  # kept from row to row of the group
+        ("k * pitch + x", lambda x, y, k, pitch: k * pitch + x, 1040, 1024),  # more lines than the cache has
+        ("k * pitch + x", lambda x, y, k, pitch: k * pitch + x, 1024, 64),  # few, but all in one set
+        ("x * pitch + k", lambda x, y, k, pitch: x * pitch + k, 1040, 64),  # a line for each lane
+        ("x * pitch + k", lambda x, y, k, pitch: x * pitch + k, 1024, 64),  # all of these in one set
+    ],
+)
+def test_what_a_cache_misses_is_what_a_simulated_one_fetches(
+    index: str, address: Callable[..., Any], pitch: int, m: int
+) -> None:
+    group, items = (32, 8), (64, 16)
+    kernel = walk(index, group, items, pitch=pitch, m=m)
+
+    def trace() -> Iterator[int]:
+        for x, y in vectors(group, items):
+            for k in range(m):
+                yield from np.unique(4 * address(x, y, k, pitch) // LINE).tolist()
+
+    fetched = simulated(trace(), SETS, WAYS)
+    found = pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) / LINE
+    stored = 64 * 16 * 4 / LINE  # which the simulated cache does not see
+    assert found == pytest.approx(fetched, rel=0.25, abs=3 * stored)
+    assert pm.feature(f"f_mem_missed_keeps:{2**30}").eval(kernel) < 1
+
+
+def test_rows_a_power_of_two_apart_are_fetched_again_and_again() -> None:
+    powers = [walk("x * pitch + k", (64, 1), (64, 1), pitch=pitch, m=256) for pitch in (1024, 1040)]
+    shared, apart = (pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) for kernel in powers)
+    assert shared > 10 * apart
+
+
+def test_stores_that_jump_are_lines_with_none_before_them() -> None:
+    kernel = walk("y * pitch + k", (16, 16), (1024, 1024), pitch=1024, m=4)
+    wide = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1040, m=4)
+    jumps = [pm.feature("f_mem_missed_store_jumps_keeps:32768").eval(each) for each in (kernel, wide)]
+    assert jumps[0] == pytest.approx(1024 * 1024 / 16, rel=0.02)  # a line of each row of a group
+    assert jumps[1] == pytest.approx(jumps[0] / 64, rel=0.02)  # a jump for each row
+
+
+def test_misses_are_the_same_for_many_sizes_and_for_one() -> None:
+    kernel = walk("k * pitch + x", (32, 8), (64, 16), pitch=1024, m=64)
+    model = pm.Model("f_cl_wall_time", "p_a * f_mem_missed_keeps:32768 + p_b * f_mem_missed_jumps_keeps:4096")
+    pitches = np.array([1024, 1040, 2048, 4096])
+    for name, found in model.features.items():
+        together = pm.vocabulary.named_features.evaluate(found, kernel, kernel.bind({"pitch": pitches, "m": 64}))
+        single = [found.eval(kernel.at(pitch=int(pitch))) for pitch in pitches]
+        assert together == pytest.approx(single), name
+
+
+GATHER = """__kernel void gather(__global const int *index, __global const float *table, __global float *out)
+{
+    out[get_global_id(0)] = table[index[get_global_id(0)]];
+}"""
+
+
+def test_what_data_decide_stays_within_its_array() -> None:
+    def missed(words: int) -> float:
+        arrays: dict[str, int | str] = {"index": 2**20, "table": words, "out": 2**20}
+        kernel = pm.Kernel.from_opencl(GATHER, "gather", 2**20, 256, arrays)
+        return float(pm.feature("f_mem_missed_keeps:1048576").eval(kernel))
+
+    streamed = 2 * 4 * 2**20
+    assert missed(2**10) == pytest.approx(streamed, rel=0.01)  # a small table is kept
+    assert missed(2**26) == pytest.approx(streamed + 64 * 2**20, rel=0.01)  # of a large one, each needs a line
+
+
+COPY = """__kernel void copy(__global const float *a, __global float *out, __local float *tile, const int n)
+{
+    const int x = get_local_id(0), y = get_local_id(1);
+    tile[%d * y + x] = a[n * y + x];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[n * y + x] = tile[%d * x + y] + a[y];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("width", "pitch", "steps", "left"),
+    [(32, 32, 4 * 2, 0), (24, 32, 4, 4 * 8), (8, 32, 0, 4 * 8), (32, 33, 8, 0)],
+)
+def test_lanes_are_neighbours_along_the_first_axis(width: int, pitch: int, steps: int, left: int) -> None:
+    arrays: dict[str, int | str] = {"a": "4 * n", "out": "4 * n", "tile": pitch * 32}
+    kernel = pm.Kernel.from_opencl(COPY % (pitch, pitch), "copy", [width, 4], [width, 4], arrays, n=100)
+    found = {
+        name: pm.feature(f"f_{name}_width:16").eval(kernel)
+        for name in (
+            *("vector_steps", "vector_steps_left", "mem_lanes_global_load_unit", "mem_lanes_global_load_uniform"),
+            *("mem_lanes_local_store_unit", "mem_lanes_local_store_gathered", "mem_lanes_local_load_gathered"),
+        )
+    }
+    assert (found["vector_steps"], found["vector_steps_left"]) == (steps, left)
+    vectors_ = -(-4 * width // 16)  # sub-groups of 16 of the whole group
+    assert found["mem_lanes_global_load_unit"] == found["mem_lanes_global_load_uniform"] == vectors_
+    is_odd = pitch == 33  # which compilers don't see to be neighbours
+    assert found["mem_lanes_local_store_unit"] == (0 if is_odd else vectors_)
+    assert found["mem_lanes_local_store_gathered"] == (vectors_ if is_odd else 0)
+    assert found["mem_lanes_local_load_gathered"] == vectors_
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("f_mem_missed", "what the cache keeps"),
+        ("f_mem_missed_keeps:32768_load", "unknown word"),
+        ("f_mem_lanes_global_unit_width:16", "no direction"),
+        ("f_mem_lanes_global_load_unit", "how wide"),
+        ("f_vector_steps", "how wide"),
+    ],
+)
+def test_names_say_what_they_count(name: str, said: str) -> None:
+    with pytest.raises(pm.PerfmodelError, match=said):
+        pm.feature(name)
+
+
+def test_counts_know_the_work_groups_along_each_axis() -> None:
+    kernel = walk("k * pitch + x", (32, 8), (64, 64), pitch=1024, m=64)
+    for form in (kernel, kernel.as_compiled()):
+        assert [count({}) for count in form.counts.grid] == [2, 8]

@@ -1,0 +1,119 @@
+"""The model of any kernel on a processor: its sets, what it asks of a device, and what is shipped of it."""
+
+from pathlib import Path
+
+import pytest
+
+import perfmodel as pm
+from perfmodel.cli.command_line import main
+from perfmodel.device import Device
+from perfmodel.device.processor import USUAL, Processor, cache_sizes, name_here, processor
+from perfmodel.models.cpu import model_of
+from perfmodel.models.unified import LABELS
+from perfmodel.recipes.recipe import recipe
+
+
+@pytest.fixture(scope="module")
+def shipped() -> pm.Calibration:
+    return pm.Calibration.shipped("cpu", device="AMD EPYC")
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_no_kernel_that_is_predicted_is_measured_for_the_fit(is_large: bool) -> None:
+    chosen = recipe("cpu")
+
+    def seconds_of(tags: object) -> float:
+        return 1e-7 if is_large else 1.0
+
+    measured = {tags[0] for tags in chosen.measurement_tags(seconds_of)}
+    judged = {tags[0] for tags in chosen.evaluation_tags(seconds_of)}
+    assert judged == set(LABELS)
+    assert measured & judged == {"matmul"}
+
+
+def test_every_term_and_parameter_has_a_meaning_and_the_shipped_calibration_has_the_same(
+    shipped: pm.Calibration,
+) -> None:
+    said = recipe("cpu").meanings["cpu"]
+    model = pm.Model("f_cl_wall_time", model_of(USUAL), meanings=said)
+    assert set(said) == {*model.string.terms, *model.parameters}
+    assert shipped.model.meanings == model.meanings, "run python docs/parameter_table.py"
+    assert shipped.model == model
+
+
+def test_a_processor_has_its_own_vectors_and_caches() -> None:
+    model = pm.Model("f_cl_wall_time", model_of(Processor(8, 48 << 10, 2 << 20, 30 << 20)))
+    asked = " ".join(model.features)
+    assert "subgroup8" in asked
+    assert "subgroup16" not in asked
+    assert {f"f_mem_missed_keeps:{size}_width:8" for size in (48 << 10, 30 << 20)} <= set(model.features)
+
+
+def test_what_is_not_here_is_taken_to_be_usual(shipped: pm.Calibration) -> None:
+    elsewhere = Device.from_fingerprint({**shipped.device, "key": "a-processor-elsewhere"})
+    assert processor(elsewhere) is None
+    notes: list[str] = []
+    assert recipe("cpu").models_on(elsewhere, notes) == {"cpu": model_of(USUAL)}
+    (note,) = notes
+    assert "not here to be asked" in note
+
+
+def test_linux_says_what_caches_keep(tmp_path: Path) -> None:
+    for index, (level, kind, size) in enumerate(
+        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K"), ("3", "Unified", "30M")]
+    ):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size)):
+            (folder / name).write_text(f"{text}\n")
+    (tmp_path / "index9").mkdir()
+    assert cache_sizes(tmp_path) == {1: 48 << 10, 2: 2 << 20, 3: 30 << 20}
+    assert cache_sizes(tmp_path / "nowhere") == {}
+
+
+def test_the_processor_at_hand_says_what_it_has() -> None:
+    (device,) = [each for each in pm.devices() if each.kind == "cpu" and "Intel" in each.platform]
+    known = processor(device)
+    if known is not None:  # where Linux lists caches
+        assert known.lanes in (4, 8, 16)
+        assert 2**13 <= known.first < known.second <= known.last
+
+
+def seconds(shipped: pm.Calibration, collection: pm.KernelCollection, *tags: str) -> float:
+    (kernel,) = collection.generate_kernels(tags)
+    return float(shipped.predict(kernel))
+
+
+def test_shipped_knows_vectors_and_powers_of_two(shipped: pm.Calibration, collection: pm.KernelCollection) -> None:
+    product = ("matmul_sq", "tiled_prefetch:False", "dtype:float32")
+    times = {n: seconds(shipped, collection, *product, "lsizes:16x16", f"n:{n}") for n in (1024, 1088)}
+    assert 1.3 < times[1024] / times[1088] < 4  # 2.3 measured, of fewer operations
+    scalar = seconds(shipped, collection, *product, "lsizes:8x8", "n:256")
+    assert 7 < scalar / seconds(shipped, collection, *product, "lsizes:16x16", "n:256") < 28  # 14 measured
+
+
+def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.KernelCollection) -> None:
+    for tags, bottleneck in (
+        (("throughput", "op:madd", "accumulators:32", "n:4096", "m:256"), "compute"),
+        (("throughput", "op:div", "accumulators:32", "n:4096", "m:256"), "divide"),
+        (("throughput", "op:madd", "accumulators:1", "n:256", "m:16384"), "chains"),
+        (("local_access", "direction:load", "lstride_0:3", "n:4096", "m:256"), "apart"),
+    ):
+        (kernel,) = collection.generate_kernels(tags)
+        assert shipped.explain(kernel).bottleneck == bottleneck, tags
+
+
+@pytest.mark.parametrize("here", ["AMD EPYC", "Another processor"])
+def test_predictions_of_another_processor_say_so(
+    here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("perfmodel.device.processor.name_here", lambda: here)
+    assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
+    told = capsys.readouterr().err
+    assert ("perfmodel reproduce cpu" in told) == (here != "AMD EPYC")
+
+
+def test_a_processor_is_called_as_linux_has_it(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.5GHz \n")
+    assert name_here(tmp_path / "cpuinfo") == "Some CPU @ 2.5GHz"
+    assert name_here(tmp_path / "nothing") == ""
