@@ -18,7 +18,9 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
-ARITHMETIC = ("add", "mul", "madd", "div", "mod", "pow", "min", "max", "compare", "bitwise", "shift", "convert")
+OPERATED = (*DTYPES, "bfloat16", "float8", "tfloat32")
+"""The types of operations, also those that memory holds as bits and numpy lacks."""
+ARITHMETIC = ("add", "mul", "madd", "mma", "div", "mod", "pow", "min", "max", "compare", "bitwise", "shift", "convert")
 SPECIAL_FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
     *("conj", "imag", "isfinite", "isinf", "isnan", "real"),
@@ -34,7 +36,8 @@ class OperationFeature(CountedFeature):
     """Executions of the operations that a name selects, by work-items unless it asks for another granularity.
 
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
-    ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``special`` stands for all special functions.
+    ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``mma`` are multiply-adds of tensor cores, by
+    the type of their factors. ``special`` stands for all special functions.
     ``index`` counts arithmetic of addresses, loops and conditions instead, of kernels that are counted as compiled.
     ``carried`` counts only operations on an instruction's own result of a loop's iteration before, which wait for each
     other; of several such instructions in one loop body, which don't, those of the one that has most.
@@ -139,11 +142,11 @@ class OperationFamily(FeatureFamily):
             return "granularity", word
         if word.condition is None and word.key in ("carried", "index"):
             return word.key, word
-        if word.condition is None and word.key in DTYPES:
+        if word.condition is None and word.key in OPERATED:
             return "dtype", word
         if word.condition is None and word.key in KINDS:
             return "kind", word
         if word.condition is None and word.key in COUNTED_AS:
             kind = COUNTED_AS[word.key]
             raise FeatureError(f"{name.text!r}: calls of {word.key} count as {kind}; write {kind}", word.offset)
-        raise unknown_word(name, word, (*DTYPES, "carried", "contract", "granularity", "index", *KINDS))
+        raise unknown_word(name, word, (*OPERATED, "carried", "contract", "granularity", "index", *KINDS))

@@ -68,6 +68,24 @@ class Image(Array):
         return axes if self.channels == 1 else (*axes, self.channels)
 
 
+@dataclass(frozen=True)
+class Described(Array):
+    """An array that a kernel of a GPU is given by a tensor map: its address with its shape, and the tiles to copy.
+
+    Its axes have the names of `Derived` arguments, ``x_shape_0`` and ``x_strides_0``, the slowest first.
+
+    Attributes:
+        box: elements of a tile along the axes.
+        element, swizzle: numbers of the elements' type, and of the pattern in which tiles lie in shared memory.
+    """
+
+    box: tuple[int, ...] = ()
+    element: int = 0
+    swizzle: int = 0
+    sizes: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, repr=False)
 class Scalar:
     """A number passed by value; a size if its dtype is of whole numbers. Only a launch's has a value."""
@@ -119,6 +137,19 @@ class Struct:
             data = field.number.tobytes()
             found[offset : offset + len(data)] = data
         return bytes(found)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A whole number passed by value that follows from the sizes, such as an array's shape; nobody gives it.
+
+    Attributes:
+        extent: the number, as an expression over the sizes.
+    """
+
+    name: str
+    dtype: Any
+    extent: int | str
 
 
 @dataclass(frozen=True)

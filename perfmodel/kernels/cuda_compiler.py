@@ -4,30 +4,24 @@ disk."""
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import importlib.util
-import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-from perfmodel.basics import files
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.cuda_host import HEADERS, device_code
+from perfmodel.kernels.ptx_cache import kept
 
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
 _FILE = "/kernel.cu"
 """The source's name in PTX, the same from every working folder, as times are kept by the text."""
-_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl")
+_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc")
 """The packages whose headers sources may include."""
-MOST_ENTRIES = 2048
 
 
 def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, str]:
@@ -47,31 +41,16 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, 
     if _LINES not in chosen:
         chosen.append(_LINES)
     library = _library()
-    key = hashlib.sha256(json.dumps([source, name, chosen, _version(library), _FILE]).encode()).hexdigest()
-    path = platformdirs.user_cache_path("perfmodel", appauthor=False) / "ptx" / f"{key}.json"
-    is_cached = os.environ.get("PERFMODEL_NO_CACHE") != "1"
-    if is_cached:
-        with suppress(OSError, ValueError, KeyError):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return str(found["ptx"]), str(found["name"])
-    try:
-        ptx, lowered = _compile(library, source, name, chosen)
-    except SourceError:  # functions for the host may be what is not understood
-        ptx, lowered = _compile(library, device_code(source), name, [*chosen, "-default-device"])
-    if is_cached:
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, json.dumps({"ptx": ptx, "name": lowered}))
-            _prune(path.parent)
-    return ptx, lowered
 
+    def compile_() -> dict[str, Any]:
+        try:
+            ptx, lowered = _compile(library, source, name, chosen)
+        except SourceError:  # functions for the host may be what is not understood
+            ptx, lowered = _compile(library, device_code(source), name, [*chosen, "-default-device"])
+        return {"ptx": ptx, "name": lowered}
 
-def _prune(folder: Path) -> None:
-    """Removes the older half of too many entries."""
-    found = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
-    if len(found) > MOST_ENTRIES:
-        for path in found[: len(found) // 2]:
-            path.unlink(missing_ok=True)
+    found = kept([source, name, chosen, _version(library), _FILE], compile_)
+    return str(found["ptx"]), str(found["name"])
 
 
 @lru_cache(maxsize=1)

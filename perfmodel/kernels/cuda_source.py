@@ -29,6 +29,12 @@ _NUMBERS = {
     "half2": ("float16", 2),
     "__half2": ("float16", 2),
     "ptrdiff_t": ("int64", 1),
+    "__nv_bfloat16": ("uint16", 1),
+    "nv_bfloat16": ("uint16", 1),
+    "__nv_bfloat162": ("uint16", 2),
+    "nv_bfloat162": ("uint16", 2),
+    "__nv_fp8_e4m3": ("uint8", 1),
+    "__nv_fp8_e5m2": ("uint8", 1),
     **{f"{sign}int{bits}_t": (f"{sign}int{bits}", 1) for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 _VECTORS = {"char": "int8", "short": "int16", "int": "int32", "long": "int64", "longlong": "int64", "float": "float32"}

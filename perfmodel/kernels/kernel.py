@@ -172,6 +172,89 @@ class Kernel(BoundKernel):
         program = ptx_kernel(text, entry).program(grid, block, args or {}, shared, assumptions)
         return cls(program, tags, None, **arguments)
 
+    @classmethod
+    def from_triton(
+        cls,
+        fn: Any,
+        grid: Any,
+        args: Mapping[str, Any] | Sequence[Any] = (),
+        /,
+        *,
+        target: str = "sm_90",
+        assumptions: str = "",
+        tags: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Kernel:
+        """Returns a kernel of Triton, counted and predicted by the PTX that Triton makes of it.
+
+        >>> Kernel.from_triton(add, lambda meta: (triton.cdiv(n, meta["BLOCK"]),), (x, y, out, n), BLOCK=1024)
+        >>> Kernel.from_triton(add, "(n + BLOCK - 1) // BLOCK", ("random:float32:n",) * 3, BLOCK=1024, n=10**7)
+
+        Triton comes with the optional extra ``triton``, and needs neither a GPU nor a driver. As Triton does at a call,
+        it compiles for the numbers that are given: for those that are 1, and for multiples of 16. Those that are left
+        open may then be anything, but for what `assumptions` say (``n % 16 == 0``).
+
+        Args:
+            fn: a function under ``@triton.jit``, with or without ``@triton.heuristics`` and ``@triton.autotune``.
+            grid: blocks of the grid by axis, whole numbers or expressions over sizes and constants; or a function of
+                the constants and numbers, as Triton's.
+            args: the arguments, in their order or by name: numpy arrays (or all that has ``dtype`` and ``shape``),
+                numbers, words for arrays (``random:float32:n*n``, ``zeros:bfloat16:n*n``, ``FILE.npy``), expressions
+                over sizes; whole numbers that are left out are sizes.
+            target: the architecture to compile for.
+            assumptions: see `from_opencl`.
+            arguments: constants (``tl.constexpr``), sizes and other numbers, and options of Triton's compiler
+                (``num_warps``, ``num_stages``).
+
+        Raises:
+            SourceError: for what Triton does not compile, or becomes PTX that is not supported.
+            KernelError: for what cannot be a kernel, and where Triton is not installed.
+        """
+        from perfmodel.kernels.triton_kernel import triton_program  # slow to import, and only for Triton
+
+        program, bound = triton_program(fn, grid, args, target, assumptions, arguments)
+        return cls(program, tags, None, **bound)
+
+    @classmethod
+    def from_numba(
+        cls,
+        fn: Any,
+        grid: int | str | Sequence[int | str],
+        block: int | str | Sequence[int | str],
+        args: Mapping[str, Any] | Sequence[Any] = (),
+        /,
+        *,
+        shared: int | str = 0,
+        target: str = "sm_90",
+        assumptions: str = "",
+        tags: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Kernel:
+        """Returns a kernel of Numba, counted and predicted by the PTX that Numba makes of it.
+
+        >>> Kernel.from_numba(axpy, "(n + 255) // 256", 256, (2.0, "random:float32:n", "random:float32:n"), n=10**7)
+
+        Numba's compiler for CUDA comes with the optional extra ``numba``, and needs neither a GPU nor a driver.
+
+        Args:
+            fn: a function under ``@cuda.jit``, or what would stand under it.
+            grid, block: blocks of the grid and threads of a block by axis, whole numbers or expressions over sizes.
+            args: the arguments, in their order or by name, as for `from_triton`; arrays of several axes as
+                ``random:float32:n, m``. Whole numbers that are left out are sizes.
+            shared: bytes of dynamic shared memory of a block.
+            target: the architecture to compile for.
+            assumptions: see `from_opencl`.
+            arguments: sizes and other numbers.
+
+        Raises:
+            SourceError: for what Numba does not compile, or becomes PTX that is not supported.
+            KernelError: for what cannot be a kernel, and where Numba is not installed.
+        """
+        from perfmodel.kernels.numba_kernel import numba_program  # slow to import, and only for Numba
+
+        program, bound = numba_program(fn, grid, block, args, shared, target, assumptions, arguments)
+        return cls(program, tags, None, **bound)
+
     def with_budget(self, budget: float, /) -> Kernel:
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
 

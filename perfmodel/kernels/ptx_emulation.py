@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.device.buffers import random_values
-from perfmodel.kernels.arguments import Array, Scalar, Struct
+from perfmodel.kernels.arguments import Array, Described, Scalar, Struct
 from perfmodel.kernels.array_contents import ArrayContents
 from perfmodel.kernels.launch import Launch as KernelLaunch
 from perfmodel.ptx.code import Code
+from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
 from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
@@ -47,6 +49,9 @@ def emulated(
     given: list[Given] = []
     for position, argument in enumerate(launch.arguments):
         match argument:
+            case Described():
+                buffer = _buffer(argument, (arrays or {}).get(argument.name), seed + position)
+                given.append(replace(buffer, behind=map_bytes(argument)))
             case Array():
                 given.append(_buffer(argument, (arrays or {}).get(argument.name), seed + position))
             case Scalar():
@@ -72,6 +77,13 @@ def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:
             step *= extent
         found.append(linear)
     return found
+
+
+def map_bytes(array: Described) -> bytes:
+    """Returns the bytes of an array's tensor map behind its address."""
+    item = np.dtype(array.dtype).itemsize
+    strides = [item * stride for stride in array.strides[-2::-1]]
+    return described(array.element, array.swizzle, array.box[::-1], array.sizes[::-1], strides)
 
 
 def _buffer(array: Array, content: Any, seed: int) -> Buffer:

@@ -43,7 +43,9 @@ def emulate(
     kernel.bind({})
     options = {"arrays": arrays, "groups": groups, "width": width, "seed": seed, "steps": steps}
     options["extrapolate"] = extrapolate
-    return PtxProfile(kernel, program.emulated(kernel.bound, **options), frozenset(arrays or {}))
+    return PtxProfile(
+        kernel, program.emulated(kernel.bound, **options), frozenset({**program.arrays, **(arrays or {})})
+    )
 
 
 class PtxProfile:

@@ -18,7 +18,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.usual_budget import checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
-from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct, scalars_of
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
 
@@ -41,12 +41,13 @@ class PtxProgram:
         text: of the PTX module.
         entry: the kernel's name there; `name`: the one that is shown.
         grid, block: blocks of the grid and threads of a block, an expression over the sizes for each axis.
-        arguments: an `Array`, `Scalar` or `Struct` of `perfmodel.kernels.arguments` for each of the kernel's
-            parameters, in its order.
+        arguments: an `Array`, `Scalar`, `Struct` or `Derived` of `perfmodel.kernels.arguments` for each of the
+            kernel's parameters, in its order.
         shared: bytes of dynamic shared memory of a block, an expression over the sizes.
         assumptions: what holds for the sizes, see `perfmodel.kernels.opencl_program`.
         arrays: what arrays hold, by name, as for `perfmodel.emulate`; of others, random numbers.
         groups, seed: the blocks that are emulated to count it, see `perfmodel.emulate`.
+        free: sizes that are no arguments: grid, arrays and derived numbers follow from them.
 
     Raises:
         SourceError: for what is no PTX, or not supported.
@@ -62,21 +63,23 @@ class PtxProgram:
         name: str,
         grid: Extent | Sequence[Extent],
         block: Extent | Sequence[Extent],
-        arguments: Sequence[Argument],
+        arguments: Sequence[Argument | Derived],
         shared: Extent = 0,
         assumptions: str = "",
         arrays: Mapping[str, Any] | None = None,
         groups: str | Sequence[Any] = "sample",
         seed: int = 0,
+        free: Sequence[str] = (),
     ) -> None:
         self.text, self.entry, self.name, self.assumptions = text, entry, name, assumptions
         self._declared = tuple(self._plain(argument) for argument in arguments)
-        scalars = [scalar for argument in self._declared for scalar in scalars_of(argument)]
+        scalars = [scalar for each in self._declared if not isinstance(each, Derived) for scalar in scalars_of(each)]
         names = [each.name for each in self._declared if not isinstance(each, Scalar)] + [s.name for s in scalars]
         if twice := [each for each in names if names.count(each) > 1]:
             raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
-        self.arguments: tuple[str, ...] = tuple(scalar.name for scalar in scalars)
-        self.sizes: tuple[str, ...] = tuple(s.name for s in scalars if np.dtype(s.dtype).kind in "iu")
+        self.free = tuple(each for each in free if each not in names)
+        self.arguments: tuple[str, ...] = (*(scalar.name for scalar in scalars), *self.free)
+        self.sizes: tuple[str, ...] = (*(s.name for s in scalars if np.dtype(s.dtype).kind in "iu"), *self.free)
         self._grid, self._block = self._axes("grid", grid), self._axes("block", block)
         if not 1 <= len(self._grid) <= 3 or not 1 <= len(self._block) <= 3:
             raise KernelError(
@@ -85,10 +88,11 @@ class PtxProgram:
             )
         self._shared = self._expression("dynamic shared memory", shared)
         self._extents = {
-            each.name: self._expression(f"extent of array {each.name!r}", each.extent)
+            each.name: self._expression(f"extent of {each.name!r}", each.extent)
             for each in self._declared
-            if isinstance(each, Array)
+            if isinstance(each, Array | Derived)
         }
+        self._arrays = frozenset(each.name for each in self._declared if isinstance(each, Array))
         self._conditions = conditions_of(assumptions, name, self.sizes)
         shaping = (*self._grid, *self._block, self._shared)
         self._shaping = frozenset(name for axis in shaping for name in axis.names)
@@ -102,7 +106,7 @@ class PtxProgram:
             )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (PtxProgram, (*self._given, self.assumptions, self.arrays, self.groups, self.seed))
+        return (PtxProgram, (*self._given, self.assumptions, self.arrays, self.groups, self.seed, self.free))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -121,7 +125,7 @@ class PtxProgram:
         return code_of(self.text, self.entry)
 
     @property
-    def declared(self) -> tuple[Argument, ...]:
+    def declared(self) -> tuple[Argument | Derived, ...]:
         """The arguments as they are declared, in the kernel's order."""
         return self._declared
 
@@ -140,23 +144,32 @@ class PtxProgram:
         values = {**dict.fromkeys(self.arguments, 1), **known}
         key = subgroup_size, tuple(sorted(values.items()))
         if key not in self._counts:
-            options = {"groups": self.groups, "width": subgroup_size or 32, "seed": self.seed, "extrapolate": True}
-            emulation = self.emulated(values, arrays=self.arrays, **options)
+            options: dict[str, Any] = {
+                "groups": self.groups,
+                "width": subgroup_size or 32,
+                "seed": self.seed,
+                "extrapolate": True,
+            }
+            emulation = self.emulated(values, **options)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
         return self._counts[key]
 
-    def emulated(self, values: Mapping[str, float], **options: Any) -> Emulation:
-        """Emulates blocks at these scalar arguments; see `perfmodel.kernels.ptx_emulation.emulated`."""
+    def emulated(
+        self, values: Mapping[str, float], arrays: Mapping[str, Any] | None = None, **options: Any
+    ) -> Emulation:
+        """Emulates blocks at these scalar arguments, on the program's arrays and these; see
+        `perfmodel.kernels.ptx_emulation.emulated`."""
         from perfmodel.kernels.ptx_emulation import emulated  # slow to import
 
         bound = {**dict.fromkeys(self.arguments, 1), **values}
-        return emulated(self.code, self.launch(bound), **options)
+        arrays = {**self.arrays, **(arrays or {})}
+        return emulated(self.code, self.launch(bound), arrays, **options)
 
     def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> PtxProgram:
-        """Returns the same program, counted on what these arrays hold."""
+        """Returns the same program, counted on what these arrays hold, beside those that it has already."""
         twin = copy(self)
-        twin.arrays, twin.groups, twin.seed, twin._counts = dict(arrays or {}), groups, seed, {}
+        twin.arrays, twin.groups, twin.seed, twin._counts = {**self.arrays, **(arrays or {})}, groups, seed, {}
         return twin
 
     def with_budget(self, budget: float) -> PtxProgram:
@@ -184,6 +197,8 @@ class PtxProgram:
                 f"{MOST_THREADS}"
             )
         for name, extent in self._extents.items():
+            if name not in self._arrays:
+                continue
             known = {size: value for size, value in sizes.items() if size in extent.names}
             check_extent(self.name, name, extent.values(known), known)
 
@@ -209,10 +224,21 @@ class PtxProgram:
         bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
         return Launch(self.text, self.entry, global_size, block, bound, language=PTX, shared_bytes=shared)
 
-    def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
+    def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         match argument:
+            case Described():
+                known = [
+                    tuple(
+                        self._extents[f"{argument.name}_{what}_{axis}"].at(sizes) for axis in range(len(argument.box))
+                    )
+                    for what in ("shape", "strides")
+                ]
+                extent = self._extents[argument.name].at(sizes)
+                return replace(argument, extent=extent, sizes=known[0], strides=known[1])
             case Array():
                 return replace(argument, extent=self._extents[argument.name].at(sizes))
+            case Derived():
+                return Scalar(argument.name, argument.dtype, self._extents[argument.name].at(sizes))
             case Struct():
                 fields = tuple(replace(each, value=values[each.name]) for each in argument.fields)
                 return replace(argument, fields=fields)
@@ -223,9 +249,11 @@ class PtxProgram:
                 return replace(argument, value=value)
         return argument
 
-    def _plain(self, argument: Argument) -> Argument:
+    def _plain(self, argument: Argument | Derived) -> Argument | Derived:
         """Returns the argument in one form, as equal programs have equal content."""
         match argument:
+            case Described():
+                return replace(argument, dtype=np.dtype(argument.dtype).name, extent=str(argument.extent).strip())
             case Array():
                 return Array(
                     argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip(), argument.is_output
@@ -234,6 +262,8 @@ class PtxProgram:
                 return replace(argument, fields=tuple(Scalar(f.name, np.dtype(f.dtype).name) for f in argument.fields))
             case Scalar():
                 return Scalar(argument.name, np.dtype(argument.dtype).name)
+            case Derived():
+                return Derived(argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip())
         raise KernelError(f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or Struct; give such")
 
     def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:

@@ -8,10 +8,18 @@ from functools import cached_property
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
 from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Sink, Symbol, Vector
 
-WITHOUT_RESULT = frozenset(
+LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
+STORES = frozenset(("st", "stmatrix", "wmma.store"))
+ACCESSING = LOADS | STORES | {"atom", "red"}
+PRODUCTS = frozenset(("mma", "wmma.mma", "wgmma.mma_async"))
+BULK = frozenset(("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.replace", "tensormap.cp_fenceproxy"))
+"""Instructions that copy tiles and blocks of memory, or write what describes them."""
+WITHOUT_RESULT = STORES | frozenset(
     (
-        *("st", "red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
-        *("bra", "brx", "ret", "exit", "griddepcontrol"),
+        *("red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
+        *("bra", "brx", "ret", "exit", "griddepcontrol", "setmaxnreg"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+        *("mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "cp.async.mbarrier", *BULK),
     )
 )
 CARRY = "%carry"
@@ -23,8 +31,11 @@ def registers_in(operand: Operand) -> Iterator[str]:
     match operand:
         case Register():
             yield operand.name
-        case Address(base=Register() as base):
-            yield base.name
+        case Address():
+            if isinstance(operand.base, Register):
+                yield operand.base.name
+            for item in operand.coordinates:
+                yield from registers_in(item)
         case Negated():
             yield operand.operand.name
         case Vector():
@@ -55,6 +66,8 @@ def read(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction reads, its guard among them."""
     operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
     found = [name for operand in operands for name in registers_in(operand)]
+    if instruction.opcode == "wgmma.mma_async":  # adds to its result
+        found += registers_in(instruction.operands[0])
     if instruction.guard is not None:
         found.append(instruction.guard.register.name)
     if instruction.opcode in ("addc", "subc", "madc"):
@@ -138,10 +151,10 @@ class Dataflow:
         address = address_of(access)
         if type_.kind == "b" and type_.bits in (16, 32, 64):
             moved = [name for each in access.operands if each is not address for name in registers_in(each)]
-            near = self.uses if access.opcode in ("ld", "ldu") else self.definitions
+            near = self.uses if access.opcode in LOADS else self.definitions
             if self._are_floats(moved, near, type_.bits):
                 return f"float{type_.bits}"
-        return type_.dtype
+        return f"{'float' if type_.form == 'tf32' else 'uint'}{type_.bits}" if type_.form else type_.dtype
 
     def _are_floats(self, names: list[str], near: dict[str, list[Instruction]], bits: int) -> bool:
         """Returns whether registers, or those that they are moved to or from, are computed with as floats."""

@@ -195,10 +195,13 @@ class _Renaming:
                 return self.register(operand)
             case Symbol():
                 return replace(operand, name=self.symbols.get(operand.name, operand.name))
-            case Address(base=Register() as base):
-                return replace(operand, base=self.register(base))
-            case Address(base=Symbol() as base):
-                return replace(operand, base=Symbol(self.symbols.get(base.name, base.name), base.offset))
+            case Address(base=base):
+                coordinates = tuple(map(self.operand, operand.coordinates))
+                if isinstance(base, Register):
+                    return replace(operand, base=self.register(base), coordinates=coordinates)
+                if isinstance(base, Symbol):
+                    own = Symbol(self.symbols.get(base.name, base.name), base.offset)
+                    return replace(operand, base=own, coordinates=coordinates)
             case Vector():
                 return Vector(tuple(map(self.operand, operand.items)))
             case Negated():

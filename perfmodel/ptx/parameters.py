@@ -6,11 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import address_of, registers_in, written
+from perfmodel.ptx.dataflow import ACCESSING, STORES, address_of, registers_in, written
 from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
 from perfmodel.ptx.types import Type
-
-ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,6 @@ def _parameter_behind(instruction: Instruction) -> set[str]:
 def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> Parameter:
     dtypes = Counter(code.dataflow.dtype_of(access) for access in accesses)
     dtype = dtypes.most_common(1)[0][0] if dtypes else ""
-    is_output = any(access.opcode in ("st", "atom", "red") for access in accesses)
+    is_output = any(access.opcode in (*STORES, "atom", "red") for access in accesses)
     type_ = None if variable.is_array else variable.type
     return Parameter(variable.name, variable.n_bytes, type_, bool(accesses), dtype, is_output)

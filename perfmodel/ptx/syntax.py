@@ -46,10 +46,11 @@ class Special:
 
 @dataclass(frozen=True)
 class Address:
-    """A place in memory: a register or a variable, and so many bytes beyond."""
+    """A place in memory: a register or variable, and so many bytes beyond; or a tensor map with coordinates in it."""
 
     base: Register | Symbol | None
     offset: int = 0
+    coordinates: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True)

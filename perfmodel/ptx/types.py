@@ -16,12 +16,14 @@ class Type:
         kind: ``s``, ``u``, ``b``, ``f`` or ``p`` (a predicate).
         bits: of one value.
         lanes: two for packed halves (``f16x2``).
+        form: of floats that numpy lacks: ``bf16``, ``e4m3``, ``e5m2`` or ``tf32``.
     """
 
     name: str
     kind: str
     bits: int
     lanes: int = 1
+    form: str = ""
 
     @property
     def bytes(self) -> int:
@@ -32,6 +34,8 @@ class Type:
         """The type that its values are computed in; a packed type's, that of one of its lanes."""
         if self.kind == "p":
             return np.dtype(bool)
+        if self.form:
+            return np.dtype(np.float32 if self.form == "tf32" else np.float64)
         letter = {"s": "i", "u": "u", "b": "u", "f": "f"}[self.kind]
         return np.dtype(f"{letter}{self.bits // self.lanes // 8}")
 
@@ -41,22 +45,36 @@ class Type:
         return np.dtype(bool) if self.kind == "p" else np.dtype(f"u{max(self.bits // 8, 1)}")
 
     @property
+    def is_coded(self) -> bool:
+        """True where values are not the bits of a register seen as numpy's type: packed ones, and narrow floats."""
+        return self.lanes == 2 or self.form not in ("", "tf32")
+
+    @property
     def is_float(self) -> bool:
         return self.kind == "f"
 
     @property
     def dtype(self) -> str:
         """The name that features have for it: bits without a sign count as whole numbers with one."""
+        if self.form:
+            return _NARROW[self.form]
         letter = {"s": "int", "b": "int", "u": "uint", "f": "float", "p": "bool"}[self.kind]
         return f"{letter}{self.bits // self.lanes}"
+
+
+_NARROW = {"bf16": "bfloat16", "tf32": "tfloat32", "e4m3": "float8", "e5m2": "float8"}
 
 
 def _all() -> dict[str, Type]:
     found = {f"{kind}{bits}": Type(f"{kind}{bits}", kind, bits) for kind in "sub" for bits in (8, 16, 32, 64)}
     found |= {f"f{bits}": Type(f"f{bits}", "f", bits) for bits in (16, 32, 64)}
+    found |= {"bf16": Type("bf16", "f", 16, 1, "bf16"), "bf16x2": Type("bf16x2", "f", 32, 2, "bf16")}
+    found |= {f"{name}x2": Type(f"{name}x2", "f", 16, 2, name) for name in ("e4m3", "e5m2")}
+    found |= {name: Type(name, "f", 8, 1, name) for name in ("e4m3", "e5m2")}
+    found["tf32"] = Type("tf32", "f", 32, 1, "tf32")
     return {**found, "f16x2": Type("f16x2", "f", 32, 2), "pred": Type("pred", "p", 1)}
 
 
 TYPES = _all()
-"""The types that are read, by their names; bf16, tf32, 8-bit floats and 128 bits are not."""
+"""The types that are read, by their names; floats of 4 and 6 bits and 128 bits are not."""
 PREDICATE = TYPES["pred"]

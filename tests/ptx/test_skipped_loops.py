@@ -11,24 +11,11 @@ from benchmarks.cuda_kernels.twins import TWINS
 from perfmodel import Kernel
 from perfmodel.vocabulary.named_features import feature
 from tests.ptx.cuda_cases import CASES
+from tests.ptx.executed import executions
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 
 WITHOUT_DATA = ("matmul", "grid_stride", "nbody", "random", "jacobi", "tree_sum", "scan", "layer_norm", "softmax")
-
-
-def executions(
-    kernel: Kernel, arrays: dict[str, Any] | None, extrapolate: bool
-) -> tuple[list[Any], dict[str, Any], int]:
-    program: Any = kernel.program
-    emulation = program.emulated(kernel.bound, arrays=arrays, groups="sample", extrapolate=extrapolate)
-    by_block = [[each.tolist() for each in tally.by_block()] + [tally.most()] for tally in emulation.blocks]
-    made = {
-        f"{instruction.line} {name}": places.executions
-        for instruction, by_array in emulation.places.items()
-        for name, places in by_array.items()
-    }
-    return by_block, made, emulation.skipped
 
 
 @pytest.mark.parametrize("title", CASES)

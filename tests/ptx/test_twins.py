@@ -13,8 +13,11 @@ from perfmodel.vocabulary.named_features import feature
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 
-SAME_BY_COMPILER = ("_index", "_uint64_")
-"""Features with these words are index arithmetic, of which a compiler leaves less than the source has."""
+OF_COMPILERS = ("_index", "_uint64_", "_branch_if_")
+"""Features with these words are index arithmetic, of which a compiler leaves less than the source has, and branches, of
+which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones."""
+
+LOADS = "f_mem_access_global_load_granularity:subgroup"
 
 
 @cache
@@ -27,9 +30,11 @@ def test_twins_have_the_same_features(name: str) -> None:
     cuda, opencl = TWINS[name].cuda().as_compiled(), TWINS[name].opencl().as_compiled()
     differing = {}
     for each in calibration().model.features:
-        if not any(word in each for word in SAME_BY_COMPILER):
+        if not any(word in each for word in OF_COMPILERS):
             one, other = (float(feature(each).eval(kernel)) for kernel in (cuda, opencl))
-            if one != pytest.approx(other, rel=0.02, abs=0.02):
+            # of a loop's last turns, which a compiler takes out of it, neighbours are no longer in step
+            apart = 0.02 + ("_class:" in each) * 0.01 * float(feature(LOADS).eval(opencl))
+            if one != pytest.approx(other, rel=0.02, abs=apart):
                 differing[each] = one, other
     assert not differing
 

@@ -98,8 +98,7 @@ class AccessPlaces:
         touched = subgroups = 0
         for mask, addresses in self.executions_at(MOST_LOOKED_AT):
             group = _subgroups(self.lanes, mask, width)
-            blocks = addresses // size
-            touched += len(np.unique(np.stack([group, blocks]), axis=1).T)
+            touched += len(_distinct(group, addresses // size)[0])
             subgroups += len(np.unique(group))
         return touched / max(subgroups, 1)
 
@@ -109,9 +108,9 @@ class AccessPlaces:
         for mask, addresses in self.executions_at(MOST_LOOKED_AT):
             group = _subgroups(self.lanes, mask, width)
             words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, self.places.n_bytes // 4))])
-            pairs = np.unique(np.stack([np.tile(group, len(words) // len(group)), words]), axis=1)
-            names, numbers = np.unique(pairs[0], return_inverse=True)
-            served = np.bincount(numbers * banks + pairs[1] % banks, minlength=len(names) * banks)
+            groups, words = _distinct(np.tile(group, len(words) // len(group)), words)
+            names, numbers = np.unique(groups, return_inverse=True)
+            served = np.bincount(numbers * banks + words % banks, minlength=len(names) * banks)
             cycles += int(served.reshape(-1, banks).max(axis=1).sum())
             subgroups += len(names)
         return cycles / max(subgroups, 1)
@@ -188,6 +187,13 @@ def touched_by(accesses: Sequence[AccessPlaces], block: int) -> Region:
         one = union(several)
         parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]
     return union(parts)
+
+
+def _distinct(groups: Array, numbers: Array) -> tuple[Array, Array]:
+    """Returns the distinct pairs of two numbers, the second of which is not negative."""
+    span = int(numbers.max(initial=0)) + 1
+    pairs = np.unique(groups * span + numbers)
+    return pairs // span, pairs % span
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
 from perfmodel.ptx.counting.operations import Purposes, own_operations
-from perfmodel.ptx.dataflow import read, written
+from perfmodel.ptx.dataflow import PRODUCTS, read, written
+from perfmodel.ptx.syntax import Instruction
 
 Way = Counter[tuple[str, str]]
 
@@ -41,6 +42,12 @@ def chains_of(code: Code, purposes: Purposes) -> Iterator[Chain]:
                 yield Chain(loop, set_here[register], way)
 
 
+def _operations(instruction: Instruction) -> Way:
+    """Returns the operations of an instruction; the multiply-adds of one product of matrices wait as one."""
+    own = own_operations(instruction)
+    return Counter(dict.fromkeys(own, 1) if instruction.opcode in PRODUCTS else own)
+
+
 def _way(code: Code, blocks: list[int], register: str, purposes: Purposes) -> Way:
     """Returns the operations on the longest way from a register's value before a turn to that after it."""
     ways: dict[str, Way] = {register: Counter()}
@@ -55,7 +62,7 @@ def _way(code: Code, blocks: list[int], register: str, purposes: Purposes) -> Wa
                             ways.pop(name, None)
                 continue
             way = max(before, key=Counter.total)
-            own = Counter(own_operations(instruction)) if purposes.values(instruction) else Counter()
+            own = _operations(instruction) if purposes.values(instruction) else Counter()
             for name in names:
                 ways[name] = way + own
     return ways.get(register, Counter())

@@ -29,7 +29,7 @@ from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operatio
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
-from perfmodel.ptx.dataflow import registers_in
+from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.syntax import Instruction
@@ -40,7 +40,7 @@ SECTOR = 32
 TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
-_DIRECTIONS = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+_DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
 
 
@@ -72,6 +72,10 @@ class _Access:
 
     @property
     def direction(self) -> str:
+        if self.instruction.opcode in BULK:
+            if self.instruction.opcode == "cp.reduce.async.bulk":
+                return "atomic"
+            return "load" if self.instruction.has("mbarrier::complete_tx::bytes") else "store"
         return _DIRECTIONS[self.instruction.opcode]
 
 
@@ -223,6 +227,8 @@ class _Counter:
 
     def dtype(self, access: _Access) -> str:
         """Returns the type of what is accessed: that of the array where the code moves bits of its width."""
+        if access.instruction.opcode in BULK:
+            return self.arrays[access.name][0] if access.name in self.arrays else "uint8"
         own = np.dtype(self.code.dataflow.dtype_of(access.instruction))
         declared = np.dtype(self.arrays[access.name][0]) if access.name in self.arrays else own
         return declared.name if declared.itemsize == own.itemsize else own.name
@@ -323,10 +329,11 @@ class _Counter:
         if None in local:
             return "complex"
         axis = next((k for k, extent in enumerate(self.emulation.lanes.block) if extent != 1), None)
-        step = 0 if axis is None else local[axis]
-        return (
-            "constant" if step == 0 else "continuous" if abs(step or 0) == access.places.places.n_bytes else "complex"
-        )
+        step = abs((0 if axis is None else local[axis]) or 0)
+        widths = {access.places.places.n_bytes}
+        if access.name in self.arrays:  # a compiler may load the part of an element that is used
+            widths.add(np.dtype(self.arrays[access.name][0]).itemsize)
+        return "constant" if step == 0 else "continuous" if step in widths else "complex"
 
     def _footprint_of(self, access: _Access, item: int) -> QuasiPolynomial | None:
         """Returns the distinct elements that one access touches over the launch."""

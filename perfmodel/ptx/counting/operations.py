@@ -10,8 +10,19 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import address_of, has_result, read, registers_in, written
-from perfmodel.ptx.syntax import Immediate, Instruction, Register, Symbol
+from perfmodel.ptx.dataflow import (
+    ACCESSING,
+    LOADS,
+    PRODUCTS,
+    STORES,
+    address_of,
+    has_result,
+    read,
+    registers_in,
+    written,
+)
+from perfmodel.ptx.matrix_shapes import shape_of
+from perfmodel.ptx.syntax import Immediate, Instruction, Register, Symbol, Vector
 
 Operations = dict[tuple[str, str], int]
 _KINDS: Mapping[str, str] = {
@@ -34,7 +45,6 @@ EXACT_DIVISION = 2
 """A division that rounds as IEEE says counts as so many of OpenCL's, which may be off a little: two instructions of it
 go to the pipe for special functions (MUFU.RCP and FCHK), of the other one. An H200 takes 1.91 to 1.92 times as long."""
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
 
 
@@ -44,6 +54,8 @@ def own_operations(instruction: Instruction) -> Operations:
     if not instruction.types or opcode in ACCESSING or opcode in COLLECTIVE:
         return {}
     type_ = instruction.types[-1]
+    if opcode in PRODUCTS:
+        return _product(instruction)
     if opcode == "cvt":
         return _conversion(instruction)
     if opcode == "abs":
@@ -54,6 +66,14 @@ def own_operations(instruction: Instruction) -> Operations:
     dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
     times = EXACT_DIVISION if opcode == "div" and dtype == "float32" and instruction.has("rn") else 1
     return {(_KINDS[opcode], dtype): times * type_.lanes}
+
+
+def _product(instruction: Instruction) -> Operations:
+    """Returns the multiply-adds of a product of matrices, shared out among the lanes that make it together."""
+    m, n, k = shape_of(instruction)
+    factor = instruction.types[1].dtype if len(instruction.types) > 2 else "float16"
+    lanes = 128 if instruction.opcode == "wgmma.mma_async" else 32
+    return {("mma", factor): m * n * k // lanes}
 
 
 def _conversion(instruction: Instruction) -> Operations:
@@ -88,8 +108,8 @@ class Purposes:
         waiting = [
             name
             for each in self._instructions
-            if (each.opcode in ("ld", "ldu") and not each.has("param"))
-            or each.opcode == "atom"
+            if (each.opcode in LOADS and not each.has("param"))
+            or each.opcode in ("atom", "wgmma.mma_async")
             or each.opcode in COLLECTIVE
             for name in written(each)
         ]
@@ -122,7 +142,7 @@ class Purposes:
         waiting: list[str] = []
         for each in self._instructions:
             if (
-                (each.opcode in ("st", "red", "atom") and not (each.opcode == "st" and each.has("param")))
+                (each.opcode in (*STORES, "red", "atom") and not (each.opcode == "st" and each.has("param")))
                 or each.opcode in COLLECTIVE
                 or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
             ):
@@ -147,7 +167,7 @@ class Purposes:
         waiting += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
         waiting += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
         for each in self._instructions:
-            if each.opcode in ("st", "red", "atom") or each.opcode in COLLECTIVE:
+            if each.opcode in (*STORES, "red", "atom") or each.opcode in COLLECTIVE:
                 waiting += self._given(each)
         found: set[str] = set()
         while waiting:
@@ -162,6 +182,8 @@ class Purposes:
     @staticmethod
     def _given(instruction: Instruction) -> list[str]:
         """Returns the registers whose values an instruction works with, without its address."""
+        if instruction.opcode == "wgmma.mma_async":  # other operands say where tiles lie
+            return [n for operand in instruction.operands if isinstance(operand, Vector) for n in registers_in(operand)]
         operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
         address = address_of(instruction)
         return [name for operand in operands if operand is not address for name in registers_in(operand)]
@@ -169,6 +191,8 @@ class Purposes:
     def values(self, instruction: Instruction) -> bool:
         """Returns whether an instruction computes values."""
         names = written(instruction)
+        if not instruction.types:
+            return False
         if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
             return False
         if not any(name in self.of_values or name in self.of_data for name in names):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfmodel.ptx.dataflow import address_of, registers_in
+from perfmodel.ptx.dataflow import LOADS, STORES, address_of, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.syntax import Instruction, Register
 
@@ -26,7 +26,7 @@ class Origins:
             each
             for block in emulation.code.flow.blocks
             for each in block.instructions
-            if each.opcode in ("st", "atom", "red") and not each.has("param")
+            if each.opcode in (*STORES, "atom", "red") and not each.has("param")
         ]
 
     def arrays_behind(self, access: Instruction) -> frozenset[str]:
@@ -46,7 +46,7 @@ class Origins:
         while waiting:
             instructions = self.flow.behind((waiting.pop(),))
             for instruction in instructions - seen:
-                if instruction.opcode not in ("ld", "ldu", "atom") or instruction.has("param"):
+                if instruction.opcode not in (*LOADS, "atom") or instruction.has("param"):
                     continue
                 places = self.emulation.places.get(instruction, {}).values()
                 found |= {place.name for place in places if place.name}

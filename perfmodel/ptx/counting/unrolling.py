@@ -6,7 +6,8 @@ from collections import Counter
 from math import gcd
 
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.counting.operations import ACCESSING, Purposes, own_operations
+from perfmodel.ptx.counting.operations import Purposes, own_operations
+from perfmodel.ptx.dataflow import ACCESSING
 from perfmodel.ptx.syntax import Source
 
 

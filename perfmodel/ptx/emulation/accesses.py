@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,15 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import address_of
-from perfmodel.ptx.emulation.atomics import update
+from perfmodel.ptx.emulation.atomics import changed
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
-from perfmodel.ptx.emulation.recording import Places
-from perfmodel.ptx.emulation.registers import Registers, Write, number
-from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
+from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.registers import Registers, number
+from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from perfmodel.ptx.types import TYPES, Type
 
 Step = Callable[[Mask], None]
-ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
 _OPERATIONS = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"))
 
 
@@ -33,7 +33,8 @@ class Accesses:
 
     Attributes:
         places: where the accesses of each instruction went, by array.
-        noted: is told of each of them, if there is somebody who wants to know.
+        noted: is told of each of them, if there is somebody who wants to know; `noted_execution` of executions that are
+            counted for them.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Accesses:
         self.is_read = is_read
         self.places: dict[Instruction, dict[str, Places]] = {}
         self.noted: Callable[[Places, Mask, NDArray[np.int64] | None], None] | None = None
+        self.noted_execution: Callable[[Tally, Mask], None] | None = None
 
     def step(self, instruction: Instruction) -> Step:
         if not instruction.types:
@@ -59,6 +61,20 @@ class Accesses:
         if instruction.opcode == "st":
             return self._store(instruction)
         return self._atomic(instruction)
+
+    def noting(self, instruction: Instruction) -> Step:
+        """Returns a step that notes where a load, store or atomic goes, and moves nothing."""
+        if self._constant(instruction) is not None:
+            return lambda mask: None
+        read, space = self.address(instruction)
+        place = {"st": 1, "red": 1, "atom": 2}.get(instruction.opcode, 0)
+        n_bytes = instruction.types[-1].bytes * len(_items(instruction.operands[place]))
+
+        def note(mask: Mask) -> None:
+            if mask.count:
+                self.parts(instruction, space, mask, read(), n_bytes)
+
+        return note
 
     def _constant(self, instruction: Instruction) -> Step | None:
         """Returns a load of a parameter of the launch, whose place the text says."""
@@ -84,7 +100,7 @@ class Accesses:
 
         return load
 
-    def _address(self, instruction: Instruction) -> tuple[Callable[[], Any], str]:
+    def address(self, instruction: Instruction) -> tuple[Callable[[], Any], str]:
         """Returns what gives the addresses of an access, and its space (empty for generic addresses)."""
         address = address_of(instruction)
         if address is None:
@@ -109,6 +125,33 @@ class Accesses:
             return plain, space
         return (lambda: plain() + offset), space
 
+    def address_in(self, instruction: Instruction, address: Address) -> Callable[[], Any]:
+        """Returns what gives the addresses of one of an instruction's several places."""
+        plain = replace(instruction, operands=(address,))
+        return self.address(plain)[0]
+
+    def words_at(self, instruction: Instruction, address: Address) -> Callable[[Mask], Any]:
+        """Returns what gives words of 8 bytes in shared memory, and for each lane of a mask which of them it names."""
+        read = self.address_in(instruction, address)
+        total = self.registers.lanes.total
+
+        def words(mask: Mask) -> Any:
+            places = np.broadcast_to(read(), (total,))[mask.index].astype(np.uint64)
+            found = self.memory.places("shared", places, mask.index, 8, instruction.line)
+            _, _, bytes_, offsets, _ = found[0]
+            return bytes_.view(np.int64), offsets // 8
+
+        return words
+
+    def note_global(self, instruction: Instruction, mask: Mask, addresses: NDArray[np.int64], n_bytes: int) -> None:
+        """Notes an access to an array in global memory that something else makes."""
+        own = self.memory.allocation(int(addresses[0]))
+        if own is not None and own.name:
+            record = self._record(instruction, "global", own.name, n_bytes)
+            row = record.add(mask, addresses - own.base)
+            if self.noted is not None:
+                self.noted(record, mask, row)
+
     def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Places:
         of_instruction = self.places.setdefault(instruction, {})
         key = f"{space} {name}"
@@ -116,7 +159,7 @@ class Accesses:
             of_instruction[key] = Places(space, name, n_bytes, self.memory.lanes)
         return of_instruction[key]
 
-    def _parts(
+    def parts(
         self, instruction: Instruction, space: str, mask: Mask, addresses: Any, n_bytes: int
     ) -> list[tuple[NDArray[np.uint8], NDArray[np.int64], Any]]:
         """Returns the bytes and offsets of an access, and which lanes they are of; and records it."""
@@ -150,7 +193,7 @@ class Accesses:
     def _load(self, instruction: Instruction) -> Step:
         type_, registers = instruction.types[-1], self.registers
         items = _items(instruction.operands[0])
-        read, space = self._address(instruction)
+        read, space = self.address(instruction)
         plain = _bits(type_) if type_.lanes == 2 else type_
         writes = [registers.writer(item, plain, instruction) for item in items]
         n_bytes, dtype = type_.bytes * len(items), plain.numpy
@@ -160,7 +203,7 @@ class Accesses:
             if not mask.count:
                 return
             addresses = read()
-            parts = self._parts(instruction, space, mask, addresses, n_bytes)
+            parts = self.parts(instruction, space, mask, addresses, n_bytes)
             for place, write in enumerate(writes):
                 values: Any
                 if len(parts) == 1 and parts[0][2] is None:
@@ -184,7 +227,7 @@ class Accesses:
     def _store(self, instruction: Instruction) -> Step:
         type_ = instruction.types[-1]
         items = _items(instruction.operands[1])
-        read, space = self._address(instruction)
+        read, space = self.address(instruction)
         plain = _bits(type_) if type_.lanes == 2 else type_
         values = [self._value(item, plain, instruction) for item in items]
         n_bytes, dtype = plain.bytes * len(items), plain.numpy
@@ -193,7 +236,7 @@ class Accesses:
             if not mask.count:
                 return
             index = mask.index
-            parts = self._parts(instruction, space, mask, read(), n_bytes)
+            parts = self.parts(instruction, space, mask, read(), n_bytes)
             for place, value in enumerate(values):
                 given = value()
                 own = given[index] if np.ndim(given) else given
@@ -210,38 +253,50 @@ class Accesses:
         return self.registers.reader(operand, type_, instruction)
 
     def _atomic(self, instruction: Instruction) -> Step:
+        """Returns an atomic, which may be one of several elements: of vectors, and of packed halves."""
         type_, registers = instruction.types[-1], self.registers
         operation = next((m for m in instruction.modifiers if m in _OPERATIONS), None)
-        if operation is None or type_.lanes == 2:
+        if operation is None:
             raise EmulationError(
                 f"line {instruction.line} of the PTX has an atomic that is not known: {instruction.name}"
             )
-        read, space = self._address(instruction)
+        read, space = self.address(instruction)
         is_atom = instruction.opcode == "atom"
-        to = instruction.operands[0] if is_atom else Sink()
-        given = instruction.operands[2 if is_atom else 1 :]
-        values = [self._value(each, type_, instruction) for each in given]
-        is_wanted = isinstance(to, Register) and self.is_read(to.name)
-        write: Write | None = registers.writer(to, type_, instruction) if is_wanted else None
+        to = _items(instruction.operands[0]) if is_atom else (Sink(),)
+        given = [_items(each) for each in instruction.operands[2 if is_atom else 1 :]]
+        values = [[self._value(each, type_, instruction) for each in items] for items in given]
+        is_wanted = any(isinstance(each, Register) and self.is_read(each.name) for each in to)
+        writes = [registers.writer(each, type_, instruction) for each in to] if is_wanted else []
+        count, total = len(given[0]), registers.lanes.total
 
         def run(mask: Mask) -> None:
             if not mask.count:
                 return
             index = mask.index
-            parts = self._parts(instruction, space, mask, read(), type_.bytes)
-            operands = [value() for value in values]
-            operands = [each[index] if np.ndim(each) else each for each in operands]
-            results = np.zeros(registers.lanes.total, type_.numpy)
-            for bytes_, offsets, which in parts:
-                own = [each[which] if np.ndim(each) and which is not None else each for each in operands]
-                b, c = own[0], own[1] if len(own) > 1 else own[0]
-                old = update(bytes_.view(type_.numpy), offsets // type_.bytes, operation, b, c, is_wanted)
-                if old is not None:
-                    results[index if which is None else index[which]] = old
-            if write is not None:
-                write(results, mask)
+            parts = self.parts(instruction, space, mask, read(), count * type_.bytes)
+            for place in range(count):
+                operands = [_by_lane(items[place](), type_, index) for items in values]
+                found = np.zeros((total, type_.lanes), type_.numpy)
+                for lane in range(type_.lanes):
+                    at = (place * type_.lanes + lane) * (type_.bytes // type_.lanes)
+                    for bytes_, offsets, which in parts:
+                        own = [each[lane][which] if which is not None else each[lane] for each in operands]
+                        b, c = own[0], own[1] if len(own) > 1 else own[0]
+                        old = changed(bytes_, offsets + at, type_, operation, b, c, is_wanted)
+                        if old is not None:
+                            found[index if which is None else index[which], lane] = old
+                if writes:
+                    writes[place](found if type_.lanes == 2 else found[:, 0], mask)
 
         return run
+
+
+def _by_lane(value: Any, type_: Type, index: NDArray[np.intp]) -> list[NDArray[Any]]:
+    """Returns a value of some threads, for each of the elements that are packed in it."""
+    if type_.lanes == 2:
+        rows = np.broadcast_to(value, (max(len(value), int(index[-1]) + 1), 2))[index]
+        return [rows[:, 0], rows[:, 1]]
+    return [np.broadcast_to(value[index] if np.ndim(value) else value, index.shape)]
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:

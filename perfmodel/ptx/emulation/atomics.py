@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
+from perfmodel.ptx.types import Type
+
 Update = Callable[..., Any]
 
 _AT_ONCE: dict[str, Any] = {
@@ -25,6 +28,21 @@ _UPDATES: dict[str, Update] = {
     "inc": lambda old, b, c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, b, c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
 }
+
+
+def changed(
+    bytes_: NDArray[np.uint8], offsets: NDArray[np.int64], type_: Type, operation: str, b: Any, c: Any, is_wanted: bool
+) -> NDArray[Any] | None:
+    """Updates elements of a type in memory, and returns what each update found there if that is wanted."""
+    if not type_.form:
+        n_bytes = type_.numpy.itemsize
+        return update(bytes_.view(type_.numpy), offsets // n_bytes, operation, b, c, is_wanted)
+    cells = bytes_.view(f"u{type_.bits // type_.lanes // 8}")
+    own, places = np.unique(offsets // cells.itemsize, return_inverse=True)
+    values = decoded(cells[own], type_.form)
+    found = update(values, places, operation, b, c, is_wanted)
+    cells[own] = encoded(values, type_.form)
+    return found
 
 
 def update(

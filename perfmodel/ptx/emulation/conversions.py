@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.ptx.emulation.floats import directed, saturated
+from perfmodel.ptx.emulation.narrow_floats import FORMATS, decoded, encoded, rounded_to_tf32
 from perfmodel.ptx.syntax import Instruction
 from perfmodel.ptx.types import Type
 
@@ -27,6 +28,8 @@ def converted(instruction: Instruction) -> Function | None:
     is_saturated = instruction.has("sat")
     if source.is_float and not to.is_float:
         return _to_whole(to, whole or np.trunc)
+    if to.form or instruction.has("relu", "satfinite"):
+        return narrowed(instruction, to) if source.is_float else lambda a: a.astype(to.numpy)
     if source.is_float:
         return _between_floats(to, source, whole, direction, is_saturated)
     if to.is_float:
@@ -62,6 +65,26 @@ def _to_whole(to: Type, round_: Function) -> Function:
         return np.where(below, to.numpy.type(limits.min), found)
 
     return convert
+
+
+def narrowed(instruction: Instruction, to: Type) -> Function:
+    """Returns floats as numbers of a narrower type."""
+    direction = next((m for m in instruction.modifiers if m in ("rn", "rna", "rz")), "rn")
+    is_positive, is_finite = instruction.has("relu"), instruction.has("satfinite")
+    most = FORMATS[to.form].largest if to.form in FORMATS else float(np.finfo(to.numpy).max)
+
+    def narrow(a: Any) -> Any:
+        value = np.fmax(a, 0) if is_positive else a
+        if to.form == "tf32":
+            return rounded_to_tf32(value.astype(np.float32), direction)
+        value = value.astype(np.float64)
+        if is_finite:
+            value = np.clip(value, -most, most)
+        if direction == "rz" and to.form:
+            return decoded(encoded(value, to.form, mode="rz"), to.form)
+        return directed(value, to.numpy, direction)
+
+    return narrow
 
 
 def _between_floats(

@@ -11,7 +11,7 @@ from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import CARRY
 from perfmodel.ptx.emulation import conversions, floats, integers
 from perfmodel.ptx.emulation.lanes import Mask
-from perfmodel.ptx.emulation.memory import LOCAL, SHARED
+from perfmodel.ptx.emulation.memory import GLOBAL, LOCAL, SHARED
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.syntax import Both, Immediate, Instruction, Operand, Vector
 from perfmodel.ptx.types import PREDICATE, TYPES, Type
@@ -175,12 +175,13 @@ def _convert(instruction: Instruction, registers: Registers) -> Step:
     to = instruction.types[0]
     if to.lanes == 2 and len(instruction.operands) == 3:  # two floats become one register of halves
         source = instruction.types[-1]
+        narrowed = conversions.narrowed(instruction, to)
         high, low = (registers.reader(each, source, instruction) for each in instruction.operands[1:])
         write = registers.writer(instruction.operands[0], to, instruction)
 
         def both(mask: Mask) -> None:
             pair = np.broadcast_arrays(low(), high())
-            write(np.stack([np.atleast_1d(each).astype(np.float16) for each in pair], axis=-1), mask)
+            write(np.stack([np.atleast_1d(narrowed(each)) for each in pair], axis=-1), mask)
 
         return both
     compute = conversions.converted(instruction)
@@ -229,6 +230,9 @@ def _to_generic(instruction: Instruction, registers: Registers) -> Step:
     """Returns the conversion of an address between a window and the flat space."""
     window = np.uint64(SHARED if instruction.has("shared", "shared::cta") else LOCAL if instruction.has("local") else 0)
     type_ = TYPES["u64"]
+    if instruction.has("param", "param::entry") and not instruction.has("to"):  # which may be given with 32 bits
+        in_flat = np.uint64(GLOBAL)
+        return _step(instruction, registers, lambda a: np.where(a < in_flat, a + in_flat, a), [type_], type_)
     if instruction.has("to"):
         return _step(instruction, registers, lambda a: a - window, [type_], type_)
     return _step(instruction, registers, lambda a: a + window, [type_], type_)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.ptx.code import Code
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
 from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
@@ -70,7 +71,8 @@ def emulate(
         groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
         width: threads of the sub-groups that are counted.
         steps: basic blocks that may be executed before an endless loop is assumed.
-        extrapolate: whether turns of loops may be counted without being run; results are unknown then.
+        extrapolate: whether turns of loops may be counted without being run, and values that decide on nothing not
+            be computed; results are unknown then.
 
     Raises:
         EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
@@ -78,8 +80,9 @@ def emulate(
     start = time.perf_counter()
     sample = sampled(launch.grid, groups, seed, math.prod(launch.block))
     lanes = Lanes(launch.grid, launch.block, sample.blocks)
-    machine = Machine(code, launch, lanes, width)
-    execution = Execution(machine, steps, extrapolate)
+    deciding = Deciding(code) if extrapolate else None
+    machine = Machine(code, launch, lanes, width, deciding)
+    execution = Execution(machine, steps, deciding)
     execution.run()
     return Emulation(
         code,

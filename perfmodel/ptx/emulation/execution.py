@@ -8,14 +8,42 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import EmulationError
+from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block
+from perfmodel.ptx.dataflow import registers_in, written
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
+from perfmodel.ptx.syntax import Immediate, Instruction
 from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
+
+
+def spins(code: Code) -> bool:
+    """Returns whether a kernel has a loop that waits for a lock: that tries the same exchange until it succeeds."""
+    for loop in code.flow.loops:
+        inside = [each for number in loop.blocks for each in code.flow.blocks[number].instructions]
+        set_inside = {name for each in inside for name in written(each)}
+        for each in inside:
+            if each.opcode == "atom" and each.has("cas", "exch"):
+                values = {name for operand in each.operands[1:] for name in registers_in(operand)}
+                if not values & _varying(inside, set_inside):
+                    return True
+    return False
+
+
+def _varying(inside: list[Instruction], set_inside: set[str]) -> set[str]:
+    """Returns the registers that a loop sets to something else than numbers of the text."""
+    constant = {
+        name
+        for each in inside
+        if each.opcode == "mov" and all(isinstance(operand, Immediate) for operand in each.operands[1:])
+        for name in written(each)
+    }
+    return set_inside - constant
 
 
 @dataclass(eq=False)
@@ -31,30 +59,44 @@ class _Way:
 class Execution:
     """Runs the lanes of a machine from the kernel's first block to its end.
 
+    Args:
+        deciding: given where turns of loops may be counted without being run.
+
     Attributes:
         branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and
             parted, and how often lanes and the block took it.
     """
 
-    def __init__(self, machine: Machine, steps: int = MOST_STEPS, extrapolate: bool = False) -> None:
+    def __init__(self, machine: Machine, steps: int = MOST_STEPS, deciding: Deciding | None = None) -> None:
         self.machine, self.most = machine, steps
         self.parted = 0
         self.skipper: Skipper | None = None
-        if extrapolate and machine.code.flow.loops:
-            self.skipper = Skipper(machine)
+        if deciding is not None and machine.code.flow.loops:
+            self.skipper = Skipper(machine, deciding)
             machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
+            machine.accesses.noted_execution = self.skipper.note_tally
         self.steps = 0
         self.branches: dict[int, list[Any]] = {}
         self._live_changed = False
 
     def run(self) -> None:
-        """Runs all lanes.
+        """Runs all lanes; of a kernel whose blocks wait for each other's locks, one block after the other.
 
         Raises:
             EmulationError: for a kernel that does not end, or does what is not emulated.
         """
         machine = self.machine
-        ways = [_Way(0, EXIT, machine.live, frozenset())]
+        if not spins(machine.code):
+            self._run(machine.live)
+            return
+        of_block = machine.lanes.block_of
+        for block in range(machine.lanes.count):
+            self._run(machine.live.where(of_block == block))
+
+    def _run(self, mask: Mask) -> None:
+        """Runs some lanes to their end."""
+        machine = self.machine
+        ways = [_Way(0, EXIT, mask, frozenset())]
         with np.errstate(all="ignore"):
             while ways:
                 way = ways[-1]

@@ -50,12 +50,24 @@ def _computed(instruction: Instruction, type_: Type) -> Function | None:
         case "neg":
             return np.negative
         case "min":
-            return np.minimum if instruction.has("NaN") else np.fmin
+            least = np.minimum if instruction.has("NaN") else np.fmin
+            return _of_magnitudes(least) if instruction.has("xorsign") else least
         case "max":
-            return np.maximum if instruction.has("NaN") else np.fmax
+            most = np.maximum if instruction.has("NaN") else np.fmax
+            return _of_magnitudes(most) if instruction.has("xorsign") else most
         case "copysign":
             return lambda a, b: np.copysign(b, a)
     return _approximated(instruction.opcode, type_)
+
+
+def _of_magnitudes(choose: Function) -> Function:
+    """Returns a choice of two magnitudes, with the sign that a product would have."""
+
+    def chosen(a: Any, b: Any) -> Any:
+        found = choose(np.abs(a), np.abs(b))
+        return np.where(np.signbit(a) != np.signbit(b), -found, found)
+
+    return chosen
 
 
 def _approximated(opcode: str, type_: Type) -> Function | None:
@@ -72,7 +84,7 @@ def _approximated(opcode: str, type_: Type) -> Function | None:
 
 def rounded(compute: Function, type_: Type, direction: str | None) -> Function:
     """Returns a function computed in a wider type and rounded once: to the nearest number, or in a direction."""
-    wide, narrow = _WIDE[type_.bits // type_.lanes], type_.numpy
+    wide, narrow = _WIDE[8 * type_.numpy.itemsize] if not type_.form else np.float64, type_.numpy
 
     def once(*operands: Any) -> Any:
         exact = compute(*(operand.astype(wide) for operand in operands))

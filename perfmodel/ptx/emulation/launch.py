@@ -26,12 +26,14 @@ class Buffer:
     Attributes:
         contents: an array, which is copied; None for what `fill` makes.
         fill: writes what a page of bytes holds at first; zeros without.
+        behind: bytes that stand behind its address in the argument, as those of a tensor map do.
     """
 
     name: str
     n_bytes: int
     contents: NDArray[Any] | None = None
     fill: Callable[[NDArray[np.uint8], int], None] | None = None
+    behind: bytes = b""
 
 
 Given: TypeAlias = Buffer | bytes

@@ -9,10 +9,16 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.emulation.accesses import ACCESSING, Accesses
+from perfmodel.ptx.dataflow import ACCESSING, BULK, PRODUCTS
+from perfmodel.ptx.emulation.accesses import Accesses
+from perfmodel.ptx.emulation.bulk_copies import BulkCopies
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.elementwise import elementwise
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Launch
+from perfmodel.ptx.emulation.matrices import product
+from perfmodel.ptx.emulation.matrix_accesses import matrix_access, noting
+from perfmodel.ptx.emulation.mbarriers import Barriers
 from perfmodel.ptx.emulation.memory import Allocation, Memory, variables_at
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
@@ -20,7 +26,16 @@ from perfmodel.ptx.emulation.warps import together
 from perfmodel.ptx.syntax import Instruction, Symbol
 
 Step = Callable[[Mask], None]
-_NOTHING = frozenset(("membar", "fence", "prefetch", "prefetchu", "nanosleep", "brkpt", "griddepcontrol"))
+_NOTHING = frozenset(
+    (
+        *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "brkpt", "griddepcontrol", "setmaxnreg"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+    )
+)
+
+
+def _nothing(mask: Mask) -> None:
+    """Does what an instruction does that has no effect here."""
 
 
 class Machine:
@@ -28,6 +43,8 @@ class Machine:
 
     Args:
         width: threads of the sub-groups whose executions are counted.
+        deciding: given where only what was executed is wanted: what decides on nothing is then not computed, unless
+            data decide.
 
     Attributes:
         buffers: the arrays of the launch, by name.
@@ -39,8 +56,9 @@ class Machine:
             know.
     """
 
-    def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int) -> None:
+    def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int, deciding: Deciding | None = None) -> None:
         self.code, self.launch, self.lanes, self.width = code, launch, lanes, width
+        self.deciding = None if deciding is None or deciding.depends_on_data else deciding
         self.live = Mask(lanes, lanes.is_thread)
         kernel = code.kernel
         places: dict[str, int] = {}
@@ -49,19 +67,26 @@ class Machine:
             own, ends[space] = variables_at(kernel.variables, space)
             places |= own
         self.memory = Memory(lanes, ends["shared"] + launch.shared, ends["local"], ends["stack"])
+        self.memory.is_filled = self.deciding is None
         spaces = {name: variable.space for name, variable in kernel.variables.items()}
         self.buffers: dict[str, Allocation] = {}
+        # First of all, as their addresses may be taken with 32 bits.
+        held = {each.name: self.memory.allocate("", max(each.n_bytes, 8)) for each in kernel.parameters}
         parameters = self._parameters()
         for name, contents in parameters.items():
-            places[name] = self.memory.allocate("", len(contents), np.frombuffer(contents, np.uint8)).base
+            held[name].bytes[: len(contents)] = np.frombuffer(contents, np.uint8)
+            places[name] = held[name].base
         self._variables(places)
         self.registers = Registers(kernel.registers, lanes, self._special, places)
         uses = code.dataflow.uses
         self.accesses = Accesses(self.registers, self.memory, spaces, places, parameters, lambda name: name in uses)
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
+        self.copies = BulkCopies(self.accesses, self.guarded, width)
+        self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
-        self.steps = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
+        made = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
+        self.steps = [[step for step in steps if step is not _nothing] for steps in made]
         numbers = self.registers.numbers
         self.alive = [frozenset(numbers[name] for name in names) for names in code.dataflow.alive]
 
@@ -78,7 +103,7 @@ class Machine:
             if isinstance(argument, Buffer):
                 own = self.memory.allocate(argument.name, argument.n_bytes, argument.contents, argument.fill)
                 self.buffers[argument.name] = own
-                contents = own.base.to_bytes(8, "little")
+                contents = own.base.to_bytes(8, "little") + argument.behind
             else:
                 contents = argument
             if len(contents) > max(variable.n_bytes, 1):
@@ -165,7 +190,9 @@ class Machine:
         guard = instruction.guard
         if guard is None:
             return plain
-        tally = self.guarded.setdefault(instruction, Tally(self.lanes, self.width))
+        # A copy of a tile counts what it does itself.
+        own = Tally(self.lanes, self.width)
+        tally = own if instruction.opcode in BULK else self.guarded.setdefault(instruction, own)
         values, place = self.registers.values, self.registers.numbers[guard.register.name]
 
         def guarded(mask: Mask) -> None:
@@ -187,8 +214,20 @@ class Machine:
             ) from error
 
     def _made(self, instruction: Instruction) -> Step:
+        if self.deciding is not None and not self.deciding.is_needed(instruction):
+            if instruction.opcode in ACCESSING:
+                return noting(instruction, self.accesses)
+            return _nothing
+        if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):
+            return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:
             return self.accesses.step(instruction)
+        if instruction.opcode in BULK:
+            return self.copies.step(instruction)
+        if instruction.opcode.startswith("mbarrier.") or instruction.opcode == "cp.async.mbarrier":
+            return self.barriers.step(instruction)
+        if instruction.opcode in PRODUCTS:
+            return product(instruction, self.registers, self.memory)
         step = together(instruction, self.registers)
         if instruction.opcode in ("bar", "barrier"):
             return self._barrier(instruction, step)
@@ -196,7 +235,7 @@ class Machine:
         if step is not None:
             return step
         if instruction.opcode in _NOTHING:
-            return lambda mask: None
+            return _nothing
         if instruction.opcode == "trap":
             return self._trap(instruction)
         raise EmulationError(

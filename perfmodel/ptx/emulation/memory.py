@@ -72,6 +72,9 @@ class Allocation:
 class Memory:
     """The memory of some emulated blocks.
 
+    Attributes:
+        is_filled: whether what arrays hold at first matters.
+
     Args:
         shared, local, stack: the bytes of a block's shared memory, and of a thread's local memory and parameters of
             calls.
@@ -85,6 +88,7 @@ class Memory:
         self.shared = np.zeros(self.sizes["shared"] * lanes.count, np.uint8)
         self.local = np.zeros(self.sizes["local"] * lanes.total, np.uint8)
         self.stack = np.zeros(self.sizes["stack"] * lanes.total, np.uint8)
+        self.is_filled = True
         self.allocations: list[Allocation] = []
         self._starts: list[int] = []
         self._next = GLOBAL
@@ -130,7 +134,8 @@ class Memory:
             offsets = place - own.base
             if int(offsets.min()) >= 0 and int(offsets.max()) + n_bytes <= own.n_bytes:
                 _check_aligned(offsets, n_bytes, line)
-                own.touch(offsets)
+                if self.is_filled:
+                    own.touch(offsets)
                 return [("global", own, own.bytes, offsets, None)]
         return self._mixed(place, index, n_bytes, line)
 
@@ -173,7 +178,8 @@ class Memory:
                 if int(offsets.max()) + n_bytes > own.n_bytes:
                     raise EmulationError(self._nowhere(own.base + own.n_bytes, line))
                 _check_aligned(offsets, n_bytes, line)
-                own.touch(offsets)
+                if self.is_filled:
+                    own.touch(offsets)
                 found.append(("global", own, own.bytes, offsets, which))
             left = left & ~which
         return found

@@ -10,6 +10,7 @@ import numpy as np
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import CARRY
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
 from perfmodel.ptx.syntax import Immediate, Instruction, Negated, Operand, Register, Sink, Special, Symbol
 from perfmodel.ptx.types import TYPES, Type
 
@@ -58,8 +59,8 @@ class Registers:
         _check_width(name, declared, type_)
         if type_.kind == "p":
             return lambda: values[place]
-        if type_.lanes == 2:
-            return lambda: np.atleast_1d(values[place])[:, None].view(np.float16)
+        if type_.is_coded:
+            return lambda: _unpacked(values[place], type_)
         numpy, raw = type_.numpy, type_.raw
         if declared.bits != type_.bits:
             if numpy == raw:
@@ -87,9 +88,8 @@ class Registers:
         is_narrow = declared.kind != "p" and declared.bits != type_.bits
 
         def bits(value: Any) -> Any:
-            if type_.lanes == 2:
-                packed = np.ascontiguousarray(value, np.float16).view(np.uint32)[..., 0]
-                return packed[0] if packed.shape == (1,) else packed
+            if type_.is_coded:
+                return _packed(value, type_, raw)
             if declared.kind == "p":
                 return value
             if value.dtype != numpy:
@@ -114,6 +114,26 @@ class Registers:
         return write
 
 
+def _unpacked(value: Any, type_: Type) -> Any:
+    """Returns the floats in bits, of a packed type along a last axis."""
+    own = np.atleast_1d(value).astype(type_.raw)
+    parts = own[:, None].view(f"u{type_.raw.itemsize // 2}") if type_.lanes == 2 else own
+    if type_.form:
+        found: Any = decoded(parts, type_.form)
+    else:
+        found = parts.view(np.float16)
+    return found if np.ndim(value) or type_.lanes == 2 else found[0]
+
+
+def _packed(value: Any, type_: Type, raw: np.dtype[Any]) -> Any:
+    """Returns the bits of floats, which lie along a last axis if the type is packed."""
+    parts = encoded(value, type_.form) if type_.form else np.ascontiguousarray(value, np.float16).view(np.uint16)
+    if type_.lanes == 2:
+        parts = np.ascontiguousarray(parts).view(type_.raw)[..., 0]
+        parts = parts[0] if parts.shape == (1,) else parts
+    return parts.astype(raw) if np.ndim(parts) else raw.type(parts)
+
+
 def _check_width(name: str, declared: Type, type_: Type) -> None:
     """Refuses a register that is narrower than what it is used as, and predicates as numbers."""
     if (declared.kind == "p") != (type_.kind == "p") or declared.bits < type_.bits:
@@ -133,8 +153,8 @@ def number(immediate: Immediate, type_: Type) -> Any:
     else:
         value = int(immediate.value)
     found = np.asarray(value & (2**type_.bits - 1), np.uint64).astype(type_.raw)[()]
-    if type_.lanes == 2:
-        return np.atleast_1d(found)[:, None].view(np.float16)
+    if type_.is_coded:
+        return _unpacked(found, type_)
     return found.view(type_.numpy)
 
 

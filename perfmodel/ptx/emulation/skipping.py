@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.ptx.code import Code
-from perfmodel.ptx.control_flow import Loop
-from perfmodel.ptx.dataflow import address_of, read, registers_in, written
+from perfmodel.ptx.emulation.deciding import TESTS, Deciding, Plan
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Places, Tally
-from perfmodel.ptx.syntax import Instruction, Register
+from perfmodel.ptx.syntax import Instruction
 from perfmodel.ptx.types import TYPES
 
 LEAST = 8
@@ -29,108 +26,6 @@ NEVER = 2**40
 """Stands for the turns of a test that has one outcome for ever, as that of a loop that others end."""
 MOST_NOTED = 4096
 """Turns of loops that do more accesses than this are run."""
-_LINEAR = frozenset(("add", "sub", "mov", "cvt", "cvta", "shl", "mul", "mad", "setp", "not"))
-_ACCESSING = frozenset(("ld", "ldu", "st", "atom", "red"))
-_TOGETHER = frozenset(("shfl", "vote", "match", "redux", "activemask", "elect"))
-_TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
-
-
-class Deciding:
-    """Finds what decides in a kernel where lanes go, and what they access."""
-
-    def __init__(self, code: Code) -> None:
-        self.code, self.flow = code, code.dataflow
-        names = [b.guard.register.name for b in code.flow.blocks if b.guard is not None]
-        names += [name for b in code.flow.blocks if b.index is not None for name in registers_in(b.index)]
-        for block in code.flow.blocks:
-            for each in block.instructions:
-                if each.guard is not None:
-                    names.append(each.guard.register.name)
-                address = address_of(each) if each.opcode in _ACCESSING else None
-                if address is not None and isinstance(address.base, Register):
-                    names.append(address.base.name)
-        self.instructions = self.flow.behind(tuple(names))
-        self.names = {name for each in self.instructions for name in written(each)}
-
-    @cached_property
-    def depends_on_data(self) -> bool:
-        return any(
-            (each.opcode in _ACCESSING and not each.has("param")) or each.opcode in _TOGETHER
-            for each in self.instructions
-        )
-
-    def plan(self, loop: Loop) -> Plan | None:
-        """Returns how a loop's turns follow from each other; None where that is not known."""
-        blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
-        if self.depends_on_data or any(block.index is not None for block in blocks):
-            return None
-        inside = [each for block in blocks for each in block.instructions]
-        set_inside = {name for each in inside for name in written(each)}
-        carried = self.flow.alive[loop.header] & set_inside & self.names
-        own = [each for each in inside if each in self.instructions]
-        varying = set(carried)
-        while True:
-            more = {n for each in own if set(read(each)) & varying for n in written(each)} - varying
-            if not more:
-                break
-            varying |= more
-        for each in own:
-            used = [name for name in read(each) if name in varying]
-            if used and not self._is_linear(each, varying):
-                return None
-        if not all(self._steps(name, inside, carried) for name in carried):
-            return None
-        tests = [each for each in own if each.opcode == "setp" and set(read(each)) & varying]
-        guards = {block.guard.register.name for block in blocks if block.guard is not None}
-        guards |= {each.guard.register.name for each in inside if each.guard is not None}
-        if not guards & varying <= {name for each in tests for name in written(each)}:
-            return None
-        return Plan(loop, tuple(sorted(carried)), tuple(tests))
-
-    @staticmethod
-    def _is_linear(instruction: Instruction, varying: set[str]) -> bool:
-        """Returns whether an instruction's result moves by a constant step if its operands do."""
-        if instruction.opcode not in _LINEAR or instruction.guard is not None:
-            return False
-        if any(type_.is_float for type_ in instruction.types):
-            return False
-        if instruction.opcode == "setp":
-            names = [modifier for modifier in instruction.modifiers if modifier not in ("ftz",)]
-            return len(names) == 1 and names[0] in _TESTS
-        moving = [any(name in varying for name in registers_in(operand)) for operand in instruction.operands[1:]]
-        if instruction.opcode == "shl":
-            return not moving[1]
-        if instruction.opcode in ("mul", "mad"):
-            return not instruction.has("hi") and not (moving[0] and moving[1])
-        return True
-
-    def _steps(self, name: str, inside: list[Instruction], carried: frozenset[str]) -> bool:
-        """Returns whether a register grows by what stays the same in the loop."""
-        set_inside = {n for each in inside for n in written(each)}
-        seen: set[str] = set()
-        waiting = [name]
-        while waiting:
-            at = waiting.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            definitions = [each for each in inside if at in written(each)]
-            if len(definitions) != 1 or definitions[0].opcode not in ("add", "sub", "mov"):
-                return False
-            before = [n for n in read(definitions[0]) if n in set_inside]
-            if len(before) > 1:
-                return False
-            waiting += [n for n in before if n != name and not (n in carried and n in seen)]
-        return True
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """A loop may be skipped through: its registers that step from turn to turn, and the tests that these decide."""
-
-    loop: Loop
-    carried: tuple[str, ...]
-    tests: tuple[Instruction, ...]
 
 
 @dataclass(eq=False)
@@ -154,9 +49,8 @@ class Skipper:
         skipped: turns that were not run.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.deciding = Deciding(machine.code)
+    def __init__(self, machine: Machine, deciding: Deciding) -> None:
+        self.machine, self.deciding = machine, deciding
         self.skipped = 0
         self._plans: dict[int, Plan | None] = {}
         self._turns: dict[int, list[Turn]] = {}
@@ -248,7 +142,7 @@ class Skipper:
             for pair in (before, now)
         )
         apart, step = new[mask.active], (new - old)[mask.active]
-        name = next(modifier for modifier in test.modifiers if modifier in _TESTS)
+        name = next(modifier for modifier in test.modifiers if modifier in TESTS)
         return int(_turns_until(name, apart, step).min(initial=NEVER))
 
 

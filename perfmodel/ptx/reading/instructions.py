@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from perfmodel.ptx.reading.cursor import Cursor
 from perfmodel.ptx.reading.opcodes import parts_of
@@ -123,5 +124,10 @@ def _address(cursor: Cursor, registers: Collection[str]) -> Address:
         if cursor.takes("+") or cursor.sees("-"):
             offset = cursor.whole("an offset")
         found = Address(Register(word) if word in registers else Symbol(word), offset)
+    if cursor.takes(","):
+        coordinates = _operand(cursor, registers)
+        if not isinstance(coordinates, Vector):
+            cursor.fail("coordinates in a tensor are not in braces")
+        found = replace(found, coordinates=coordinates.items)
     cursor.expects("]")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from perfmodel.ptx.types import TYPES, Type
@@ -23,10 +24,38 @@ _CACHING = frozenset(
 _SPACES = frozenset(("global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"))
 _FLOAT = ROUNDING | {"ftz", "sat"}
 _APPROXIMATE = ROUNDING | {"approx", "full", "ftz"}
-_VECTORS = frozenset(("v2", "v4"))
+_VECTORS = frozenset(("v2", "v4", "v8"))
 _ATOMIC = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"))
+_SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?|x[124]|n\d+")
+_MATRICES = frozenset(
+    ("sync", "aligned", "row", "col", "trans", "satfinite", "shared", "shared::cta", "global", "a", "b")
+)
+_MATRICES |= {"c", "d", "rn"}
+_BULK = _CACHING | _SPACES | {"shared::cluster", "tensor", "tile", "bulk_group", "commit_group", "wait_group", "read"}
+_BULK |= {
+    "add",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "noftz",
+    "mbarrier::complete_tx::bytes",
+    "L2::cache_hint",
+    "prefetch",
+    *(f"{rank}d" for rank in range(1, 6)),
+}
+_TENSOR = frozenset(
+    ("shared", "shared::cta", "global", "global_address", "rank", "elemtype", "swizzle_mode", "box_dim")
+)
+_TENSOR |= {"interleave_layout", "fill_mode", "swizzle_atomicity", "global_dim", "global_stride", "element_stride"}
+_BARRIER = frozenset(("shared", "shared::cta", "arrive", "noinc", "expect_tx", "parity", "release", "acquire", "cta"))
+_BARRIER |= {"relaxed"}
+_ACTIONS = ("init", "inval", "arrive", "expect_tx", "try_wait", "test_wait")
 _NONE: frozenset[str] = frozenset()
 
+_OF_SEVERAL_WORDS = {"wmma": 1, "wgmma": 1, "mbarrier": 1, "tensormap": 1}
+_COPIES = (("async", "bulk"), ("async", "mbarrier"), ("reduce", "async", "bulk"))
 OPCODES: Mapping[str, frozenset[str]] = {
     # Whole numbers and floats.
     "add": _FLOAT | {"cc"},
@@ -43,8 +72,8 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "rem": _NONE,
     "abs": frozenset(("ftz",)),
     "neg": frozenset(("ftz",)),
-    "min": frozenset(("ftz", "NaN")),
-    "max": frozenset(("ftz", "NaN")),
+    "min": frozenset(("ftz", "NaN", "xorsign", "abs")),
+    "max": frozenset(("ftz", "NaN", "xorsign", "abs")),
     "sad": _NONE,
     "rcp": _APPROXIMATE,
     "sqrt": _APPROXIMATE,
@@ -70,7 +99,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "selp": _NONE,
     "slct": frozenset(("ftz",)),
     "mov": _NONE,
-    "cvt": _WHOLE_ROUNDING | _FLOAT | {"pack"},
+    "cvt": _WHOLE_ROUNDING | _FLOAT | {"pack", "rna", "satfinite", "relu"},
     "cvta": _SPACES | {"to"},
     "isspacep": _SPACES,
     # Memory.
@@ -78,12 +107,24 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "ldu": _SPACES | _VECTORS,
     "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
     "st": _CACHING | _SPACES | _VECTORS,
-    "atom": _CACHING | _SPACES | _ATOMIC,
-    "red": _CACHING | _SPACES | _ATOMIC,
-    "prefetch": _CACHING | _SPACES | {"L1", "L2"},
+    "atom": _CACHING | _SPACES | _ATOMIC | _VECTORS,
+    "red": _CACHING | _SPACES | _ATOMIC | _VECTORS,
+    "prefetch": _CACHING | _SPACES | {"L1", "L2", "tensormap"},
     "prefetchu": frozenset(("L1",)),
     "membar": frozenset(("cta", "gl", "gpu", "sys")),
-    "fence": _CACHING | {"sc", "proxy", "alias"},
+    "fence": _CACHING
+    | _SPACES
+    | {"sc", "proxy", "alias", "async", "async::generic", "mbarrier_init", "shared::cluster", "tensormap::generic"},
+    # Matrices. Words of these opcodes may be shapes, too.
+    **dict.fromkeys(("ldmatrix", "stmatrix", "mma", "wmma.load", "wmma.store", "wmma.mma"), _MATRICES),
+    "wgmma.mma_async": _MATRICES,
+    **dict.fromkeys(("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"), frozenset(("sync", "aligned"))),
+    # Copies of tiles, and barriers that wait for them.
+    **dict.fromkeys(("cp.async.bulk", "cp.reduce.async.bulk"), _BULK),
+    "tensormap.replace": _TENSOR | {"tile", "b1024"},
+    "tensormap.cp_fenceproxy": _TENSOR | _CACHING | {"tensormap::generic", "sync", "aligned"},
+    "cp.async.mbarrier": _BARRIER,
+    **{f"mbarrier.{action}": _BARRIER for action in _ACTIONS},
     # Work-items together.
     "bar": frozenset(("sync", "red", "arrive", "warp", "cta", "popc", "and", "or")),
     "barrier": frozenset(("sync", "red", "arrive", "cta", "aligned", "popc", "and", "or")),
@@ -103,12 +144,17 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "brkpt": _NONE,
     "nanosleep": _NONE,
     "griddepcontrol": frozenset(("launch_dependents", "wait")),
+    "setmaxnreg": frozenset(("inc", "dec", "sync", "aligned")),
 }
 
 
 def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
     """Returns an instruction's opcode, modifiers and types; or the part that is not understood."""
     opcode, *words = text.split(".")
+    count = _OF_SEVERAL_WORDS.get(opcode, 0)
+    if opcode == "cp":
+        count = next((len(own) for own in _COPIES if tuple(words[: len(own)]) == own), 0)
+    opcode, words = ".".join((opcode, *words[:count])), words[count:]
     known = OPCODES.get(opcode)
     if known is None:
         return opcode
@@ -117,7 +163,7 @@ def parts_of(text: str) -> tuple[str, tuple[str, ...], tuple[Type, ...]] | str:
     for word in words:
         if word in TYPES:
             types.append(TYPES[word])
-        elif word in known:
+        elif word in known or (known is _MATRICES and _SHAPE.fullmatch(word)):
             modifiers.append(word)
         else:
             return f".{word}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.ptx.reading.cursor import Cursor
 from perfmodel.ptx.reading.declarations import SPACES, read_registers, read_variable
 from perfmodel.ptx.reading.instructions import read_instruction
-from perfmodel.ptx.syntax import Function, Instruction, Label, Module, Source, Variable
+from perfmodel.ptx.syntax import Function, Instruction, Label, Module, Operand, Source, Symbol, Variable
 from perfmodel.ptx.types import Type
 
 _LINKING = (".visible", ".extern", ".weak", ".common")
@@ -148,25 +149,48 @@ class _Body:
         self.statements: list[Instruction | Label] = []
         self.targets: dict[str, tuple[str, ...]] = {}
         self.source: Source | None = None
+        self.scopes = 0
 
     def read(self) -> None:
         cursor = self.cursor
         cursor.expects("{")
         depth = 1
+        starts: list[int] = []
         while depth:
             token = cursor.now
             if token.kind == "end":
                 cursor.fail("the text ends within a function")
             elif cursor.takes("{"):
                 depth += 1
+                starts.append(len(self.statements))
             elif cursor.takes("}"):
                 depth -= 1
+                if starts:
+                    self._close(starts.pop())
             elif token.text.startswith("."):
                 self._directive(cursor.next().text)
             elif cursor.takes(";"):
                 continue
             else:
                 self._statement()
+
+    def _close(self, start: int) -> None:
+        """Gives labels that are known in braces only, and branches to them, names of their own."""
+        own = {each.name for each in self.statements[start:] if isinstance(each, Label)}
+        if not own:
+            return
+        self.scopes += 1
+
+        def renamed(operand: Operand) -> Operand:
+            is_own = isinstance(operand, Symbol) and operand.name in own
+            return Symbol(f"{operand.name}%{self.scopes}") if is_own and isinstance(operand, Symbol) else operand
+
+        for place in range(start, len(self.statements)):
+            each = self.statements[place]
+            if isinstance(each, Label):
+                self.statements[place] = Label(f"{each.name}%{self.scopes}")
+            elif each.opcode in ("bra", "brx"):
+                self.statements[place] = replace(each, operands=tuple(map(renamed, each.operands)))
 
     def _directive(self, word: str) -> None:
         cursor = self.cursor

@@ -1,0 +1,137 @@
+"""Finds what decides in a kernel where lanes go and what they access: the rest need not be computed to be counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.control_flow import Loop
+from perfmodel.ptx.dataflow import ACCESSING, BULK, read, registers_in, written
+from perfmodel.ptx.syntax import Address, Instruction
+
+_LINEAR = frozenset(("add", "sub", "mov", "cvt", "cvta", "shl", "mul", "mad", "setp", "not"))
+_EXCHANGING = frozenset(("shfl", "vote", "match", "redux", "activemask"))
+TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
+
+
+def is_always_run(instruction: Instruction) -> bool:
+    """Returns whether an instruction is run even where nothing follows from its result: copies of tiles, barriers."""
+    return instruction.opcode in BULK or instruction.opcode.startswith(("mbarrier.", "bar", "cp.async", "trap"))
+
+
+def _places_of(instruction: Instruction) -> list[str]:
+    """Returns the registers that say what an instruction accesses."""
+    if is_always_run(instruction):
+        return [name for each in instruction.operands for name in registers_in(each)]
+    if instruction.opcode not in ACCESSING:
+        return []
+    found = [name for each in instruction.operands if isinstance(each, Address) for name in registers_in(each)]
+    if instruction.opcode.startswith("wmma."):
+        found += [name for each in instruction.operands[2:] for name in registers_in(each)]
+    return found
+
+
+class Deciding:
+    """Finds what decides in a kernel where lanes go, and what they access."""
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.flow = code, code.dataflow
+        names = [b.guard.register.name for b in code.flow.blocks if b.guard is not None]
+        names += [name for b in code.flow.blocks if b.index is not None for name in registers_in(b.index)]
+        for block in code.flow.blocks:
+            for each in block.instructions:
+                if each.guard is not None:
+                    names.append(each.guard.register.name)
+                names += _places_of(each)
+        self.instructions = self.flow.behind(tuple(names))
+        self.names = {name for each in self.instructions for name in written(each)}
+
+    @cached_property
+    def depends_on_data(self) -> bool:
+        return any(
+            (each.opcode in ACCESSING and not each.has("param")) or each.opcode in _EXCHANGING
+            for each in self.instructions
+        )
+
+    @cached_property
+    def waits(self) -> bool:
+        """True where barriers in shared memory decide, which go through phases."""
+        return any(each.opcode.startswith("mbarrier.") for each in self.instructions)
+
+    def is_needed(self, instruction: Instruction) -> bool:
+        """Returns whether an instruction has to be run, and not only counted, where data decide on nothing."""
+        return instruction in self.instructions or is_always_run(instruction)
+
+    def plan(self, loop: Loop) -> Plan | None:
+        """Returns how a loop's turns follow from each other; None where that is not known."""
+        blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
+        if self.depends_on_data or self.waits or any(block.index is not None for block in blocks):
+            return None
+        inside = [each for block in blocks for each in block.instructions]
+        set_inside = {name for each in inside for name in written(each)}
+        carried = self.flow.alive[loop.header] & set_inside & self.names
+        own = [each for each in inside if each in self.instructions]
+        varying = set(carried)
+        while True:
+            more = {n for each in own if set(read(each)) & varying for n in written(each)} - varying
+            if not more:
+                break
+            varying |= more
+        for each in own:
+            used = [name for name in read(each) if name in varying]
+            if used and not self._is_linear(each, varying):
+                return None
+        if not all(self._steps(name, inside, carried) for name in carried):
+            return None
+        tests = [each for each in own if each.opcode == "setp" and set(read(each)) & varying]
+        guards = {block.guard.register.name for block in blocks if block.guard is not None}
+        guards |= {each.guard.register.name for each in inside if each.guard is not None}
+        if not guards & varying <= {name for each in tests for name in written(each)}:
+            return None
+        return Plan(loop, tuple(sorted(carried)), tuple(tests))
+
+    @staticmethod
+    def _is_linear(instruction: Instruction, varying: set[str]) -> bool:
+        """Returns whether an instruction's result moves by a constant step if its operands do."""
+        if instruction.opcode not in _LINEAR or instruction.guard is not None:
+            return False
+        if any(type_.is_float for type_ in instruction.types):
+            return False
+        if instruction.opcode == "setp":
+            names = [modifier for modifier in instruction.modifiers if modifier not in ("ftz",)]
+            return len(names) == 1 and names[0] in TESTS
+        moving = [any(name in varying for name in registers_in(operand)) for operand in instruction.operands[1:]]
+        if instruction.opcode == "shl":
+            return not moving[1]
+        if instruction.opcode in ("mul", "mad"):
+            return not instruction.has("hi") and not (moving[0] and moving[1])
+        return True
+
+    def _steps(self, name: str, inside: list[Instruction], carried: frozenset[str]) -> bool:
+        """Returns whether a register grows by what stays the same in the loop."""
+        set_inside = {n for each in inside for n in written(each)}
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            definitions = [each for each in inside if at in written(each)]
+            if len(definitions) != 1 or definitions[0].opcode not in ("add", "sub", "mov"):
+                return False
+            before = [n for n in read(definitions[0]) if n in set_inside]
+            if len(before) > 1:
+                return False
+            waiting += [n for n in before if n != name and not (n in carried and n in seen)]
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A loop may be skipped through: its registers that step from turn to turn, and the tests that these decide."""
+
+    loop: Loop
+    carried: tuple[str, ...]
+    tests: tuple[Instruction, ...]
