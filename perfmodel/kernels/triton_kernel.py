@@ -93,7 +93,7 @@ def triton_program(
         free=free,
     )
     bound = {name: value for name, value in sizes.items() if name in program.arguments}
-    return program, bound
+    return program, {name: int(value) if isinstance(value, bool) else value for name, value in bound.items()}
 
 
 def _arrays(call: _Call) -> dict[str, GivenArray]:
