@@ -39,7 +39,7 @@ class GivenArray:
     @property
     def dtype(self) -> str:
         """The type by which numpy holds the elements."""
-        return NARROW[self.type][0] if self.type in NARROW else self.type
+        return NARROW[self.type][0] if self.type in NARROW else "uint8" if self.type == "bool" else self.type
 
     @property
     def extent(self) -> str:

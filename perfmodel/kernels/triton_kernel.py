@@ -24,7 +24,7 @@ from perfmodel.kernels.given_arguments import (
 from perfmodel.kernels.ptx_program import Extent, PtxProgram
 from perfmodel.kernels.triton_compiler import TritonText, backend_of, compiled, unwrapped
 from perfmodel.ptx.code import code_of
-from perfmodel.ptx.parameters import parameters_of
+from perfmodel.ptx.parameters import Parameter, parameters_of
 
 _TYPES = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
@@ -93,7 +93,7 @@ def triton_program(
         free=free,
     )
     bound = {name: value for name, value in sizes.items() if name in program.arguments}
-    return program, bound
+    return program, {name: int(value) if isinstance(value, bool) else value for name, value in bound.items()}
 
 
 def _arrays(call: _Call) -> dict[str, GivenArray]:
@@ -239,7 +239,7 @@ def _declared(
     for name in kept_ones:
         each = call.arguments[name]
         if isinstance(each, GivenTiles):
-            found += _described(name, each, next(maps, None), whole)
+            found += _described(name, each, next(maps, None), whole, parameters[len(found) :])
         elif isinstance(each, GivenArray):
             is_output = len(found) < len(parameters) and parameters[len(found)].is_output
             found.append(Array(name, each.dtype, with_numbers(each.extent, whole), is_output))
@@ -259,9 +259,17 @@ def _declared(
 
 
 def _described(
-    name: str, tiles: GivenTiles, made: Sequence[Any] | None, whole: Mapping[str, int]
+    name: str,
+    tiles: GivenTiles,
+    made: Sequence[Any] | None,
+    whole: Mapping[str, int],
+    parameters: Sequence[Parameter],
 ) -> list[Argument | Derived]:
-    """Returns the parameters of a tensor descriptor: a tensor map, or where there are none, the numbers in it."""
+    """Returns the parameters of a tensor descriptor: a tensor map, or where there are none, the numbers in it.
+
+    Args:
+        parameters: of the compiled kernel from here on, whose bytes tell how many flags there are.
+    """
     array = tiles.array
     extent = with_numbers(array.extent, whole)
     both = [("shape", "int32", array.shape), ("strides", "int64", tiles.strides)]
@@ -274,5 +282,9 @@ def _described(
         swizzle, element, box = made
         return [Described(name, array.dtype, extent, False, tuple(box), element, swizzle), *numbers]
     wide = [Derived(f"{each.name}_again", "int64", each.extent) for each in numbers]
-    flags = [Derived(f"{name}_{what}", "int8", 0) for what in ("padding", "rounding")]
+    flags: list[Derived] = []
+    for parameter in parameters[1 + len(wide) :]:
+        if parameter.n_bytes != 1:
+            break
+        flags.append(Derived(f"{name}_flag_{len(flags)}", "int8", 0))
     return [Array(name, array.dtype, extent), *wide, *flags, *numbers]

@@ -526,6 +526,14 @@ def computed() -> Mapping[str, Values]:
 
 
 case("functions", (3,), {"x": X, "out": zeros(3000), "n": 3000}, {"BLOCK": 1024}, computed, 1e-4)
+CHOSEN = RANDOM.random(3000) < 0.5
+case(
+    "pick",
+    (3,),
+    {"mask": CHOSEN, "x": X, "out": zeros(3000), "n": 3000, "twice": True},
+    {"BLOCK": 1024},
+    lambda: {"out": np.where(CHOSEN, 2 * X, 0)},
+)
 GATE, UP = halves(4, 500), halves(4, 500)
 case(
     "swiglu",

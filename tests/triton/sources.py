@@ -354,6 +354,16 @@ def stencil(x, out, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @triton.jit
+def pick(mask, x, out, n, twice, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    chosen = tl.load(mask + i, mask=i < n, other=0)
+    value = tl.load(x + i, mask=i < n)
+    if twice:
+        value = 2 * value
+    tl.store(out + i, tl.where(chosen, value, 0), mask=i < n)
+
+
+@triton.jit
 def gelu(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n)

@@ -51,6 +51,8 @@ def test_results_are_those_of_numpy(title: str) -> None:
         ("described_matmul", "f_mem_bytes_global_load", 2 * (3 * 100 * 96 + 2 * 72 * 96)),
         ("described_matmul", "f_mem_bytes_global_store", 2 * 100 * 72),
         ("described_matmul", "f_op_float16_mma", 6 * 64 * 32 * 96),
+        ("tiles sm_90", "f_mem_rounds_global_granularity:longest", 6 * 128),
+        ("described_matmul", "f_mem_rounds_global_granularity:longest", 3 * 128 * 2 * 3),
         ("tiles sm_90", "f_mem_footprint_global_load", 2 * 100 * 136),
         ("tiles sm_80", "f_mem_bytes_global_load", 2 * 100 * 136),
         ("described_add", "f_mem_bytes_global_atomic", 4 * 24 * 40),

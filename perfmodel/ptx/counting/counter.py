@@ -140,6 +140,11 @@ class _Counter:
     def of(self, instruction: Instruction, block: int) -> Executions:
         return self.executions(self.emulation.tally(instruction, block))
 
+    def copies(self, instruction: Instruction, block: int) -> Executions:
+        """Returns how often a copy of a tile is made, each of which is waited for once."""
+        emulation = self.emulation
+        return self.executions(emulation.copied.get(instruction, emulation.blocks[block]))
+
     def instructions(self) -> Iterator[tuple[Instruction, int]]:
         for block in self.code.flow.blocks:
             for instruction in block.instructions:
@@ -256,6 +261,10 @@ class _Counter:
         first = same[0][1]
         if len(same) == 1:
             return first
+        if same[0][0].instruction.opcode in BULK:
+            sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
+            executions, waits = (_sum(each, with_subgroups) for each in sums)
+            return replace(first, executions=executions, rounds=waits)
         rounds = []
         for block in {access.block for access, _ in same}:
             own = [count.executions for access, count in same if access.block == block]
@@ -299,7 +308,7 @@ class _Counter:
             loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
             executions=executions,
             body=loops,
-            rounds=executions,
+            rounds=executions if instruction.opcode not in BULK else self.copies(instruction, access.block),
             footprint=self._footprint_of(access, item),
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",

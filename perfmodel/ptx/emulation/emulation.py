@@ -26,7 +26,8 @@ class Emulation:
 
     Attributes:
         width: threads of the sub-groups that are counted.
-        blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own.
+        blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own,
+            of copies of tiles by their rows; `copied`: of these as a whole.
         places: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
         skipped: turns of loops that were counted without being run.
@@ -40,6 +41,7 @@ class Emulation:
     width: int
     blocks: list[Tally]
     guarded: dict[Instruction, Tally]
+    copied: dict[Instruction, Tally]
     places: dict[Instruction, dict[str, Places]]
     branches: dict[int, list[NDArray[np.int64]]]
     skipped: int
@@ -92,6 +94,7 @@ def emulate(
         width,
         machine.tallies,
         machine.guarded,
+        machine.copied,
         machine.accesses.places,
         execution.branches,
         execution.skipper.skipped if execution.skipper else 0,

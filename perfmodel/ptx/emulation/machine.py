@@ -50,7 +50,8 @@ class Machine:
         buffers: the arrays of the launch, by name.
         live: the lanes that have not ended.
         tallies: of each basic block.
-        guarded: of each instruction that has a guard of its own.
+        guarded: of each instruction that has a guard of its own; of copies of tiles, by their rows.
+        copied: of copies of tiles that have a guard of their own, as a whole.
         steps: for each basic block.
         noted: is told of each execution that is counted for a guarded instruction, if there is somebody who wants to
             know.
@@ -82,6 +83,7 @@ class Machine:
         self.accesses = Accesses(self.registers, self.memory, spaces, places, parameters, lambda name: name in uses)
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
+        self.copied: dict[Instruction, Tally] = {}
         self.copies = BulkCopies(self.accesses, self.guarded, width)
         self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
@@ -190,9 +192,8 @@ class Machine:
         guard = instruction.guard
         if guard is None:
             return plain
-        # A copy of a tile counts what it does itself.
-        own = Tally(self.lanes, self.width)
-        tally = own if instruction.opcode in BULK else self.guarded.setdefault(instruction, own)
+        of = self.copied if instruction.opcode in BULK else self.guarded
+        tally = of.setdefault(instruction, Tally(self.lanes, self.width))
         values, place = self.registers.values, self.registers.numbers[guard.register.name]
 
         def guarded(mask: Mask) -> None:
