@@ -32,11 +32,6 @@ class BranchFeature(CountedFeature):
         return sum((self.times(branch, sizes) for branch in chosen), np.asarray(0.0))
 
     def times(self, branch: BranchCount, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        if branch.met is None:
-            raise FeatureError(
-                f"feature {self.name!r} is not defined for the {branch.kind} at {branch.text}, which is too hard to "
-                "count; perfmodel.emulate counts it"
-            )
         return self.granularity.executions(branch.met, self.name)(sizes)
 
 
@@ -49,8 +44,9 @@ class DivergentFeature(BranchFeature):
         if branch.divergent is not None:
             return branch.divergent(sizes)
         if np.any(super().times(branch, sizes) > 0):
+            reason = "depends on data" if branch.divergence == "by data" else "is too hard to count"
             raise FeatureError(
-                f"feature {self.name!r} is not defined for the {branch.kind} at {branch.text}, which depends on data; "
+                f"feature {self.name!r} is not defined for the {branch.kind} at {branch.text}, which {reason}; "
                 "perfmodel.emulate counts how often its sub-groups diverge"
             )
         return np.asarray(0.0)

@@ -202,4 +202,14 @@ def test_no_other_methods_give_kernels() -> None:
     methods = {name: getattr(each, "__func__", each) for name, each in inspect.getmembers(pm.Kernel)}
     returned = {name: getattr(each, "__annotations__", {}).get("return") for name, each in methods.items()}
     given = {name for name, each in returned.items() if each in ("Kernel", "Self", "list[Kernel]")}
-    assert given == {*FORMS, "at", "of", "with_each_access", "from_opencl", "from_cuda", "from_ptx"}
+    assert given == {
+        *FORMS,
+        "at",
+        "of",
+        "with_each_access",
+        "from_opencl",
+        "from_cuda",
+        "from_ptx",
+        "from_triton",
+        "from_numba",
+    }

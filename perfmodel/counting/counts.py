@@ -162,17 +162,18 @@ class BranchCount:
     Attributes:
         kind: ``if`` (also a case), ``choice`` (of ``&&``, ``||`` or ``?:``) or ``loop``.
         text: of OpenCL C the line and column in the source, of a Loopy program the predicate.
-        met: how often it is decided; of a loop, how often it is asked whether there is another iteration; None
-            where that is too hard to count, as then the other numbers.
-        taken: how often the condition held; None where data decide, and no statistics say how often.
+        met: how often it is decided; of a loop, how often it is asked whether there is another iteration.
+        taken: how often the condition held; None where data decide, and no statistics say how often, and where that is
+            too hard to count.
         divergence: ``none`` where the work-items of a sub-group go the same way (of a work-group, if sub-groups are
             not counted), else ``by work-item``; ``by data`` where it isn't known.
-        divergent: how often sub-groups go both ways; None where data decide, or sub-groups are not counted.
+        divergent: how often sub-groups go both ways; None where data decide, where it is too hard to count, and where
+            sub-groups are not counted.
     """
 
     kind: str
     text: str
-    met: Executions | None
+    met: Executions
     taken: Executions | None
     divergence: str
     divergent: QuasiPolynomial | None
@@ -293,9 +294,7 @@ class KernelCounts:
             chains=tuple(replace(chain, turns=again(chain.turns)) for chain in self.chains),
             accesses=tuple(replace(access, rounds=again(access.rounds)) for access in changed(self.accesses)),
             branches=tuple(
-                branch
-                if branch.met is None
-                else replace(branch, met=again(branch.met), taken=None if branch.taken is None else again(branch.taken))
+                replace(branch, met=again(branch.met), taken=None if branch.taken is None else again(branch.taken))
                 for branch in self.branches
             ),
             index_operations=None if self.index_operations is None else changed(self.index_operations),

@@ -20,7 +20,7 @@ from perfmodel.counting.points import DIVERGENT, EXECUTIONS, Effort, Points
 from perfmodel.counting.quasipolynomial import from_isl
 
 MOST_FLOORS = 4
-"""Quotients in all parts of the set where a branch is met; with more, counting it may take minutes."""
+"""Quotients in all parts of the set where a branch is met; with more, counting who takes it may take minutes."""
 
 
 @dataclass(frozen=True)
@@ -134,14 +134,14 @@ class Domains(Points):
     def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         """Returns the count of a branch that is met in one region, and taken in a part of it."""
         if _floors(met.points) > MOST_FLOORS:
-            return BranchCount(kind, text, None, None, "by work-item", None)
+            return BranchCount(kind, text, self.executions(met), None, "by work-item", None)
         return self._branch(kind, text, met, taken)
 
     def branch_of_data(self, kind: str, text: str, met: Region, taken: Frequency | None) -> BranchCount:
         """Returns the count of a branch of which only statistics say how often it is taken."""
-        if _floors(met.points) > MOST_FLOORS:
-            return BranchCount(kind, text, None, None, "by data", None)
-        executed = None if taken is None else self.executions(replace(met, factor=met.factor * taken))
+        executed = None
+        if taken is not None and _floors(met.points) <= MOST_FLOORS:
+            executed = self.executions(replace(met, factor=met.factor * taken))
         return BranchCount(kind, text, self.executions(met), executed, "by data", None)
 
     def _branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:

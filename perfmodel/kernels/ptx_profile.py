@@ -118,7 +118,7 @@ class PtxProfile:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
         for branch in self.counts.branches:
-            met = branch.met.subgroup if branch.met else None
+            met = branch.met.subgroup
             pair = [0.0 if each is None else _number(each) for each in (met, branch.divergent)]
             rows.append((branch.kind, branch.text, *pair))
         return _frame(["branch", "place", "subgroups", "divergent"], rows)

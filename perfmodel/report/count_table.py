@@ -102,7 +102,7 @@ class BranchRow:
     kind: str
     text: str
     divergence: str
-    met: Granular | None
+    met: Granular
     taken: Granular | None
     divergent: Quantity | None
 
@@ -281,7 +281,7 @@ class _Tabulator:
             grouped.setdefault((branch.kind, branch.text), []).append(branch)
         rows = []
         for (kind, text), same in grouped.items():
-            met = [(1, branch.met) for branch in same if branch.met is not None]
+            met = [(1, branch.met) for branch in same]
             taken = [(1, branch.taken) for branch in same if branch.taken is not None]
             divergent = [(1, branch.divergent) for branch in same if branch.divergent is not None]
             rows.append(
@@ -289,7 +289,7 @@ class _Tabulator:
                     kind,
                     text,
                     max((branch.divergence for branch in same), key=DIVERGENCES.index),
-                    self.granular(met) if len(met) == len(same) else None,
+                    self.granular(met),
                     self.granular(taken) if len(taken) == len(same) else None,
                     self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
                 )
@@ -426,9 +426,9 @@ class _Text:
         lines = []
         for row in self.table.branches:
             names = [row.kind, row.text, row.divergence]
-            lines.append([*names, "met by work-items", *self.cells(row.met.workitem if row.met else None)])
+            lines.append([*names, "met by work-items", *self.cells(row.met.workitem)])
             lines.append([*names, "taken by work-items", *self.cells(row.taken.workitem if row.taken else None)])
-            lines.append([*names, "met by sub-groups", *self.cells(row.met.subgroup if row.met else None)])
+            lines.append([*names, "met by sub-groups", *self.cells(row.met.subgroup)])
             lines.append([*names, "sub-groups parted", *self.cells(row.divergent)])
         return grid(["branch", "condition", "divergence", "", "count", *self.points], lines) if lines else ""
 
