@@ -321,7 +321,7 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
         st.none() | st.floats(0, 1),
     )
     counted = st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2).map(tuple)
-    branch = st.builds(BranchCount, words, words, st.none() | st.just(shared), st.none() | executions, words, strides)
+    branch = st.builds(BranchCount, words, words, st.just(shared), st.none() | executions, words, strides)
     return KernelCounts(
         draw(counted),
         tuple(draw(st.lists(chains, max_size=2))),
