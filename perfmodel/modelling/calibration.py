@@ -19,6 +19,7 @@ from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError
+from perfmodel.device.facts import DeviceFacts, facts_called
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
 from perfmodel.modelling.fitted import ROW, Fitted
@@ -168,6 +169,26 @@ class Calibration(Fitted):
         """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
         return prediction.rank(self, as_kernels(kernels), sizes)
 
+    def on(self, device: DeviceFacts | str) -> Calibration:
+        """Returns a calibration for a device of which nothing was measured, by the specifications of both.
+
+        >>> Calibration.shipped(device="H200").on("rtx_4090").predict(kernel, n=4096)
+
+        Each parameter is multiplied by the ratio of what its meaning says that it scales with; intervals are as much
+        wider as such prices are less sure.
+
+        Args:
+            device: facts, the key of a device that comes along (`perfmodel.device.facts.known_devices`), or a file
+                that ``perfmodel device new`` wrote.
+
+        Raises:
+            DeviceError: there is no such device.
+            CalibrationError: the device is of another kind, or the model does not say what its parameters scale with.
+        """
+        from perfmodel.modelling.transfer import carried_over  # keeps start-up quick
+
+        return carried_over(self, device)
+
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
         declared = {name: each.given for name, each in self.model.declared.items()}
@@ -231,7 +252,8 @@ class Calibration(Fitted):
 
         Args:
             model: name of a recipe's model (default: the one for kernels of any kind that the device has one of).
-            device: part of the device's name or key, or its kind, such as ``"cpu"``.
+            device: part of the device's name or key, or its kind, such as ``"cpu"``. For one that comes along with its
+                specification only, the calibration of another is carried over (see `on`).
 
         Raises:
             CalibrationError: if there is none, or more than one.
@@ -247,6 +269,8 @@ class Calibration(Fitted):
             chosen = [(content, path) for content, path in loaded if _is_of(content["device"], wanted)]
             if chosen:
                 break
+        if not chosen and (facts := facts_called(device)):
+            return cls._carried_over(model, facts, found)
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
@@ -255,6 +279,19 @@ class Calibration(Fitted):
                 f"{model or default_models()[0]}'"
             )
         return cls._of(*chosen[0])
+
+    @classmethod
+    def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration:
+        """Returns the shipped calibration of a device of the same kind, carried over to another."""
+        for name in [model] if model else default_models():
+            for path in files:
+                content = FILE.load(path)
+                if path.stem.partition("@")[0] == name and content["device"].get("kind") == facts.kind:
+                    return cls._of(content, path).on(facts)
+        what = f"calibration of {model!r}" if model else "calibration"
+        raise CalibrationError(
+            f"no {what} of a {facts.kind} is shipped that could be carried over to {facts.name}; name another model"
+        )
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""

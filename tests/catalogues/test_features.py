@@ -19,7 +19,7 @@ import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 from perfmodel.vocabulary.named_features import CountedFeature, evaluate, families
 from tests.counting_kernels import make
-from tests.counting_oracle import Site, tally_of
+from tests.counting_oracle import Site, cycles_of_banks, tally_of
 
 
 @cache
@@ -213,7 +213,7 @@ BOX = """__kernel void box(__global TYPE *a, const int s, const int t, const int
 }"""
 
 
-@pytest.mark.parametrize("dtype", ["uchar", "float", "double", "float4"])
+@pytest.mark.parametrize("dtype", ["uchar", "float", "double", "float4", "float8"])
 @pytest.mark.parametrize("name", ["block:32", "block:128", "block:100", "banks:32", "banks:16"])
 def test_transactions_at_many_strides_are_those_of_the_addresses(dtype: str, name: str) -> None:
     """Small, equal and neighbouring strides too, which reach into each other, and those that are periods apart."""
@@ -236,12 +236,11 @@ def test_transactions_at_many_strides_are_those_of_the_addresses(dtype: str, nam
         addresses = (row * [1, -1, 1]) @ places * item
         addresses -= addresses.min()
         of_subgroups = [addresses[start : start + 32] for start in range(0, len(addresses), 32)]
-        touched = [{a + k for a in found for k in range(item)} for found in of_subgroups]
         if kind == "block":
+            touched = [{a + k for a in found for k in range(item)} for found in of_subgroups]
             expected.append(sum(len({byte // int(size) for byte in each}) for each in touched))
         else:
-            words = [{byte // 4 for byte in each} for each in touched]
-            expected.append(sum(max(Counter(w % int(size) for w in each).values()) for each in words))
+            expected.append(sum(cycles_of_banks(each.tolist(), item, int(size)) for each in of_subgroups))
     feature = pm.feature(f"f_mem_transactions_global_{name}")
     sizes = dict(zip("stu", strides.T, strict=True))
     assert evaluate(feature, knl, knl.bind(sizes)).tolist() == pytest.approx(expected)
