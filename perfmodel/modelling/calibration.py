@@ -189,6 +189,29 @@ class Calibration(Fitted):
 
         return carried_over(self, device)
 
+    def update(self, kernels: Kernel | Iterable[Kernel], seconds: ArrayLike, /, **sizes: int) -> Calibration:
+        """Returns the calibration with what measured times say, one or many; it stays as it is itself.
+
+        >>> calibration = Calibration.shipped(device="rtx_4090")
+        >>> calibration = calibration.update(kernel, 1.3e-3, n=4096)
+
+        The parameters' covariance is the prior, the errors on kernels that no fit has seen are the noise, and the
+        result is the posterior (`perfmodel.modelling.learning`). So a calibration that was carried over by a
+        specification learns much from few times, one that was fitted to many learns little.
+
+        Args:
+            kernels: one, or several.
+            seconds: what each took, one number or as many.
+            sizes: of all of them; each kernel's own where left out.
+
+        Raises:
+            CalibrationError: for times that are no positive numbers, or not one for each kernel.
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        from perfmodel.modelling.learning import updated  # keeps start-up quick
+
+        return updated(self, [kernels] if isinstance(kernels, Kernel) else as_kernels(kernels), seconds, sizes)
+
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
         declared = {name: each.given for name, each in self.model.declared.items()}
@@ -253,10 +276,12 @@ class Calibration(Fitted):
         Args:
             model: name of a recipe's model (default: the one for kernels of any kind that the device has one of).
             device: part of the device's name or key, or its kind, such as ``"cpu"``. For one that comes along with its
-                specification only, the calibration of another is carried over (see `on`).
+                specification only, or that a file of ``perfmodel device new`` describes, the calibration of another is
+                carried over (see `on`).
 
         Raises:
             CalibrationError: if there is none, or more than one.
+            DeviceError: for a file that describes no device.
         """
         found, wanted = shipped_files(), device.lower()
         if not wanted:
@@ -269,7 +294,8 @@ class Calibration(Fitted):
             chosen = [(content, path) for content, path in loaded if _is_of(content["device"], wanted)]
             if chosen:
                 break
-        if not chosen and (facts := facts_called(device)):
+        facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
+        if not chosen and facts:
             return cls._carried_over(model, facts, found)
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
@@ -350,9 +376,9 @@ def calibration_called(name: str) -> Calibration:
     Raises:
         CalibrationError: if there is none, or more than one.
     """
-    if Path(name).exists() or name.endswith(".json"):
-        return Calibration.load(name)
     model, at, device = name.partition("@")
+    if Path(name).exists() or (name.endswith(".json") and not at):
+        return Calibration.load(name)
     if at and not model:
         return Calibration.shipped(device=device)
     try:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.tables import grid
-from perfmodel.cli.commands import printing
+from perfmodel.cli.commands import printing, specifications
 from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
 from perfmodel.cli.options import Command, device_option, json_option, kernel_options
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 def add(command: Command) -> None:
     added = command(
         _devices, "devices", "list the devices, OpenCL's and CUDA's, and the drivers that failed", "perfmodel devices"
+    )
+    added.add_argument(
+        "--known", action="store_true", help="list those whose specification comes along, wherever they are"
     )
     json_option(added)
     added = command(_features, "features", "list the families of features", "perfmodel features")
@@ -35,6 +38,9 @@ def add(command: Command) -> None:
 def _devices(parsed: argparse.Namespace) -> None:
     from perfmodel.device import devices, driver_faults, find_device  # keeps start-up quick
 
+    if parsed.known:
+        specifications.known(parsed)
+        return
     found, faults = devices(), driver_faults()
     if parsed.json:
         shown = [{"library": str(f.library), "source": str(f.source), "reason": str(f.reason)} for f in faults]

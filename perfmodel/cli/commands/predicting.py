@@ -114,8 +114,10 @@ def _ranking_table(rows: list[dict[Any, Any]]) -> str:
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
+    from perfmodel.modelling.transfer import warn_of
 
     calibration = calibration_called(_calibration_name(parsed))
+    warn_of(calibration)
     _tell_of_another_processor(calibration)
     return calibration, selected(parsed)
 
