@@ -339,3 +339,22 @@ def test_wrong_words_of_features_are_named(name: str, words: list[str]) -> None:
         pm.feature(name)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_tiles_are_not_scattered_whatever_shape_a_group_brings_them_in() -> None:
+    """The next group's places are known, so that footprints have what is touched; a hash of the whole id is not."""
+    source = """__kernel void k(__global const float *a, __global float *out, const int n)
+    {
+        const int item = get_local_id(0);
+        float s = 0;
+        for (int j = 0; j < n; j++) s += a[j * n + get_group_id(0) * 64 + (item % 8) * 8 + item / 8];
+        out[get_global_id(0)] = s;
+    }"""
+    hashed = source.replace("get_group_id(0) * 64 + (item % 8) * 8 + item / 8", "(get_global_id(0) * 2654435761u) % n")
+    feature = pm.feature("f_mem_scattered_global_load_fresh_block:32_reach:>8000000")
+    found = [
+        feature.eval(pm.Kernel.from_opencl(text, "k", "n", 64, {"a": "n * n", "out": "n"}, n=4096).as_compiled())
+        for text in (source, hashed)
+    ]
+    assert found[0] == 0
+    assert found[1] > 0
