@@ -113,13 +113,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(next((ROOT / "perfmodel/projection/device_profiles").glob("*.json")), tmp_path / "my-gpu.json")
     configuration = {"block_size_x": 64, "work": 2}
     entry = {"time": 0.1, "times": [0.1], "compile_time": 1, **configuration}
-    cache = {
+    cache: dict[str, object] = {
         "device_name": "GPU",
         "kernel_name": "scale",
+        "problem_size": [4096],
         "tune_params_keys": [*configuration],
+        "tune_params": {name: [value] for name, value in configuration.items()},
         "cache": {"64,2": entry},
     }
-    cache |= {"tune_params": {name: [value] for name, value in configuration.items()}, "problem_size": [4096]}
     (tmp_path / "cache.json").write_text(json.dumps(cache))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
@@ -182,6 +183,13 @@ def test_a_search_finds_a_heading(words: str, page: str) -> None:
     """A site's search puts pages first whose headings have the words."""
     headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE)
     assert any(all(word in heading.lower() for word in words.split()) for heading in headings)
+
+
+def test_pages_and_warnings_name_the_set_library_that_was_tested() -> None:
+    pinned = re.search(r'"(islpy-barvinok==[^;"]*); python_version < ', (ROOT / "pyproject.toml").read_text())
+    assert pinned
+    for place in ("README.md", "docs/install.md", "perfmodel/kernels/loopy_program.py"):
+        assert f"--no-deps {pinned[1]}" in (ROOT / place).read_text(), place
 
 
 CLAIM = re.compile(r"\S\s+# [\d.]+$", re.MULTILINE)
