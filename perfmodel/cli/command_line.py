@@ -16,7 +16,7 @@ from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
-from perfmodel.cli import completion, project_file
+from perfmodel.cli import completion, hints, own_parts, project_file
 from perfmodel.cli.commands import (
     completing,
     counting,
@@ -36,7 +36,7 @@ from perfmodel.cli.commands import (
     surveying,
     verification,
 )
-from perfmodel.cli.options import CommandParser, added_command
+from perfmodel.cli.options import CommandParser, SentenceParser, added_command
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
@@ -75,9 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         project_file.fill(parsed)
-        return parsed.run(parsed) or 0
+        with own_parts.loaded(getattr(parsed, "load", None)):
+            return parsed.run(parsed) or 0
     except PerfmodelError as error:
-        print(f"perfmodel: {error}", file=sys.stderr)
+        print(f"perfmodel: {hints.on_command_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         kept = getattr(parsed, "store", None)
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = SentenceParser(
         prog="perfmodel",
         usage="%(prog)s [-h] [--version] COMMAND ...",
         description=DESCRIPTION,
@@ -161,7 +162,7 @@ def _prepare_streams_and_cache() -> None:
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
     """Prints a warning in one line, without the line of code that caused it."""
-    print(f"perfmodel: warning: {message}", file=sys.stderr)
+    print(f"perfmodel: warning: {hints.on_command_line(str(message))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

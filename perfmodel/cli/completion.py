@@ -16,9 +16,10 @@ VARIABLE = "_ARGCOMPLETE"
 """An environment variable that is set while the shell asks for completions."""
 SHELLS = ("bash", "zsh", "fish")
 PROTOCOLS = ("perflex", "quick", "unified")
-DEVICES = ("cpu", "gpu")
-"""Words for devices; asking the drivers for keys takes too long."""
+DEVICES = ("cpu", "gpu", "all")
+"""Words for devices; the drivers are asked for keys only where none of these, and no shipped one, is meant."""
 ENTRY = re.compile(r'^    name = "([\w-]+)"$', re.MULTILINE)
+FEATURE = re.compile(r"""["'](f_[a-z][^"'\s]*[^"'\s_])["']""")
 TAG = re.compile(
     r'^(?:    tags = .*|\s+|[A-Z_]+ = )?.*?\b(?:choice|number|size|Tag|_\w+)\(\s*"([a-z]\w*)"', re.MULTILINE
 )
@@ -45,6 +46,16 @@ def shell_code(shell: str) -> str:
     return shellcode(["perfmodel"], shell=shell)
 
 
+def devices(prefix: str, **_: Any) -> list[str]:
+    """Returns words for devices, and keys of devices."""
+    cheap = {*DEVICES, *(path.stem.partition("@")[2] for path in shipped_files())}
+    if fitting := sorted(word for word in cheap if word.startswith(prefix)):
+        return fitting
+    from perfmodel.device import devices  # keeps other completions quick
+
+    return sorted(device.key for device in devices())
+
+
 def generators(**_: Any) -> list[str]:
     """Returns families of kernels, without those of installed packages, which would have to be imported."""
     return sorted({name for text in _modules("generators") for name in ENTRY.findall(text)})
@@ -63,6 +74,16 @@ def tags(prefix: str, **_: Any) -> list[str]:
     ]
     names = sorted({name for text in texts for name in TAG.findall(text)} | {"lsizes"})
     return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", ".cl", ".cu", ".ptx"))]
+
+
+def feature_words(prefix: str, **_: Any) -> list[str]:
+    """Returns the words that stand first in names of features, then names that begin so, as far as sources show."""
+    return sorted({name for text in _modules("features") for name in FEATURE.findall(text) if name.startswith(prefix)})
+
+
+def python_files(prefix: str, **_: Any) -> list[str]:
+    """Returns Python files and folders."""
+    return _files(prefix, (".py",))
 
 
 def recipes(**_: Any) -> list[str]:

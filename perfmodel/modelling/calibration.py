@@ -26,12 +26,12 @@ from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
+from perfmodel.modelling.ranked import Ranking, rank
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from perfmodel.modelling.comparison import Comparison
@@ -165,9 +165,9 @@ class Calibration(Fitted):
 
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
-    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
-        """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
-        return prediction.rank(self, as_kernels(kernels), sizes)
+    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> Ranking:
+        """Returns the kernels from the fastest predicted to the slowest, each with its prediction."""
+        return rank(self, as_kernels(kernels), sizes)
 
     def on(self, device: DeviceFacts | str) -> Calibration:
         """Returns a calibration for a device of which nothing was measured, by the specifications of both.

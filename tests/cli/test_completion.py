@@ -56,7 +56,7 @@ def offered(line: str, folder: Path) -> set[str]:
         ("perfmodel calibrate p_time --tags vec", {"vector_add"}),
         ("perfmodel calibrate p_time --tags vector_add --protocol ", {"perflex", "quick", "unified"}),
         ("perfmodel reproduce perflex-matmul", {"perflex-matmul", "perflex-matmul-plus"}),
-        ("perfmodel verify --device ", {"cpu", "gpu"}),
+        ("perfmodel verify --device gp", {"gpu"}),
         ("perfmodel completion ", {"bash", "zsh", "fish"}),
     ],
 )

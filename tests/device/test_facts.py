@@ -114,7 +114,8 @@ def test_what_is_missing_or_unknown_is_named(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="cannot be read"):
         device_facts(tmp_path / "none.json")
     content = device_facts("a100").as_json()
-    for damage in ({"facts": 3}, {"facts": {"units": 4}}, {"facts": {}}, {"kind": "abacus"}):
+    damages: list[dict[str, object]] = [{"facts": 3}, {"facts": {"units": 4}}, {"facts": {}}, {"kind": "abacus"}]
+    for damage in damages:
         (tmp_path / "damaged.json").write_text(json.dumps(content | damage))
         with pytest.raises(DeviceError):
             DeviceFacts.load(tmp_path / "damaged.json")

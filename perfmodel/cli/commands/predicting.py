@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CalibrationError, KernelError
-from perfmodel.basics.tables import grid, seconds
+from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
+from perfmodel.cli.completion import complete, devices
 from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ def add(command: Command) -> None:
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
-        added.add_argument(
-            "--device",
-            help="predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'",
-        )
+        shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
+        complete(added.add_argument("--device", help=shipped), devices)
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
@@ -65,14 +64,24 @@ def _prediction_data(found: Prediction) -> dict[str, Any]:
 
 
 def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
+    from perfmodel.kernels.telling_apart import variants  # keeps start-up quick
     from perfmodel.modelling.prediction import LEVEL
 
+    named = zip(found, variants([kernel for kernel, _ in found]), strict=True)
+    labels = [_label(kernel, variant) for (kernel, _), variant in named]
+    common, names = told_apart(labels)
     lines = []
-    for kernel, each in found:
+    for (_, each), label in zip(found, labels, strict=True):
         low, high = (float(end) for end in each.interval(LEVEL))
         known = [seconds(low), seconds(high) if math.isfinite(high) else "unknown"] if high > low else ["", ""]
-        lines.append([kernel.label, seconds(float(each.seconds)), *known])
-    return grid(["kernel", "predicted", "90 % from", "to"], lines)
+        lines.append([names[label], seconds(float(each.seconds)), *known])
+    table = grid(["kernel", "predicted", "90 % from", "to"], lines)
+    return "\n\n".join(filter(None, [common, table]))
+
+
+def _label(kernel: Kernel, variant: str) -> str:
+    """Returns a kernel's label with what tells it from others."""
+    return " ".join(filter(None, [kernel.name, variant, sizes_text(kernel.bound)]))
 
 
 def _explain(parsed: argparse.Namespace) -> None:
@@ -94,22 +103,8 @@ def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list
 
 def _rank(parsed: argparse.Namespace) -> None:
     calibration, kernels = _loaded(parsed)
-    rows: list[dict[Any, Any]] = calibration.rank(kernels).to_dict("records")
-    _print(parsed, calibration, lambda: {"ranking": rows}, lambda: _ranking_table(rows))
-
-
-def _ranking_table(rows: list[dict[Any, Any]]) -> str:
-    lines = [
-        [
-            str(row["place"]),
-            f"{row['kernel']} {row['variant']} {row['sizes']}",
-            seconds(row["predicted_s"]),
-            f"{row['times_best']:.2f}",
-            "" if math.isnan(row["probability_first"]) else f"{row['probability_first']:.0%}",
-        ]
-        for row in rows
-    ]
-    return grid(["place", "kernel", "predicted", "times the best", "fastest"], lines)
+    found = calibration.rank(kernels)
+    _print(parsed, calibration, lambda: {"ranking": found.as_json()}, found.__str__)
 
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
