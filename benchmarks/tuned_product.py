@@ -46,22 +46,22 @@ def space() -> list[Configuration]:
     return found
 
 
-def kernel(configuration: Configuration) -> pm.Kernel:
-    m, n = (SIDE // configuration[f"{axis}WG"] * configuration[f"{axis}DIMC"] for axis in "MN")
+def kernel(configuration: Configuration, side: int = SIDE) -> pm.Kernel:
+    m, n = (side // configuration[f"{axis}WG"] * configuration[f"{axis}DIMC"] for axis in "MN")
     return pm.Kernel.from_opencl(
         SOURCE,
         "product",
         (m, n),
         (configuration["MDIMC"], configuration["NDIMC"]),
         {
-            "a": SIDE**2 // configuration["VWM"],
-            "b": SIDE**2 // configuration["VWN"],
-            "c": SIDE**2 // configuration["VWM"],
+            "a": side**2 // configuration["VWM"],
+            "b": side**2 // configuration["VWN"],
+            "c": side**2 // configuration["VWM"],
         },
         [f"-D{name}={value}" for name, value in configuration.items()],
-        m=SIDE,
-        n=SIDE,
-        k=SIDE,
+        m=side,
+        n=side,
+        k=side,
         alpha=1.0,
         beta=1.0,
     )

@@ -1,0 +1,287 @@
+"""Tests the kernels that stand for published ones: they compute what their names say; tables hold their features."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import perfmodel as pm
+from benchmarks import feature_tables, tuned_product
+from benchmarks.published import convolution, dedispersion, textbook
+from benchmarks.published.space import load
+from benchmarks.published.spaces import SPACES
+
+BLOCKS = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y")
+rng = np.random.default_rng(1)
+
+
+def random(*shape: int) -> Any:
+    return rng.random(shape, np.float32)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(8, 8, 8, 8, 1, 1, 0, 0), (8, 16, 16, 8, 2, 1, 1, 0), (8, 16, 8, 8, 4, 2, 0, 1), (8, 8, 16, 8, 2, 4, 1, 1)],
+)
+def test_products_are_products(values: tuple[int, ...]) -> None:
+    side, tile = 64, 32
+    names = ("MDIMC", "NDIMC", "MDIMA", "NDIMB", "VWM", "VWN", "SA", "SB")
+    configuration = {"MWG": tile, "NWG": tile, "KWG": 32, "KWI": 2, **dict(zip(names, values, strict=True))}
+    a, b, c = (random(side, side) for _ in range(3))
+    kernel = tuned_product.kernel(configuration, side)
+    arrays = {"a": a, "b": b, "c": c.copy()}
+    got = pm.emulate(kernel, arrays, groups=[(1, 1)]).array("c").reshape(side, side)
+    np.testing.assert_allclose(got[tile:, tile:], (c + b.T @ a)[tile:, tile:], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shared", "padded"),
+    [((8, 4, 1, 1), 1, 0), ((2, 4, 3, 2), 1, 1), ((8, 2, 2, 3), 1, 1), ((4, 8, 2, 2), 0, 0), ((8, 2, 2, 3), 0, 0)],
+)
+def test_convolutions_are_convolutions(blocks: tuple[int, ...], shared: int, padded: int) -> None:
+    side, width = 20, 5
+    configuration = {**dict(zip(BLOCKS, blocks, strict=True)), "use_shmem": shared, "use_padding": padded}
+    kernel = convolution.kernel(configuration, side, width)
+    weights = random(width * width)
+    kernel = kernel.at(**{f"filter_at_{i}": float(weight) for i, weight in enumerate(weights)})
+    across = side + width - 1
+    image = random(next(each.size for each in kernel.launch().arrays() if each.name == "in"))
+    got = pm.emulate(kernel, {"in": image}, groups="all").array("out").reshape(side, side)
+    windows = np.lib.stride_tricks.sliding_window_view(image[: across * across].reshape(across, across), (width, width))
+    np.testing.assert_allclose(got, (windows * weights.reshape(width, width)).sum((2, 3)), rtol=1e-4)
+
+
+def test_a_dedispersion_adds_up_what_is_late() -> None:
+    measures, samples, channels = 10, 30, 5
+    for strides in ((0, 1), (1, 0)):
+        configuration = dict(zip(BLOCKS, (2, 8, 2, 3), strict=True))
+        configuration |= {"tile_stride_x": strides[0], "tile_stride_y": strides[1]}
+        kernel = dedispersion.kernel(configuration, measures, samples, channels)
+        assert any(access.touched for access in kernel.counts.accesses)
+        late = dedispersion.shifts(channels)
+        profile = pm.emulate(kernel, groups="all")
+        given = profile.array("in").reshape(channels, -1).astype(float)
+        shifts = (np.arange(measures, dtype=np.float32)[:, None] * late).astype(int)
+        expected = np.array([np.sum([given[c, by : by + samples] for c, by in enumerate(each)], 0) for each in shifts])
+        np.testing.assert_allclose(profile.array("out").reshape(measures, samples), expected)
+
+
+def emulated(case: str, launched: dict[str, Any], arguments: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    extents = {name: len(array) for name, array in arrays.items()}
+    kernel = textbook.kernel(case, {"arrays": extents, "local": [4], **launched}, arguments)
+    own = {argument.name for argument in kernel.launch().arrays()}
+    return pm.emulate(kernel, {name: array.copy() for name, array in arrays.items() if name in own}, groups="all")
+
+
+def test_clusters() -> None:
+    points, centres = random(20, 3), random(4, 3)
+    sizes = {"npoints": 20, "nfeatures": 3}
+    launched = {"global": [20]}
+    turned = emulated("kmeans/invert_mapping", launched, sizes, {"input": points.ravel(), "output": np.zeros(60, "f4")})
+    np.testing.assert_array_equal(turned.array("output").reshape(3, 20), points.T)
+    arrays = {"features": points.T.ravel(), "clusters": centres.ravel(), "membership": np.zeros(20, "i4")}
+    got = emulated("kmeans/kmeansPoint", launched, {**sizes, "nclusters": 4}, arrays).array("membership")
+    np.testing.assert_array_equal(got, ((points[:, None] - centres) ** 2).sum(2).argmin(1))
+
+
+def test_factors_in_blocks() -> None:
+    n = 48
+    matrix = random(n, n) + n * np.eye(n, dtype=np.float32)
+    m = matrix.ravel()
+    for offset in range(0, n, 16):
+        further = (n - offset) // 16 - 1
+        arguments = {"matrix_dim": n, "offset": offset}
+        m = emulated("lud/lud_diagonal", {"global": [16], "local": [16]}, arguments, {"m": m}).array("m")
+        if further:
+            along, square = {"global": [32 * further], "local": [32]}, {"global": [16 * further] * 2, "local": [16, 16]}
+            m = emulated("lud/lud_perimeter", along, arguments, {"m": m}).array("m")
+            m = emulated("lud/lud_internal", square, arguments, {"m": m}).array("m")
+    factors = m.reshape(n, n).astype(float)
+    lower, upper = np.tril(factors, -1) + np.eye(n), np.triu(factors)
+    np.testing.assert_allclose(lower @ upper, matrix, atol=1e-3)
+
+
+def lifted(x: Any) -> Any:
+    """Returns the 5/3 transform along the last axis, low frequencies first."""
+    size = x.shape[-1]
+
+    def at(places: Any) -> Any:
+        places = np.abs(places)
+        return np.where(places < size, places, 2 * (size - 1) - places).clip(0, size - 1)
+
+    def high(n: Any) -> Any:
+        return x[..., at(2 * n + 1)] - ((x[..., at(2 * n)] + x[..., at(2 * n + 2)]) >> 1)
+
+    n = np.arange((size + 1) // 2)
+    low = x[..., 2 * n] + ((high(n - 1) + high(n) + 2) >> 2)
+    return np.concatenate([low, high(np.arange(size // 2))], -1)
+
+
+@pytest.mark.parametrize(("width", "height"), [(24, 32), (18, 14), (20, 27)])
+def test_wavelets(width: int, height: int) -> None:
+    image = rng.integers(-128, 128, (height, width)).astype("i4")
+    groups = -(-width // 8), -(-height // 16)
+    launched = {"global": [groups[0] * 8, groups[1]], "local": [8, 1], "local_bytes": {"buffer": 768}}
+    arguments = {"sx": width, "sy": height, "steps": 2, "WIN_SIZE_X": 8, "WIN_SIZE_Y": 8}
+    arrays = {"in": image.ravel(), "out": np.zeros(image.size, "i4")}
+    got = emulated("dwt/cl_fdwt53Kernel", launched, arguments, arrays).array("out").reshape(height, width)
+    np.testing.assert_array_equal(got, lifted(lifted(image).T).T)
+
+
+def test_colours() -> None:
+    pixels = rng.integers(0, 256, 3 * 10).astype("u1")
+    arrays = {"cl_d_src": pixels, **{name: np.zeros(10, "i4") for name in ("d_r", "d_g", "d_b")}}
+    got = emulated("dwt/c_CopySrcToComponents", {"global": [12]}, {"pixels": 10}, arrays)
+    np.testing.assert_array_equal([got.array(name) for name in ("d_r", "d_g", "d_b")], pixels.reshape(10, 3).T - 128.0)
+
+
+def test_a_search_reaches_every_node(tmp_path: Path) -> None:
+    """Each level's data are what the level before leaves."""
+    nodes = 64
+    launched: dict[str, Any] = {"global": [64], "local": [16], "arguments": {"no_of_nodes": 64}}
+    extents = dict.fromkeys(("g_graph_nodes", "g_graph_mask", "g_updating_graph_mask", "g_graph_visited"), nodes)
+    levels: dict[str, dict[str, Any]] = {
+        "bfs/kernel1": {**launched, "arrays": {**extents, "g_graph_edges": 384, "g_cost": nodes}},
+        "bfs/kernel2": {**launched, "arrays": {**extents, "g_over": 1}},
+    }
+    named = {case: {"sizes": {"tiny": {**each, "each": {"level": "all"}}}} for case, each in levels.items()}
+    file = tmp_path / "launches.json"
+    file.write_text(json.dumps(named))
+    every = list(textbook.launches(file))
+    steps = [[each for each in every if each.case == case] for case in named]
+    assert len(steps[0]) == len(steps[1]) > 2
+    assert sum(each.weight for each in every) == pytest.approx(2)
+    state = {name: np.zeros(nodes, "i4") for name in ("g_updating_graph_mask", "g_cost")}
+    for first, second in zip(*steps, strict=True):
+        got = pm.emulate(first.kernel, {**state, **first.arrays}, groups="all")
+        state = {name: got.array(name) for name in state}
+        reached = second.arrays["g_updating_graph_mask"]
+        np.testing.assert_array_equal(got.array("g_graph_mask"), 0)
+        np.testing.assert_array_equal(state["g_updating_graph_mask"], reached)
+        visited = first.arrays["g_graph_visited"]
+        given = {**second.arrays, "g_graph_visited": visited, "g_graph_mask": visited * 0}
+        after = pm.emulate(second.kernel, given, groups="all")
+        np.testing.assert_array_equal(after.array("g_graph_mask"), reached)
+        np.testing.assert_array_equal(after.array("g_graph_visited"), visited | reached)
+        state["g_updating_graph_mask"] = after.array("g_updating_graph_mask")
+
+
+def put(array: Any, first: int, values: Any) -> Any:
+    found = array.copy()
+    found[first : first + len(values)] = values
+    return found
+
+
+MARKOV: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "init_ones_dev": ("ones_s_d", lambda d: put(d["ones_s_d"], 0, np.ones(3))),
+    "init_alpha_dev": ("alpha_d", lambda d: put(d["alpha_d"], 0, d["pi_d"] * d["b_d"][5:10])),
+    "calc_alpha_dev": ("alpha_d", lambda d: put(d["alpha_d"], 10, d["alpha_d"][10:15] * d["b_d"][5:10])),
+    "scale_alpha_dev": ("alpha_d", lambda d: put(d["alpha_d"], 10, d["alpha_d"][10:15] / 2)),
+    "init_beta_dev": ("beta_d", lambda d: put(d["beta_d"], 10, np.full(5, 0.5))),
+    "calc_beta_dev": ("beta_d", lambda d: put(d["beta_d"], 5, d["b_d"][5:10] * d["beta_d"][10:15] / 4)),
+    "calc_gamma_dev": ("gamma_sum_d", lambda d: d["gamma_sum_d"] + d["alpha_d"][5:10] * d["beta_d"][5:10]),
+    "calc_xi_dev": (
+        "xi_sum_d",
+        lambda d: (
+            d["xi_sum_d"]
+            + (d["alpha_d"][5:10, None] * d["a_d"].reshape(5, 5) * d["b_d"][5:10] * d["beta_d"][10:15] / 8).ravel()
+        ),
+    ),
+    "est_a_dev": (
+        "a_d",
+        lambda d: (
+            d["xi_sum_d"].reshape(5, 5).T / (d["gamma_sum_d"] - d["alpha_d"][20:25] * d["beta_d"][20:25] / 8)
+        ).T.ravel(),
+    ),
+    "scale_a_dev": ("a_d", lambda d: (d["a_d"].reshape(5, 5) / d["c_d"][:, None]).ravel()),
+    "acc_b_dev": ("b_d", lambda d: put(d["b_d"], 5, d["b_d"][5:10] + d["alpha_d"][5:10] * d["beta_d"][5:10] / 8)),
+    "est_b_dev": ("b_d", lambda d: (d["b_d"].reshape(3, 5) / d["gamma_sum_d"]).ravel()),
+    "scale_b_dev": ("b_d", lambda d: (d["b_d"].reshape(3, 5) / d["c_d"]).ravel()),
+    "est_pi_dev": ("pi_d", lambda d: d["alpha_d"][:5] * d["beta_d"][:5] / 8),
+}
+
+
+@pytest.mark.parametrize("name", MARKOV)
+def test_steps_of_a_hidden_markov_model(name: str) -> None:
+    """There are five states, three symbols and four steps; it is step 1, at which symbol 1 was observed."""
+    extents = {"ones_s_d": 8, "ones_n_d": 5, "pi_d": 5, "c_d": 5, "gamma_sum_d": 5, "alpha_d": 25, "beta_d": 25}
+    data = {each: random(size) + 1 for each, size in {**extents, "b_d": 15, "a_d": 25, "xi_sum_d": 25}.items()}
+    arguments = {"nstates": 5, "nsymbols": 3, "obs_t": 1, "offset": 10, "t": 1, "length": 4}
+    given = {**arguments, "scale": 2.0, "scale_t": 4.0, "sum_ab": 8.0}
+    is_flat = name in ("calc_xi_dev", "est_a_dev", "scale_a_dev", "acc_b_dev", "est_b_dev", "scale_b_dev")
+    launched = {"global": [8, 8], "local": [4, 4]} if is_flat else {"global": [8], "local": [8]}
+    changed, expected = MARKOV[name]
+    got = emulated(f"hmm/{name}", launched, given, data).array(changed)
+    np.testing.assert_allclose(got, expected(data), rtol=1e-4)
+
+
+def test_products_of_vectors() -> None:
+    a, x, y = random(12), random(10), random(20)
+    launched, arguments = {"global": [8]}, {"m": 4, "n": 3, "lda": 3, "offsetX": 2, "offsetY": 5}
+    got = emulated("hmm/mvm_non_kernel_naive", launched, arguments, {"A": a, "x": x, "y": y}).array("y")
+    np.testing.assert_allclose(got[5:9], a.reshape(4, 3) @ x[2:5], rtol=1e-5)
+    got = emulated("hmm/mvm_trans_kernel_naive", launched, arguments, {"A": a, "x": x, "y": y}).array("y")
+    np.testing.assert_allclose(got[5:8], a.reshape(4, 3).T @ x[2:6], rtol=1e-5)
+    arrays = {"paramA": x, "paramB": y, "partialSum_d": np.zeros(4, "f4")}
+    got = emulated("hmm/s_dot_kernel_naive", launched, {"n": 4, "offsetA": 2, "offsetB": 5}, arrays)
+    np.testing.assert_allclose(got.array("partialSum_d"), x[2:6] * y[5:9])
+
+
+def test_alignments() -> None:
+    size = 33
+    reference = rng.integers(-10, 11, (size, size)).astype("i4")
+    expected = np.zeros((size, size), "i4")
+    expected[0], expected[:, 0] = -10 * np.arange(size), -10 * np.arange(size)
+    matrix = expected.copy().ravel()
+    for i in range(1, size):
+        for j in range(1, size):
+            beside = max(expected[i, j - 1], expected[i - 1, j]) - 10
+            expected[i, j] = max(expected[i - 1, j - 1] + reference[i, j], beside)
+    for half, blocks in ((1, 1), (1, 2), (2, 1)):
+        arguments = {"cols": size, "penalty": 10, "i": blocks, "block_width": 2}
+        arrays = {"referrence": reference.ravel(), "matrix_opencl": matrix}
+        launched = {"global": [16 * blocks, 1], "local": [16, 1]}
+        matrix = emulated(f"nw/needle_opencl_shared_{half}", launched, arguments, arrays).array("matrix_opencl")
+    np.testing.assert_array_equal(matrix.reshape(size, size), expected)
+
+
+def test_a_potential_is_that_of_all_atoms() -> None:
+    """Charges in one medium without salt have the potential of Coulomb's law."""
+    charges, atoms, vertices = random(6), random(3, 6), random(3, 5) + 3
+    arrays = {"atom_addrs": np.array([0, 4], "i4"), "atom_lengths": np.array([4, 2], "i4"), "at_c_s": charges}
+    arrays |= {f"at_{axis}_s": each for axis, each in zip("xyz", atoms, strict=True)}
+    arrays |= {f"vert_{axis}_s": each for axis, each in zip("xyz", vertices, strict=True)}
+    arrays["vert_c_s"] = np.zeros(5, "f4")
+    arguments = {"nres": 2, "nvert": 5, "eye": 0, "step_size": 5, "phiType": 1, "sal": 0.0, "ion_exc_rad": 2.0}
+    arguments |= {"A": 2.0, "proj_len": 0.0, "diel_int": 1.0, "diel_ext": 1.0}
+    launched = {"global": [4, 2], "local": [4, 1]}
+    got = emulated("gem/calc_potential_single_step_dev", launched, arguments, arrays).array("vert_c_s")
+    distances = np.sqrt(((vertices[:, :, None] - atoms[:, None, :]) ** 2).sum(0))
+    np.testing.assert_allclose(got, (charges / distances).sum(1), rtol=1e-4)
+
+
+def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(16, 4, 1, 1, 0, 0), (16, 4, 1, 1, 1, 0), (16, 4, 1, 1, 0, 1), (8, 8, 2, 1, 0, 0)]
+    folder = tmp_path / "space"
+    folder.mkdir()
+    frame = pd.DataFrame(rows, columns=[*BLOCKS, "use_padding", "read_only"]).assign(filter_width=15, filter_height=15)
+    frame.to_csv(folder / "configurations.csv.gz", index=False)
+    pd.DataFrame({"some": [1e-3, 2e-3, 3e-3, np.nan]}).to_csv(folder / "times.csv.gz", index=False)
+    (folder / "devices.json").write_text('{"some": {}}')
+    published = load(folder, SPACES)
+    assert published.programs.tolist() == [0, 1, 0, 3]  # the third differs in the read-only cache alone
+    table = tmp_path / "table.pkl.xz"
+    for sample in (2, 3):
+        monkeypatch.setattr("sys.argv", ["", str(folder), "--table", str(table), "--sample", str(sample)])
+        feature_tables.main()
+        found = pd.read_pickle(table)
+        assert len(found) == len(set(found["row"])) == sample
+    model = pm.Calibration.shipped(device="H200").model
+    assert set(model.features) <= set(found)
+    assert found.set_index("row").loc[0, "group_items"] == 64
