@@ -43,6 +43,7 @@ def add(command: Command) -> None:
     added.add_argument(
         "--architecture", required=True, metavar="NAME", help="as 'perfmodel devices --known' lists them"
     )
+    json_option(added)
 
 
 def known(parsed: argparse.Namespace) -> None:
@@ -91,7 +92,7 @@ def _new(parsed: argparse.Namespace) -> None:
         parsed.file.removesuffix(".json").replace("\\", "/").split("/")[-1], parsed.architecture, **facts
     )
     found.save(parsed.file)
-    print(found)
+    printing.found(parsed, found.as_json, found.__str__)
 
 
 def _fact(text: str) -> tuple[str, float]:
