@@ -107,7 +107,10 @@ class DeviceFacts:
             raise DeviceError(f"device {self.key!r} lacks {', '.join(missing)}; give all facts of a {self.kind}")
         for name, fact in self.facts.items():
             if name not in wanted:
-                raise DeviceError(f"device {self.key!r} has an unknown fact {name!r}{nearest(name, wanted)}")
+                raise DeviceError(
+                    f"device {self.key!r} has an unknown fact {name!r}"
+                    f"{nearest(name, wanted) or '; it has ' + ', '.join(wanted)}"
+                )
             if not isinstance(fact.value, int | float) or not 0 < fact.value < math.inf:
                 raise DeviceError(f"fact {name!r} of device {self.key!r} is {fact.value!r:.40}; give a positive number")
 
@@ -180,6 +183,11 @@ def known_devices() -> tuple[DeviceFacts, ...]:
     return tuple(_known().values())
 
 
+def keys_of_known() -> list[str]:
+    """Returns the keys of the devices that come along."""
+    return [*_known()]
+
+
 def architectures() -> dict[str, str]:
     """Returns what each architecture is called, by its key."""
     return {key: each["words"] for key, each in _data()["architectures"].items()}
@@ -198,8 +206,8 @@ def device_facts(device: str | os.PathLike[str]) -> DeviceFacts:
     found = facts_called(str(device))
     if found is None:
         raise DeviceError(
-            f"no device {str(device)!r} is known{nearest(str(device), [*_known()])}; 'perfmodel devices --known' lists "
-            f"them, and 'perfmodel device new' describes another"
+            f"no device {str(device)!r} is known{nearest(str(device), keys_of_known())}; 'perfmodel devices --known' "
+            f"lists them, and 'perfmodel device new' describes another"
         )
     return found
 

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.documents import DocumentKind
-from perfmodel.basics.errors import CalibrationError, FitError
-from perfmodel.device.facts import DeviceFacts, facts_called
+from perfmodel.basics.errors import CalibrationError, FitError, nearest
+from perfmodel.device.facts import DeviceFacts, facts_called, keys_of_known
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
 from perfmodel.modelling.fitted import ROW, Fitted
@@ -295,29 +295,31 @@ class Calibration(Fitted):
             if chosen:
                 break
         facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
-        if not chosen and facts:
-            return cls._carried_over(model, facts, found)
+        if not chosen and facts and (carried_over := cls._carried_over(model, facts, found)):
+            return carried_over
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
                 f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped (there are "
-                f"{', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
-                f"{model or default_models()[0]}'"
+                f"{', '.join(path.stem for path in found) or 'none'}{nearest(wanted, keys_of_known())}); calibrate "
+                f"yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
         return cls._of(*chosen[0])
 
     @classmethod
-    def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration:
-        """Returns the shipped calibration of a device of the same kind, carried over to another."""
+    def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration | None:
+        """Returns the shipped calibration of a device of the same kind, carried over to another; None if none is."""
+        if facts.kind == "cpu":
+            raise CalibrationError(
+                f"{facts.name} was never calibrated, and a processor's vectors and caches are in its model; calibrate "
+                "there by 'perfmodel reproduce cpu --device cpu'"
+            )
         for name in [model] if model else default_models():
             for path in files:
                 content = FILE.load(path)
                 if path.stem.partition("@")[0] == name and content["device"].get("kind") == facts.kind:
                     return cls._of(content, path).on(facts)
-        what = f"calibration of {model!r}" if model else "calibration"
-        raise CalibrationError(
-            f"no {what} of a {facts.kind} is shipped that could be carried over to {facts.name}; name another model"
-        )
+        return None
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""

@@ -82,8 +82,12 @@ def test_what_cannot_be_carried_over_is_refused() -> None:
         pm.Calibration.shipped("unified-plus", device="H200").on("a100")
     with pytest.raises(CalibrationError, match="nothing is known of the specification of AMD EPYC"):
         pm.Calibration.shipped("cpu", device="cpu").on("i7_6700k")
+    with pytest.raises(CalibrationError, match=r"i7-6700K was never calibrated, .*; calibrate there"):
+        pm.Calibration.shipped(device="i7_6700k")
     with pytest.raises(CalibrationError, match="no calibration for 'abacus'"):
         pm.Calibration.shipped(device="abacus")
+    with pytest.raises(CalibrationError, match="did you mean 'a10'"):
+        pm.Calibration.shipped(device="a10x")
 
 
 def test_facts_of_ones_own_count() -> None:
