@@ -1,4 +1,4 @@
-"""Chooses, of many variants of a family, few in which choices still come together."""
+"""Says how many examples tests take, and chooses few variants of a family in which choices still come together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ import perfmodel as pm
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.verification import small_variants
 
-EVERYTHING = bool(int(os.environ.get("PERFMODEL_EXAMPLES", "0")))
+EXAMPLES = int(os.environ.get("PERFMODEL_EXAMPLES", "0"))
+"""So many random examples are asked for, and every variant of families (`make fuzz`); 0 for the few of the suite."""
+
+
+def examples(few: int) -> int:
+    """Returns how many random examples a test takes."""
+    return EXAMPLES or few
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,7 @@ def few(variants: Iterable[Variant]) -> list[Variant]:
     `make table` verifies every combination.
     """
     given = list(variants)
-    if EVERYTHING:
+    if EXAMPLES:
         return _covering(given, together=2)
     names = {name for variant in given for name in variant.tags}
     some = {name: typical(variant.tags[name] for variant in given if name in variant.tags) for name in names}

@@ -13,6 +13,7 @@ from perfmodel.opencl_c.emulation import Emulation, Machine, Zeros, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
+from tests.covering import examples
 
 GATHER = """
 __kernel void k(__global const int *at, __global const {type} *data, __global {type} *out, int start) {{
@@ -38,7 +39,7 @@ def turns(addresses: list[int], size: int, machine: Machine) -> int:
     return max((sum(word % machine.banks == bank for word in words) for bank in range(machine.banks)), default=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.integers(-1, 300), min_size=1, max_size=48),
     st.sampled_from(sorted(KERNELS)),
@@ -100,7 +101,7 @@ __kernel void k(__global const int *turns, __global int *out, __local int *s) {
 }"""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40))
 def test_loops_of_different_lengths(turns_: list[int]) -> None:
     groups = len(turns_) // 8

@@ -20,7 +20,7 @@ from perfmodel.kernels.arguments import LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
 from perfmodel.vocabulary.named_features import evaluate_all
-from tests.covering import EVERYTHING, Variant, each_value, typical
+from tests.covering import EXAMPLES, Variant, each_value, typical
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
@@ -94,7 +94,7 @@ def variants(generator: KernelGenerator) -> list[Variant]:
                 key = tuple((tag, value) for tag, value in variant.tags.items() if not tag.startswith("lsize"))
                 if key not in found or _size(found[key]) > LARGE:
                     found[key] = variant
-    return list(found.values()) if EVERYTHING else each_value(found.values())
+    return list(found.values()) if EXAMPLES else each_value(found.values())
 
 
 def _size(variant: Variant) -> float:
