@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+import runpy
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,17 +23,14 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", sorted(WORDS))
-def test_examples_run(name: str, tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py")],
-        cwd=tmp_path,
-        env=os.environ | {"PERFMODEL_DEVICE": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert re.search(WORDS[name], ended.stdout), ended.stdout
+def test_examples_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert re.search(WORDS[name], printed), printed
 
 
 def test_every_script_is_run_or_a_file_of_kernels() -> None:

@@ -14,6 +14,7 @@ from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
 from tests.counting_oracle import cycles_of_banks
+from tests.covering import examples
 
 GATHER = """
 __kernel void k(__global const int *at, __global const {type} *data, __global {type} *out, int start) {{
@@ -34,7 +35,7 @@ def blocks(addresses: list[int], size: int, block: int) -> int:
     return len({byte // block for address in addresses for byte in range(address, address + size)})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.integers(-1, 300), min_size=1, max_size=48),
     st.sampled_from(sorted(KERNELS)),
@@ -98,7 +99,7 @@ __kernel void k(__global const int *turns, __global int *out, __local int *s) {
 }"""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40))
 def test_loops_of_different_lengths(turns_: list[int]) -> None:
     groups = len(turns_) // 8
