@@ -95,7 +95,7 @@ KERNELS = {
     " int i = blockIdx.x * 128 + threadIdx.x; float sum = 0; for (int k = 0; k < m; k++) sum += u[k * n + i];"
     " s[i] = sum; }",
 }
-"""What the files of kernels that pages name hold in the tests."""
+"""Files of kernels that pages name, as the tests have them."""
 ORDER = ("calibrate",)
 """Commands that write what others of the page read."""
 

@@ -33,6 +33,7 @@ from perfmodel.vocabulary.named_features import Feature
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from perfmodel.modelling.advising import Advice
     from perfmodel.modelling.comparison import Comparison
     from perfmodel.modelling.explanation import Explanation
 
@@ -163,6 +164,16 @@ class Calibration(Fitted):
         from perfmodel.modelling.comparison import compare  # slow to import, and no prediction needs it
 
         return compare(self, as_kernel(first), as_kernel(second), sizes)
+
+    def advise(self, kernel: Kernel, /, **sizes: int) -> Advice:
+        """Returns what to change in a kernel, found by predicting it changed: siblings of its generator, other
+        work-groups and padded tiles of OpenCL C, and less of what it does, such as half the transactions.
+
+        A few changed kernels are counted for that, which takes about as long for each as for the kernel itself.
+        """
+        from perfmodel.modelling.advising import advise
+
+        return advise(self, as_kernel(kernel), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> Ranking:
         """Returns the kernels from the fastest predicted to the slowest, each with its prediction."""

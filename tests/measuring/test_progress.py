@@ -1,4 +1,4 @@
-"""How far a campaign is: lines with an estimate where there is no terminal."""
+"""A campaign says how far it is: lines with an estimate where there is no terminal."""
 
 from __future__ import annotations
 

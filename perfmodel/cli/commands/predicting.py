@@ -90,8 +90,14 @@ def _explain(parsed: argparse.Namespace) -> None:
         _compare(parsed, calibration, kernels)
         return
     found = [calibration.explain(kernel) for kernel in kernels]
-    explanations = [each.as_json() for each in found]
-    _print(parsed, calibration, lambda: {"explanations": explanations}, lambda: "\n".join(map(str, found)))
+    advice = [calibration.advise(kernel) for kernel in kernels]
+    told = list(zip(found, advice, strict=True))
+    _print(
+        parsed,
+        calibration,
+        lambda: {"explanations": [each.as_json() | {"advice": to_do.as_json()} for each, to_do in told]},
+        lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
+    )
 
 
 def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
