@@ -78,6 +78,7 @@ BY_HAND = {
     "suggest": "it measures for minutes",
     "characterize": "it measures for minutes",
     "doctor": "it watches the device for seconds; tests/measuring/test_doctor.py runs it",
+    "browse": "it serves until it is interrupted; tests/report/test_browsing.py runs it",
     "worker": "it needs a cluster's scheduler",
     "survey": "tests/surveying runs it",
 }

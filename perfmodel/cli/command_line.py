@@ -18,6 +18,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
 from perfmodel.cli import completion, hints, own_parts, project_file
 from perfmodel.cli.commands import (
+    browsing,
     completing,
     counting,
     doctor,
@@ -44,7 +45,7 @@ GARBAGE = 100_000
 """So many new objects are looked through for garbage at once: imports make many, all of which stay; looking through
 them as often as usual is a fifth of a short command's time."""
 GROUPS = {
-    "see what there is": ("devices", "doctor", "kernels", "features", "store"),
+    "see what there is": ("devices", "doctor", "kernels", "features", "store", "browse"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
     "predict": ("predict", "explain", "rank", "project", "run"),
@@ -54,7 +55,7 @@ GROUPS = {
 """The commands in the order of ``perfmodel --help``, by what people want."""
 
 FAMILIES = (
-    *(listings, doctor, store, counting, occupancy, verification, measuring),
+    *(listings, doctor, store, browsing, counting, occupancy, verification, measuring),
     *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
 )
 
