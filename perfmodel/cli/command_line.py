@@ -71,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.answer(parser)
     _prepare_streams_and_cache()
+    first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+    if first.startswith("-") and first.partition("=")[0] not in ("-h", "--help", "--version"):
+        parser.error(f"{first} stands before the command; write it behind, as in perfmodel predict --device h200 …")
     parsed = parser.parse_args(arguments)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.documents import DocumentKind
-from perfmodel.basics.errors import CalibrationError, FitError
+from perfmodel.basics.errors import CalibrationError, FitError, nearest
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
 from perfmodel.modelling.fitted import ROW, Fitted
@@ -333,8 +333,10 @@ def calibration_called(name: str) -> Calibration:
         return Calibration.shipped(model, device)
     except CalibrationError as error:
         shipped = [path.stem for path in shipped_files()]
+        within = [each for each in shipped if name.lower() in each]
+        hint = f"; did you mean {' or '.join(map(repr, within[:2]))}?" if within else nearest(name, shipped)
         raise CalibrationError(
-            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
+            f"{name!r} names no calibration{hint} (give a file that calibrate wrote, or one of {', '.join(shipped)})"
         ) from error
 
 

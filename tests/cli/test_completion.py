@@ -121,7 +121,7 @@ def test_values_are_those_that_the_tags_have() -> None:
             values = {each for each in offered if each.startswith(f"{tag.name}:")} - {f"{tag.name}:", f"{tag.name}:*"}
             assert not values or {f"{tag.name}:{value}" for value in tag.values} & values, (generator.name, tag.name)
             known, every = known + bool(values), every + 1
-    assert known > 0.9 * every  # others are computed, and not written out in the text
+    assert known > 0.8 * every  # others are computed, and not written out in the text
     assert completion.tags("lsize_0=8,", argparse.Namespace(tags=["matmul_sq"])) == ["lsize_0=8,16", "lsize_0=8,32"]
     assert completion.tags("nothing=", argparse.Namespace(tags=[])) == completion.tags("")
 

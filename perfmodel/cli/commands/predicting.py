@@ -140,6 +140,8 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
     name: str = parsed.calibration
     if parsed.device is None:
+        if not parsed.tags and ("@" in name or name.endswith(".json")):
+            raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
         if not parsed.tags or name.endswith((".cl", ".cu", ".ptx", ".py")):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "
