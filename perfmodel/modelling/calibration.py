@@ -335,8 +335,9 @@ def calibration_called(name: str) -> Calibration:
         shipped = [path.stem for path in shipped_files()]
         within = [each for each in shipped if name.lower() in each]
         hint = f"; did you mean {' or '.join(map(repr, within[:2]))}?" if within else nearest(name, shipped)
+        known = f"give a file that calibrate wrote, or one of {', '.join(shipped)}"
         raise CalibrationError(
-            f"{name!r} names no calibration{hint} (give a file that calibrate wrote, or one of {', '.join(shipped)})"
+            f"{name!r} names no calibration{f'{hint} ({known})' if hint else f'; {known}'}"
         ) from error
 
 
