@@ -78,6 +78,7 @@ BY_HAND = {
     "suggest": "it measures for minutes",
     "characterize": "it measures for minutes",
     "doctor": "it watches the device for seconds; tests/measuring/test_doctor.py runs it",
+    "browse": "it serves until it is interrupted; tests/report/test_browsing.py runs it",
     "worker": "it needs a cluster's scheduler",
     "survey": "tests/surveying runs it",
 }
@@ -95,7 +96,7 @@ KERNELS = {
     " int i = blockIdx.x * 128 + threadIdx.x; float sum = 0; for (int k = 0; k < m; k++) sum += u[k * n + i];"
     " s[i] = sum; }",
 }
-"""The files of kernels that pages name hold this in the tests."""
+"""Files of kernels that pages name, as the tests have them."""
 ORDER = ("calibrate",)
 """Commands that write what others of the page read."""
 

@@ -18,6 +18,7 @@ WORDS = {
     "family_model": r"p_strided_load .*\n(.*\n)*.*predicted \S+ s, measured \S+ s",
     "own_loopy_kernel": r"additions at n = 1024: 1048576(\.0)?\n(.*\n)*.*limited by",
     "own_opencl_kernel": r"5 loads a pixel\n(.*\n)*seconds on an H200: \[",
+    "typed_use": r"times the best",
     "slides_demo": r"overlap\n(.*\n)*.*predicted \d\.\d\d times the measured time",
 }
 

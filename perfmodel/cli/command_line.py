@@ -18,6 +18,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
 from perfmodel.cli import completion, hints, own_parts, project_file
 from perfmodel.cli.commands import (
+    browsing,
     completing,
     counting,
     doctor,
@@ -45,7 +46,7 @@ GARBAGE = 100_000
 """So many new objects are looked through for garbage at once: imports make many, all of which stay; looking through
 them as often as usual is a fifth of a short command's time."""
 GROUPS = {
-    "see what there is": ("devices", "device", "doctor", "kernels", "features", "store"),
+    "see what there is": ("devices", "device", "doctor", "kernels", "features", "store", "browse"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
     "predict": ("predict", "explain", "rank", "project", "run"),
@@ -55,7 +56,7 @@ GROUPS = {
 """The commands in the order of ``perfmodel --help``, by what people want."""
 
 FAMILIES = (
-    *(listings, specifications, doctor, store, counting, occupancy, verification, measuring),
+    *(listings, specifications, doctor, store, browsing, counting, occupancy, verification, measuring),
     *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
 )
 
@@ -71,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.answer(parser)
     _prepare_streams_and_cache()
+    first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+    if first.startswith("-") and first.partition("=")[0] not in ("-h", "--help", "--version"):
+        parser.error(f"{first} stands before the command; write it behind, as in perfmodel predict --device h200 …")
     parsed = parser.parse_args(arguments)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics import registry
+from perfmodel.cli import tag_values
 from perfmodel.modelling.shipped import shipped_files
 
 VARIABLE = "_ARGCOMPLETE"
@@ -18,7 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 PROTOCOLS = ("perflex", "quick", "unified")
 DEVICES = ("cpu", "gpu", "all")
 """Words for devices; the drivers are asked for keys only where none of these, and no shipped one, is meant."""
-ENTRY = re.compile(r'^    name = "([\w-]+)"$', re.MULTILINE)
+ENTRY = tag_values.ENTRY
 FEATURE = re.compile(r"""["'](f_[a-z][^"'\s]*[^"'\s_])["']""")
 TAG = re.compile(
     r'^(?:    tags = .*|\s+|[A-Z_]+ = )?.*?\b(?:choice|number|size|Tag|_\w+)\(\s*"([a-z]\w*)"', re.MULTILINE
@@ -66,8 +67,10 @@ def families(prefix: str, **_: Any) -> list[str]:
     return [*generators(), *_files(prefix, (".py",))]
 
 
-def tags(prefix: str, **_: Any) -> list[str]:
-    """Returns families, their tags with a colon behind, files of kernels, and folders."""
+def tags(prefix: str, parsed_args: Any = None, **_: Any) -> list[str]:
+    """Returns families, their tags with a colon behind, files of kernels, and folders; behind a tag, its values."""
+    if values := tag_values.completed(prefix, _words(parsed_args)):
+        return values
     texts = [
         *_modules("generators"),
         (Path(__file__).parents[1] / "collection" / "tags.py").read_text(encoding="utf-8"),
@@ -94,6 +97,12 @@ def recipes(**_: Any) -> list[str]:
 def calibrations(prefix: str, **_: Any) -> list[str]:
     """Returns shipped calibrations, and files that may be one."""
     return [*(path.stem for path in shipped_files()), *_files(prefix, (".json",))]
+
+
+def _words(parsed: Any) -> list[str]:
+    """Returns the words of selections that stand on the command line already."""
+    found = [getattr(parsed, name, None) or [] for name in ("tags", "measurements", "evaluation", "kernels")]
+    return [word for words in found for each in words for word in (each if isinstance(each, list) else [each])]
 
 
 def _modules(catalogue: str) -> Iterator[str]:

@@ -40,7 +40,7 @@ SOURCE_OPTIONS = {
 """Options that only kernels of source files have, by their names in what argparse returns."""
 
 
-WITHOUT_OWN = ("devices", "doctor", "occupancy", "worker", "completion", "store", "characterize")
+WITHOUT_OWN = ("devices", "doctor", "occupancy", "worker", "completion", "store", "browse", "characterize")
 """Commands that look at no features and no kernels of anybody's own, besides those of the store."""
 
 

@@ -34,6 +34,7 @@ from perfmodel.vocabulary.named_features import Feature
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from perfmodel.modelling.advising import Advice
     from perfmodel.modelling.comparison import Comparison
     from perfmodel.modelling.explanation import Explanation
 
@@ -164,6 +165,16 @@ class Calibration(Fitted):
         from perfmodel.modelling.comparison import compare  # slow to import, and no prediction needs it
 
         return compare(self, as_kernel(first), as_kernel(second), sizes)
+
+    def advise(self, kernel: Kernel, /, **sizes: int) -> Advice:
+        """Returns what to change in a kernel, found by predicting it changed: siblings of its generator, other
+        work-groups and padded tiles of OpenCL C, and less of what it does, such as half the transactions.
+
+        A few changed kernels are counted for that, which takes about as long for each as for the kernel itself.
+        """
+        from perfmodel.modelling.advising import advise
+
+        return advise(self, as_kernel(kernel), sizes)
 
     def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> Ranking:
         """Returns the kernels from the fastest predicted to the slowest, each with its prediction."""
@@ -387,8 +398,11 @@ def calibration_called(name: str) -> Calibration:
         return Calibration.shipped(model, device)
     except CalibrationError as error:
         shipped = [path.stem for path in shipped_files()]
+        within = [each for each in shipped if name.lower() in each]
+        hint = f"; did you mean {' or '.join(map(repr, within[:2]))}?" if within else nearest(name, shipped)
+        known = f"give a file that calibrate wrote, or one of {', '.join(shipped)}"
         raise CalibrationError(
-            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
+            f"{name!r} names no calibration{f'{hint} ({known})' if hint else f'; {known}'}"
         ) from error
 
 

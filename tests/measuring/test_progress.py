@@ -1,4 +1,4 @@
-"""A campaign tells how far it is: by lines with an estimate where there is no terminal."""
+"""A campaign says how far it is: lines with an estimate where there is no terminal."""
 
 from __future__ import annotations
 

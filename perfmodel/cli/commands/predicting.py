@@ -90,8 +90,14 @@ def _explain(parsed: argparse.Namespace) -> None:
         _compare(parsed, calibration, kernels)
         return
     found = [calibration.explain(kernel) for kernel in kernels]
-    explanations = [each.as_json() for each in found]
-    _print(parsed, calibration, lambda: {"explanations": explanations}, lambda: "\n".join(map(str, found)))
+    advice = [calibration.advise(kernel) for kernel in kernels]
+    told = list(zip(found, advice, strict=True))
+    _print(
+        parsed,
+        calibration,
+        lambda: {"explanations": [each.as_json() | {"advice": to_do.as_json()} for each, to_do in told]},
+        lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
+    )
 
 
 def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
@@ -136,6 +142,8 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
     name: str = parsed.calibration
     if parsed.device is None:
+        if not parsed.tags and ("@" in name or name.endswith(".json")):
+            raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
         if not parsed.tags or name.endswith((".cl", ".cu", ".ptx", ".py")):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "

@@ -1,4 +1,4 @@
-"""A campaign shows how far it is, and the time that is left: a bar on a terminal, else a line now and then."""
+"""Shows how far a campaign is, and the time that is left: a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 2.0
 """A bar is shown once so much time went by."""
 LINE_SECONDS = 10.0
-"""A line is written after so much time, and again after each such time, if there is no terminal."""
+"""A line is written after so much time where there is no terminal, and again after each such time."""
 
 
 class Progress:
