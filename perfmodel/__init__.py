@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from perfmodel.projection.device_profile import DeviceProfile
     from perfmodel.recipes.recipe import Recipe
     from perfmodel.tuning.pruning import prune
+    from perfmodel.tuning.tuner import tune
     from perfmodel.vocabulary.named_features import Feature, feature, register
 
 __version__ = VERSION
@@ -69,6 +70,7 @@ _EXPORTS = {
     "prune": "tuning.pruning",
     "register": "vocabulary.named_features",
     "suggest": "modelling.suggestion",
+    "tune": "tuning.tuner",
 }
 
 __all__ = [
@@ -100,6 +102,7 @@ __all__ = [
     "prune",
     "register",
     "suggest",
+    "tune",
 ]
 
 # In a checkout that is not installed, the catalogues lie beside this folder and not in it.

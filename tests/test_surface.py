@@ -24,7 +24,7 @@ NAMES = {
     *("Kernel", "KernelCollection", "KernelGenerator", "ALL_GENERATORS"),
     *("devices", "Device", "Protocol", "measure", "Campaign", "Store"),
     *("Calibration", "evaluate", "suggest", "ModelRegressor", "Recipe"),
-    *("prune", "choose_device", "DeviceProfile"),
+    *("prune", "tune", "choose_device", "DeviceProfile"),
     *("emulate", "occupancy", "intercept"),
     *("PerfmodelError", "PerfmodelWarning"),
 }

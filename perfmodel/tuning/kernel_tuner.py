@@ -17,7 +17,9 @@ from perfmodel.modelling.calibration import Calibration
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Pointer
 from perfmodel.tuning.pruning import Pruned, check_limits, prune
+from perfmodel.tuning.tuner import BETTER, DOUBT, Tuner
 
+MS = 1e3
 Configuration = dict[str, Any]
 Result = dict[str, Any]
 
@@ -57,6 +59,9 @@ class PredictedFirst:
         predict: a calibration, which then predicts the kernel as Kernel Tuner would build it (in OpenCL C only); or a
             function from a configuration, its values by the parameters' names, to seconds.
         top_k, within, unpredicted: see `perfmodel.prune`.
+        learn: measure so many at a time, and choose the next ones by what the times of those before tell of all that
+            `top_k` and `within` keep; 0 for none of that. It ends as `Tuner` does.
+        better, doubt: see `Tuner`, for `learn`.
 
     Attributes:
         pruned: what the last tuning chose and left out, each with its prediction; None before.
@@ -72,12 +77,16 @@ class PredictedFirst:
         top_k: int | None = None,
         within: float | None = None,
         unpredicted: Literal["last", "drop"] = "last",
+        learn: int = 0,
+        better: float = BETTER,
+        doubt: float = DOUBT,
     ) -> None:
         check_limits(top_k, within, unpredicted)
         if not isinstance(predict, Calibration) and not callable(predict):
             raise PerfmodelError(f"{predict!r:.60} predicts nothing; give a calibration, or a function to seconds")
         self.pruned: Pruned[tuple[Any, ...]] | None = None
         self._predict, self._top_k, self._within, self._unpredicted = predict, top_k, within, unpredicted
+        self._learn, self._better, self._doubt = learn, better, doubt
 
     def tune(self, searchspace: Searchspace, runner: Runner, tuning_options: Any) -> list[Result]:
         """Returns the results of what was measured, in the order of measuring; called by Kernel Tuner."""
@@ -94,12 +103,31 @@ class PredictedFirst:
         # A warm-up is the first configuration, measured and forgotten: of use only where there is another to compare.
         if len(self.pruned) == 1 and hasattr(runner, "warmed_up"):
             runner.warmed_up = True
-        results = runner.run(list(self.pruned), tuning_options)
+        if self._learn and not all(each.unpredicted for each in self.pruned.kept):
+            results = self._learned(runner, tuning_options)
+        else:
+            results = runner.run(list(self.pruned), tuning_options)
         for candidate in self.pruned.left_out:
             if any(result is None or "__error__" not in result for result in results):
                 break
             results += runner.run([candidate.config], tuning_options)
         return [result for result in results if result is not None]
+
+    def _learned(self, runner: Runner, tuning_options: Any) -> list[Result | None]:
+        """Returns the results of what is measured, some at a time, as each tells of the others."""
+        assert self.pruned is not None
+        tuner = Tuner(self.pruned.kept, better=self._better, doubt=self._doubt)
+        results: list[Result | None] = []
+        while not tuner.is_done:
+            asked = tuner.ask(self._learn)
+            found = runner.run(asked, tuning_options)
+            results += found
+            if len(found) < len(asked) or None in found:  # beyond the budget
+                break
+            for config, result in zip(asked, found, strict=True):
+                assert result is not None
+                tuner.tell(config, None if "__error__" in result else result["time"] / MS)
+        return results
 
     def _predictor(self, runner: Runner) -> Callable[[Configuration], Any]:
         if not isinstance(self._predict, Calibration):

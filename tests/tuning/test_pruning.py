@@ -259,6 +259,29 @@ def test_what_predicts_nothing_is_refused() -> None:
         PredictedFirst("unified-plus")  # type: ignore[arg-type]
 
 
+class SlowRunner(Runner):
+    """A runner on which little work is fastest, against what is predicted; the largest fails."""
+
+    def run(self, parameter_space: Iterable[tuple[int, ...]], tuning_options: Any) -> list[dict[str, Any] | None]:
+        results = super().run(parameter_space, tuning_options)
+        return [
+            result if result is None or "__error__" in result else {**result, "time": 5 + abs(result["work"] - 20)}
+            for result in results
+        ]
+
+
+def test_a_search_that_learns_goes_where_times_are_short() -> None:
+    space = SimpleNamespace(tune_params={"work": list(range(1, 101))}, list=[(work,) for work in range(1, 101)])
+    runner = SlowRunner(failing=[100])
+    results = PredictedFirst(larger_first, learn=4).tune(space, runner, None)
+    assert [result["work"] for result in results] == runner.ran
+    assert runner.ran[0] == 100
+    assert min(abs(work - 20) for work in runner.ran) <= 1
+    assert len(runner.ran) < 60
+    few = SlowRunner(budget=6)
+    assert len(PredictedFirst(larger_first, learn=4).tune(space, few, None)) == 6
+
+
 # --- Kernel Tuner itself
 
 N = 64
