@@ -56,6 +56,8 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "dram_latency": ("clocks", "until memory answers"),
     "launch": ("s", "launch of an empty kernel"),
     "resident_items": ("", "work-items that a unit holds at a time"),
+    "group_items": ("", "work-items of a work-group, at most"),
+    "group_local_bytes": ("B", "bytes of local memory of a work-group, at most"),
 }
 CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "units": ("", "cores"),

@@ -67,6 +67,8 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
             "name": there.name,
             "kind": there.kind,
             "compute_units": int(there["units"]),
+            "max_work_group_size": int(there["group_items"]),
+            "local_memory": int(there["group_local_bytes"]),
             "carried_over_from": str(calibration.device.get("key", "")),
         },
         rows=(),

@@ -21,7 +21,7 @@ SCALE = 0.3
 """Devices at this distance weigh 0.37 as much as those of one architecture."""
 DOUBT = 0.1
 """The model itself weighs as much as a device of this likeness would that has no errors."""
-SHARED = ("launch", "l2_latency", "dram_latency", "subgroup")
+SHARED = ("launch", "l2_latency", "dram_latency", "subgroup", "group_items", "group_local_bytes")
 """Facts of architectures that say little of how a compute unit works."""
 
 

@@ -103,3 +103,21 @@ def test_what_a_parameter_scales_with_is_checked() -> None:
         pm.Model("f_cl_wall_time", model, meanings={"p_a": Meaning("work", scales="p_a * f_device_clock")})
     with pytest.raises(pm.PerfmodelError, match="cannot be read"):
         pm.Model("f_cl_wall_time", model, meanings={"p_a": Meaning("work", scales="1 /")})
+
+
+def test_a_search_leaves_out_what_the_device_cannot_launch() -> None:
+    source = """__kernel void k(__global float *x)
+    {
+        __local float tile[SIDE * SIDE];
+        tile[get_local_id(0)] = x[get_global_id(0)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        x[get_global_id(0)] = tile[SIDE - 1];
+    }"""
+
+    def kernel(side: int) -> pm.Kernel:
+        return pm.Kernel.from_opencl(source, "k", 2**20, 256, {"x": 2**20}, [f"-DSIDE={side}"])
+
+    tuner = pm.tune([16, 32, 128], kernel, SHIPPED.on("rtx_3090"))
+    reasons = {each.config: each.pruned for each in tuner.predicted}
+    assert "65536 bytes of local memory, and there are 49152" in reasons[128]
+    assert set(tuner.ask(3)) == {16, 32}
