@@ -17,9 +17,9 @@ from perfmodel.ptx.emulation.emulation import emulate
 from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
 from perfmodel.ptx.inlining import kernel_of
 from perfmodel.ptx.reading.reader import read
+from tests.kernels.triton.texts import PATH
 from tests.ptx import tensor_cases
 from tests.ptx.stored_kernels import stored
-from tests.triton.texts import PATH
 
 TEXTS = [path.read_text() for path in sorted((Path(__file__).parent / "ptx" / "texts").glob("*.ptx"))]
 TEXTS += [stored(tensor_cases.PATH)[title][0] for title in ("bulk copies", "wmma f16 16x16x16 float rr", "float8")]

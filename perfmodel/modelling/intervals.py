@@ -223,8 +223,8 @@ class LeftOutErrors:
 
 def sensitivities(
     model: ModelString, parameters: Mapping[str, float], features: Mapping[str, Floats], count: int
-) -> tuple[dict[str, Floats], Floats]:
-    """Returns what distances are computed from, elasticities by parameter, and the seconds; each of K kernels.
+) -> dict[str, Floats]:
+    """Returns what distances are computed from: elasticities of K kernels, by parameter.
 
     Args:
         features: a column of shape (K,) for every feature of the model, which may have none.
@@ -237,7 +237,7 @@ def sensitivities(
         slopes = np.asarray(compiled.jacobian(values, features), dtype=np.float64).reshape(len(values), -1)
         ratios = np.array(list(values.values()))[:, None] * slopes / seconds
         bounded = np.clip(np.nan_to_num(ratios, nan=FARTHEST, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
-    return dict(zip(values, np.broadcast_to(bounded, (len(values), count)), strict=True)), seconds
+    return dict(zip(values, np.broadcast_to(bounded, (len(values), count)), strict=True))
 
 
 def left_out_errors(
@@ -288,7 +288,7 @@ def _left_out(
         logarithms[left.rows] = found
     expected, distances = (np.full(len(output), np.nan) for _ in range(2))
     known, errors = np.isfinite(logarithms).astype(np.float64), np.nan_to_num(np.abs(logarithms))
-    elasticities, _ = sensitivities(model, fitted, features, len(output))
+    elasticities = sensitivities(model, fitted, features, len(output))
     points = np.array(list(elasticities.values())).T
     for group in set(groups.tolist()):
         own, others = groups == group, groups != group
@@ -403,7 +403,7 @@ def _neighbourhood(
     found: LeftOutErrors, model: ModelString, features: Mapping[str, Floats], fitted: Mapping[str, float]
 ) -> Neighbourhood:
     """Returns some measurements, each with the errors of those that are nearest to it."""
-    elasticities, _ = sensitivities(model, fitted, features, len(found.groups))
+    elasticities = sensitivities(model, fitted, features, len(found.groups))
     names = tuple(name for name, values in elasticities.items() if np.any(values != 0)) or tuple(elasticities)
     points = np.array([elasticities[name] for name in names]).T
     chosen = points[_spread_out(points, MOST_NEIGHBOURS)] if len(points) > MOST_NEIGHBOURS else points

@@ -80,8 +80,7 @@ class Prediction:
         if known is None:
             return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self.sampling))
         usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
-        elasticities, _ = self._sensitivities
-        found = np.fmax(known.scale(elasticities).reshape(self.seconds.shape), own)
+        found = np.fmax(known.scale(self._sensitivities).reshape(self.seconds.shape), own)
         return np.asarray(np.hypot(found, self.sampling / usual) if usual > 0 else found)
 
     @cached_property
@@ -109,8 +108,7 @@ class Prediction:
         known = self.calibration.held_out
         if known is None:
             return np.full(self.seconds.shape, np.nan)
-        elasticities, _ = self._sensitivities
-        return known.neighbourhood.distance(elasticities).reshape(self.seconds.shape)
+        return known.neighbourhood.distance(self._sensitivities).reshape(self.seconds.shape)
 
     @cached_property
     def unpriced(self) -> dict[str, NDArray[np.bool_]]:
@@ -122,7 +120,7 @@ class Prediction:
         return {name: where.reshape(self.seconds.shape) for name, where in found.items()}
 
     @cached_property
-    def _sensitivities(self) -> tuple[dict[str, Floats], Floats]:
+    def _sensitivities(self) -> dict[str, Floats]:
         return sensitivities(self.calibration.model.string, self.calibration.parameters, self._flat, self.seconds.size)
 
     @cached_property

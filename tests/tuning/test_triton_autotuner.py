@@ -11,8 +11,8 @@ import pytest
 from perfmodel import Calibration, Kernel
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.tuning.triton_autotuner import TritonPredictions
+from tests.kernels.triton.texts import PATH
 from tests.ptx.stored_kernels import load
-from tests.triton.texts import PATH
 
 TITLES = {32: "softmax", 64: "long_softmax", 128: "matmul fp16"}
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_said() -> None:
 
 def test_triton_measures_the_best() -> None:
     triton = pytest.importorskip("triton", reason="the compiler of the extra triton is not installed")
-    from tests.triton import sources
+    from tests.kernels.triton import sources
 
     made = TritonPredictions(Calibration.shipped(device="H200"), workers=1)
     configs = [triton.Config({"BLOCK": block}, num_warps=4) for block in (32, 1024, 256)]

@@ -1,4 +1,4 @@
-"""Kernels of Triton, as people write them; `tests.triton.cases` says what each is called with, and what it computes."""
+"""Kernels of Triton, as people write them; `tests.kernels.triton.cases` says what each is called with and computes."""
 
 # mypy: ignore-errors
 # ruff: noqa: N803

@@ -12,8 +12,8 @@ import pytest
 from perfmodel import Calibration, Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.vocabulary.named_features import feature
-from tests.numba.cases import CASES
-from tests.numba.texts import PATH, kernel_of
+from tests.kernels.numba.cases import CASES
+from tests.kernels.numba.texts import PATH, kernel_of
 from tests.ptx.stored_kernels import load
 
 
@@ -62,7 +62,7 @@ class TestCalls:
         check(kernel_of(title), title)
 
     def axpy(self, *args: Any, **keywords: Any) -> Kernel:
-        from tests.numba import sources
+        from tests.kernels.numba import sources
 
         return Kernel.from_numba(sources.axpy, *args, **keywords)
 

@@ -1,4 +1,4 @@
-"""Calls of the kernels of `tests.triton.sources`, and what numpy computes of their arguments."""
+"""Calls of the kernels of `tests.kernels.triton.sources`, and what numpy computes of their arguments."""
 
 from __future__ import annotations
 

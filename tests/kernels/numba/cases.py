@@ -1,4 +1,4 @@
-"""Calls of the kernels of `tests.numba.sources`, and what numpy computes of their arguments."""
+"""Calls of the kernels of `tests.kernels.numba.sources`, and what numpy computes of their arguments."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Compiles the kernels of `tests.triton.sources` and keeps their PTX, for tests without Triton: ``python -m
-tests.triton.texts``."""
+"""Compiles the kernels of `tests.kernels.triton.sources` and keeps their PTX, for tests without Triton: ``python -m
+tests.kernels.triton.texts``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from perfmodel import Kernel
 from perfmodel.kernels.arguments import Array
+from tests.kernels.triton.cases import CASES, Case, Narrow
 from tests.ptx.stored_kernels import store
-from tests.triton.cases import CASES, Case, Narrow
 
 PATH = Path(__file__).with_name("texts.json.xz")
 
@@ -20,7 +20,7 @@ def kernel_of(case: Case) -> Kernel:
     """Returns a case's kernel as Triton compiles it now."""
     import triton.language as tl
 
-    from tests.triton import sources
+    from tests.kernels.triton import sources
 
     known = {**vars(sources), **{f"tl.{name}": getattr(tl, name) for name in ("float32", "int32")}, "None": None}
     arguments: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Kernels of Numba, as people write them; `tests.numba.cases` says what each is called with."""
+"""Kernels of Numba, as people write them; `tests.kernels.numba.cases` says what each is called with."""
 
 # mypy: ignore-errors
 

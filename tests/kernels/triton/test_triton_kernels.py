@@ -13,10 +13,10 @@ from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.arguments import Array
 from perfmodel.ptx.emulation.narrow_floats import decoded
 from perfmodel.vocabulary.named_features import feature
+from tests.kernels.triton.cases import CASES, SHORT, Case
+from tests.kernels.triton.texts import PATH, kernel_of
 from tests.ptx.executed import executions
 from tests.ptx.stored_kernels import load
-from tests.triton.cases import CASES, SHORT, Case
-from tests.triton.texts import PATH, kernel_of
 
 
 def check(kernel: Kernel, case: Case) -> None:
@@ -96,7 +96,7 @@ class TestCalls:
         pytest.importorskip("triton", reason="the compiler of the extra triton is not installed")
 
     def add(self, *args: Any, **keywords: Any) -> Kernel:
-        from tests.triton import sources
+        from tests.kernels.triton import sources
 
         return Kernel.from_triton(sources.vector_add, *args, **keywords)
 
