@@ -426,7 +426,7 @@ KEPT = """(() => {
     document.querySelectorAll("article:not([hidden]) .save button").forEach((each) => each.click());
     return Promise.all(kept.map(async (blob) => [blob.type, await blob.text()]));
 })()"""
-"""What the buttons of the shown model would save, instead of saving it."""
+"""Returns what the buttons of the shown model would save, instead of saving it."""
 
 
 def test_charts_and_times_can_be_taken_away(chrome: Page, file: Path) -> None:
