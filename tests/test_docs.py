@@ -29,6 +29,11 @@ def _blocks(page: Path) -> list[str]:
     return ["".join(found)] if page.name in ONE_PROGRAM else found
 
 
+def _files(page: Path) -> dict[str, str]:
+    """Returns the files that a page shows, each behind its name."""
+    return dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", page.read_text(), re.DOTALL | re.MULTILINE))
+
+
 BLOCKS: dict[str, str] = {
     f"{page.name}-{number}": block
     for page in PAGES
@@ -37,9 +42,12 @@ BLOCKS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+@pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.filterwarnings("ignore")
-def test_python_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block, page = BLOCKS[name], next(page for page in PAGES if name.startswith(page.name))
+    for file, text in _files(page).items():
+        (tmp_path / file).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
     for module in re.findall(r"^import (triton|numba)$|^from (numba) import", block, re.MULTILINE):
@@ -106,8 +114,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Returns a working folder with the files that pages name."""
     for name, text in KERNELS.items():
         (tmp_path / name).write_text(text)
-    for name in ("docs", "examples"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("docs", "examples", "docs/pyopencl_program.py"):
+        (tmp_path / Path(name).name).symlink_to(ROOT / name)
     (tmp_path / "my-cpu").mkdir()
     pm.Calibration.shipped(device="cpu").save(tmp_path / "my-cpu" / "calibration-cpu.json")
     shutil.copy(ROOT / "docs/results/demo-nvidia-h200-e38dd1/calibration-overlap.json", tmp_path / "madd.json")
@@ -148,6 +156,8 @@ PAGES_WITH_COMMANDS = sorted({page for page, _ in COMMANDS if _to_run(page)})
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
 def test_commands_run(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file, text in _files(next(each for each in PAGES if each.name == page)).items():
+        (desk / file).write_text(text)
     for words in _to_run(page):
         assert main(words) == 0, (words, capsys.readouterr().err)
         assert capsys.readouterr().out, words

@@ -147,7 +147,10 @@ def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[An
 
 def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
     if found.shape != expected.shape:
-        raise KernelError(f"{name!r} of {kernel!r} has {found.size} elements, its reference {expected.size}; mend one")
+        raise KernelError(
+            f"{name!r} of {kernel!r} has {found.size} elements, its reference {expected.size}; mend one "
+            "(arrays are given to a reference flat, so reshape those of several axes)"
+        )
     with np.errstate(invalid="ignore"):
         limit = TOLERANCES.get(found.dtype.name, 0) * np.maximum(
             np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0)

@@ -19,6 +19,7 @@ from perfmodel.report.chart_data import Charts
 from perfmodel.report.html_parts import chart, described, details, figures, paragraph, section, table
 from perfmodel.report.reported import ReportedModel
 from perfmodel.report.tables import MOST_LINES
+from perfmodel.report.verdicts import judged_rows, sentences
 
 NOTABLE_CORRELATION = 0.5
 NO_ROWS = (
@@ -45,6 +46,7 @@ def model_article(index: int, charts: Charts) -> str:
             '<article class="model">',
             f"<h2>{escape(model.name)}</h2>",
             *(paragraph(f"{note}.") for note in model.notes),
+            *(paragraph(sentence, "verdict") for sentence in sentences(charts)),
             _figures(model),
             _predicted(index, model),
             _residuals(index, model),
@@ -59,7 +61,7 @@ def model_article(index: int, charts: Charts) -> str:
 
 
 def _figures(model: ReportedModel) -> str:
-    judged = judged_rows(model)
+    judged = judged_rows(model.rows)
     found: list[tuple[str, str, str]] = []
     if judged:
         errors = Errors.of(row.error for row in judged)
@@ -78,12 +80,6 @@ def _figures(model: ReportedModel) -> str:
         if math.isfinite(model.calibration.residual_std):
             found.append(("Spread", percent(model.calibration.residual_std), "that the fit leaves unexplained"))
     return figures(found)
-
-
-def judged_rows(model: ReportedModel) -> list[Row]:
-    """Returns the rows that say how good a model is: those that no fit has seen, if there are any."""
-    rows = chart_data.complete(model.rows)
-    return [row for row in rows if row.role != CALIBRATION] or rows
 
 
 def _predicted(index: int, model: ReportedModel) -> str:

@@ -2,7 +2,7 @@
 // Draws the charts of a report page from the JSON block in it. Sizes are CSS pixels, times are seconds.
 (() => {
   const DATA = JSON.parse(document.getElementById("data").textContent);
-  const COLOURS = 8, MOST_LINES = 6, MOST_LABELLED = 4, FONT = 14;
+  const COLOURS = 8, MOST_LINES = 6, MOST_LABELLED = 4, MOST_NAMED = 3, FONT = 14;
   const main = document.querySelector("main");
 
   // --- elements -------------------------------------------------------------------------------------------------
@@ -182,6 +182,38 @@
     (fitted ? "in the fit" : "no fit has seen it") + (flags ? `; ${flags}` : ""),
   ].filter(Boolean);
 
+  // --- what can be taken away -----------------------------------------------------------------------------------
+
+  const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "paint-order"];
+  function save(name, kind, text) {
+    const link = html("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+  // A chart as a file of its own: with the looks that the page's style gives it.
+  function asSvg(image) {
+    const copy = image.cloneNode(true), from = [image, ...image.querySelectorAll("*")], to = [copy, ...copy.querySelectorAll("*")];
+    from.forEach((element, i) => {
+      const looks = getComputedStyle(element);
+      for (const look of LOOKS) to[i].setAttribute(look, looks.getPropertyValue(look));
+    });
+    const { width, height } = image.getBoundingClientRect();
+    for (const [key, value] of [["width", width], ["height", height]]) copy.setAttribute(key, Math.round(value));
+    return new XMLSerializer().serializeToString(copy);
+  }
+  function asCsv(model) {
+    const cell = (value) => typeof value === "number" ? String(value) : `"${String(value).replaceAll('"', '""')}"`;
+    const rows = model.points.map((p) => [model.families[p[0]], model.variants[p[1]], p[2], p[3], p[4], p[5] ? "fit" : "not seen", p[6] || ""]);
+    return [["kernel", "variant", "sizes", "measured_s", "predicted_s", "role", "flags"], ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  }
+  function offer(figure, model) {
+    if (figure.querySelector(".save")) return;
+    const button = (label, act) => { const made = html("button", { type: "button" }, label); made.addEventListener("click", act); return made; };
+    const picture = button("Save as SVG", () => save(`${figure.dataset.chart}.svg`, "image/svg+xml", asSvg(figure.querySelector(".plot svg"))));
+    const data = figure.dataset.chart === "predicted" ? button("Save the times as CSV", () => save("times.csv", "text/csv", asCsv(model))) : null;
+    figure.append(html("div", { class: "save" }, picture, data));
+  }
+
   // --- the charts -----------------------------------------------------------------------------------------------
 
   const CHARTS = {
@@ -202,6 +234,12 @@
       front.append(svg("line", { class: "equal", x1: plot.left, y1: plot.bottom, x2: plot.right, y2: plot.top }));
       const points = model.points.map((p) => ({ family: p[0], fitted: p[5], x: place.x(p[3]), y: place.y(p[4]), lines: told(model, p) }));
       marks(front, points, points.length > 400 ? 3.2 : 4.6);
+      const off = (p) => Math.abs(Math.log(p[4] / p[3]));
+      const far = model.points.map((p, i) => [p, points[i]]).filter(([p]) => Math.abs(p[4] / p[3] - 1) > 0.3).sort(([a], [b]) => off(b) - off(a));
+      for (const [p, { x, y }] of far.slice(0, MOST_NAMED)) {
+        const right = x > (plot.left + plot.right) / 2;
+        front.append(svg("g", { class: `outlier ${colour(p[0])}` }, svg("text", { class: "direct", x: x + (right ? -9 : 9), y: y + 5, "text-anchor": right ? "end" : "start" }, `${model.families[p[0]]} ${p[2]}`)));
+      }
       hover(image, points);
       legend(figure, [
         ...familyEntries(model.families, new Set(points.map((p) => p.fitted)).size > 1, new Set(points.map((p) => p.family))),
@@ -427,6 +465,7 @@
       if (figure.closest("[hidden]")) continue;
       const holder = figure.querySelector(".plot"), { chart, model, comparison } = figure.dataset;
       CHARTS[chart](figure, holder, model === undefined ? { comparison: DATA.comparisons[Number(comparison)] } : DATA.models[Number(model)]);
+      if (figure.querySelector(".plot svg")) offer(figure, DATA.models[Number(model)]);
     }
   }
 

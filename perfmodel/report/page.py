@@ -7,11 +7,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.basics.version import VERSION
 from perfmodel.kernels.kernel import Kernel
@@ -19,7 +21,7 @@ from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
 from perfmodel.report.device_comparison import DeviceComparison, comparisons
 from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
-from perfmodel.report.model_sections import judged_rows, model_article, seconds
+from perfmodel.report.model_sections import model_article, seconds
 from perfmodel.report.reported import ReportedModel, of_outcome
 from perfmodel.report.sample import sample
 from perfmodel.report.tables import (
@@ -32,6 +34,7 @@ from perfmodel.report.tables import (
     ranking_table,
     verdict,
 )
+from perfmodel.report.verdicts import judged_rows, sentences
 
 
 def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> str:
@@ -47,6 +50,31 @@ def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ())
         models=models,
         kernels=kernels,
     )
+
+
+def report_json(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> dict[str, Any]:
+    """Returns what a report page shows of models, as values that JSON can hold.
+
+    Args:
+        kernels: as for `report_page`.
+    """
+    drawn = sample([row for model in models for row in model.rows], given=kernels)
+    charts = [Charts.of(model, drawn) for model in models]
+    return {
+        "models": [
+            {
+                "name": each.model.name,
+                "device": each.model.device.get("key"),
+                "verdict": sentences(each),
+                "rows": [plain(asdict(row)) for row in each.model.rows],
+                **as_json(each),
+            }
+            for each in charts
+        ],
+        "comparisons": [
+            {"names": [m.name for m in each.models], "kernels": each.kernels} for each in comparisons(models)
+        ],
+    }
 
 
 def page(outcome: Outcome) -> str:
@@ -109,7 +137,7 @@ def _best(models: Sequence[ReportedModel]) -> int:
     """Returns the index of the model that is shown first: of those with parameters, that with the smallest error."""
 
     def rank(index: int) -> tuple[bool, float]:
-        errors = [row.error for row in judged_rows(models[index])]
+        errors = [row.error for row in judged_rows(models[index].rows)]
         return models[index].calibration is None, geometric_mean(errors) if errors else math.inf
 
     return min(range(len(models)), key=rank)

@@ -10,8 +10,10 @@ from typing import Any
 
 from perfmodel.basics import json_values
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.calibration import Calibration, calibration_called
-from perfmodel.modelling.rows import CALIBRATION, Row
+from perfmodel.modelling.evaluation import FITTED, evaluate
+from perfmodel.modelling.rows import CALIBRATION, EVALUATION, Row
 from perfmodel.recipes.outcome import Outcome
 
 RESULTS = "results.json"
@@ -63,6 +65,28 @@ def reported(names: Iterable[str]) -> list[ReportedModel]:
     for name in names:
         models += _of_folder(Path(name)) if Path(name).is_dir() else [_of_calibration(name)]
     return _told_apart(models)
+
+
+def with_held_out(models: Iterable[ReportedModel], kernels: Sequence[Kernel], **conditions: Any) -> list[ReportedModel]:
+    """Returns models with the times of kernels that they were not fitted to, as `perfmodel.evaluate` judges them.
+
+    Args:
+        conditions: of `perfmodel.evaluate`: device, store, protocol.
+
+    Raises:
+        PerfmodelError: for a model without a calibration, and as `perfmodel.evaluate` does.
+    """
+    return [_with_held_out(model, kernels, conditions) for model in models]
+
+
+def _with_held_out(model: ReportedModel, kernels: Sequence[Kernel], conditions: Mapping[str, Any]) -> ReportedModel:
+    if model.calibration is None:
+        raise PerfmodelError(f"{model.name} has no calibration to evaluate; leave it out, or reproduce it again")
+    found = evaluate(model.calibration, kernels, **conditions).kernels
+    rows = [
+        replace(row, model=model.name, role=EVALUATION, label=row.kernel) for row in found if row.left_out != FITTED
+    ]
+    return replace(model, rows=(*model.rows, *rows))
 
 
 def of_outcome(outcome: Outcome) -> list[ReportedModel]:

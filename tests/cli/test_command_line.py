@@ -35,7 +35,7 @@ def all_commands(parser: argparse.ArgumentParser, before: str = "") -> Iterator[
 
 
 COMMANDS = dict(all_commands(command_parser()))
-WITHOUT_DOCUMENT = {"browse", "store", "worker", "completion", "report", "device"}
+WITHOUT_DOCUMENT = {"browse", "store", "worker", "completion", "device"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

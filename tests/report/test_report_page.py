@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -10,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.tables import sizes_text
 from perfmodel.cli.command_line import main
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
@@ -415,6 +418,52 @@ def test_nothing_scrolls_sideways_and_text_is_large_enough(chrome: Page, file: P
     assert page.evaluate(smallest % "svg text, pre") >= 14
     scale = page.evaluate(f"{FIRST}.getBoundingClientRect().width / {FIRST}.viewBox.baseVal.width")
     assert scale == pytest.approx(1, abs=0.03)
+
+
+KEPT = """(() => {
+    const kept = [];
+    URL.createObjectURL = (blob) => { kept.push(blob); return "#"; };
+    document.querySelectorAll("article:not([hidden]) .save button").forEach((each) => each.click());
+    return Promise.all(kept.map(async (blob) => [blob.type, await blob.text()]));
+})()"""
+"""Returns what the buttons of the shown model would save, instead of saving it."""
+
+
+def test_charts_and_times_can_be_taken_away(chrome: Page, file: Path) -> None:
+    page = opened(chrome, file)
+    saved = page.evaluate(KEPT)
+    pictures = [text for kind, text in saved if kind == "image/svg+xml"]
+    assert len(pictures) == page.evaluate("document.querySelectorAll('article:not([hidden]) .plot svg').length") > 3
+    for text in pictures:
+        picture = ElementTree.fromstring(text)
+        assert float(picture.attrib["width"]) > 100
+        drawn = [each for each in picture.iter() if each.tag.endswith("path") and each.attrib.get("d")]
+        assert all(each.attrib["fill"] == "none" or each.attrib["fill"].startswith("rgb") for each in drawn)
+    (times,) = (text for kind, text in saved if kind == "text/csv")
+    header, *lines = csv.reader(times.splitlines())
+    assert header == ["kernel", "variant", "sizes", "measured_s", "predicted_s", "role", "flags"]
+    (shown,) = (model for model in reported([str(H200), str(EPYC)]) if model.name == page.evaluate(SHOWN))
+    rows = chart_data.complete(shown.rows)
+    assert sorted(float(line[3]) for line in lines) == pytest.approx(
+        sorted(row.measured_s or 0 for row in rows), rel=1e-3
+    )
+    assert page.complaints() == []
+
+
+SHOWN = "document.querySelector('article:not([hidden]) h2').textContent"
+
+
+def test_what_is_furthest_off_is_named_on_the_chart(chrome: Page, tmp_path: Path, overlap: ReportedModel) -> None:
+    rows = [
+        replace(row, predicted_s=(row.predicted_s or 0) * (2 if i < 5 else 1)) for i, row in enumerate(overlap.rows)
+    ]
+    path = tmp_path / "far.html"
+    path.write_text(report_page([replace(overlap, rows=tuple(rows))]))
+    page = opened(chrome, path)
+    named = page.evaluate("[...document.querySelectorAll('.outlier text')].map((each) => each.textContent)")
+    far = {f"{row.kernel} {sizes_text(row.sizes)}" for row in rows[:5]}
+    assert len(named) == 3
+    assert set(named) <= far
 
 
 def test_without_javascript_the_tables_are_there(chrome: Page, file: Path) -> None:

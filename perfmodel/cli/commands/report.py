@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 from itertools import chain
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
+from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import selected_sets
-from perfmodel.cli.options import Command, kernel_options
+from perfmodel.cli.options import Command, condition_options, json_option, kernel_options, tag_option
 
+DEVICE = "of --evaluate: key, part of the name, 'gpu' or 'cpu' (default: the calibration's)"
 SUMMARY = "write one HTML page of calibrations: times, errors, costs, parameters, a roofline, devices compared"
 PURPOSE = "kernels of the calibrations that no installed generator makes, to explain them too: "
 EXAMPLE = "perfmodel report madd.json unified-plus@h200 demo-out --out report.html"
@@ -26,7 +29,11 @@ def add(command: Command) -> None:
     )
     completion.complete(calibrations, completion.calibrations)
     kernel_options(added, "+", "--kernels", action="append", default=[], purpose=PURPOSE)
+    held_out = "kernels that the calibrations were not fitted to, measured or from --store, to judge them by: "
+    tag_option(added, "+", "--evaluate", purpose=held_out, action="append", default=[])
+    condition_options(added, store="none", protocol="the calibration's", device=DEVICE)
     added.add_argument("--out", default="report.html", help="file to write (default: %(default)s)")
+    json_option(added, "print what the page shows as one JSON document, instead of writing it")
 
 
 def run(parsed: argparse.Namespace) -> None:
@@ -35,11 +42,20 @@ def run(parsed: argparse.Namespace) -> None:
     Raises:
         PerfmodelError: for what is no calibration or folder of results, and where the page cannot be written.
     """
-    from perfmodel.report.page import report_page  # keeps start-up quick
-    from perfmodel.report.reported import reported
+    from perfmodel.report.page import report_json, report_page  # keeps start-up quick
+    from perfmodel.report.reported import reported, with_held_out
 
     models = reported(parsed.calibrations)
-    content = report_page(models, list(chain(*selected_sets(parsed, parsed.kernels))))
+    sets = selected_sets(parsed, [*parsed.kernels, *parsed.evaluate])
+    own, held_out = sets[: len(parsed.kernels)], list(chain(*sets[len(parsed.kernels) :]))
+    if held_out:
+        device = parsed.device or os.environ.get("PERFMODEL_DEVICE")
+        models = with_held_out(models, held_out, device=device, store=parsed.store, protocol=parsed.protocol)
+    given = [*chain(*own), *held_out]
+    if parsed.json:
+        printing.document(report_json(models, given))
+        return
+    content = report_page(models, given)
     try:
         files.write(parsed.out, content)
     except OSError as error:
