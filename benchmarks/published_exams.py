@@ -37,7 +37,8 @@ from perfmodel.tuning.tuner import Tuner
 Floats = NDArray[np.float64]
 FIRST = 8
 EVALUATIONS = (8, 16, 32, 64)
-STRATEGIES = ("random_sample", "genetic_algorithm", "simulated_annealing", "greedy_ils", "bayes_opt")
+STRATEGIES = ("random_sample", "genetic_algorithm", "simulated_annealing", "diff_evo", "pso")
+"""Searches by neighbours never end where a table holds a sample of a space."""
 LEAST = 1e-3
 """Errors are at least this, so that one exact prediction does not make a geometric mean nothing."""
 
