@@ -27,6 +27,8 @@ DRAWS = 2000
 EXPLORING = 4
 """One of so many measurements is of the configuration that least is known of: those expected to be fast say little of
 all others, and hide where the predictions are wrong."""
+UNKNOWN = 0.5
+"""Standard deviation of the logarithms of times before anything was measured."""
 LEVEL = 1.645
 """Standard deviations on both sides that hold 90 % of a normal distribution."""
 
@@ -172,8 +174,8 @@ class Tuner(Generic[C]):
             if known:
                 self._known = self._correction.corrected(list(known), np.log(list(known.values())))
             else:
-                usual = np.full(len(self._places), math.nan)
-                self._known = Corrected(self._correction.logs, np.nan_to_num(usual, nan=0.5), ())
+                logs = self._correction.logs
+                self._known = Corrected(logs, np.full(len(logs), UNKNOWN), np.empty(0, np.intp), ())
         return self._known
 
     def _most_promising(self, taken: set[int]) -> int:
