@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO_ARGS ?=
+# Tests whose examples are random, or a few variants of many.
+RANDOM = $(shell grep -rl --include='*.py' 'from tests.covering import' tests)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check bench fuzz docs table recompute lock package clean
@@ -38,7 +40,7 @@ bench: install ## benchmarks of parsing, evaluation, fitting, the store and camp
 	$(BIN)/python -m benchmarks.campaigns
 
 fuzz: install ## 500 loop nests counted, all variants of families, 200,000 model strings, 10,000 hostile OpenCL C sources, 5,000 PTX texts, 2,000 stores and files
-	PERFMODEL_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/counting/test_counting.py tests/opencl_c/test_static_counts.py tests/opencl_c/test_families.py
+	PERFMODEL_EXAMPLES=500 $(BIN)/python -m pytest -n 2 $(RANDOM)
 	$(BIN)/python tests/fuzz_model_strings.py --count 200000 --seed 1
 	$(BIN)/python tests/fuzz_opencl_c.py --count 10000 --seed 1
 	$(BIN)/python -m tests.fuzz_ptx --count 5000 --seed 1

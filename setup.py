@@ -13,7 +13,13 @@ setup(
     packages=packages,
     package_dir={"": ".", **{f"perfmodel.{catalogue}": catalogue for catalogue in CATALOGUES}},
     package_data={
-        "perfmodel": ["py.typed", "report/page.*", "device/*.json", "projection/device_profiles/*.json"],
+        "perfmodel": [
+            "py.typed",
+            "report/page.*",
+            "report/browsing/page.*",
+            "device/*.json",
+            "projection/device_profiles/*.json",
+        ],
         "perfmodel.models": ["*.json"],
     },
 )

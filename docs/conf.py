@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import perfmodel
@@ -14,8 +15,12 @@ HERE = Path(__file__).resolve().parent
 
 project = "perfmodel"
 author = "the perfmodel developers"
+project_copyright = "2026, the perfmodel developers"
 version = release = perfmodel.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+# The reference has the names that people write.
+sys.modules["pm"] = perfmodel
+sys.path.insert(0, str(HERE))
+extensions = ["formulas", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["results/**", "images/**"]
 html_theme = "furo"
@@ -24,7 +29,10 @@ html_show_sphinx = False
 html_copy_source = False
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-# Formulas are drawn by MathJax, which pages load from where they are read; nothing else is loaded.
+# Formulas are drawn into the pages: nothing is loaded from elsewhere.
+html_math_renderer = "svg"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

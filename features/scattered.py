@@ -24,8 +24,8 @@ DENSE = 0.4
 class ScatteredFeature(CountedFeature):
     """Bytes of the blocks that work-groups touch by accesses whose addresses jump about, as those of hashes.
 
-    Such an access has no neighbours that have just touched what it touches: beyond what a cache holds of its reach, it
-    goes to memory. Its reach is what it touches over the launch, at most its array.
+    Such an access has no group beside it that has just touched what it touches: beyond what a cache holds of its reach,
+    it goes to memory. Its reach is what it touches over the launch, at most its array.
 
     Attributes:
         reach: bytes; accesses of no more are left out.
@@ -51,12 +51,13 @@ class ScatteredFeature(CountedFeature):
         return total
 
     def jumps(self, access: AccessCount) -> bool:
-        """Returns True if no strides say where a work-item's neighbours, or the next groups, access.
+        """Returns True if no strides say where the next groups access.
 
-        What data decide, and nobody looked at, is taken to be anywhere in its array: the footprints of work-groups have
-        it as often as it is loaded, but memory has to bring it again, too.
+        Where these are known, a group's work-items may be spread in whatever way, as those that bring a tile: what they
+        touch is in the footprints. What data decide, and nobody looked at, is taken to be anywhere in its array: the
+        footprints of work-groups have it as often as it is loaded, but memory has to bring it again, too.
         """
-        if None not in (*access.local_strides.values(), *access.group_strides.values()):
+        if None not in access.group_strides.values():
             return False
         return access.places is not None or (self.fresh and access.touched is None)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import (
@@ -25,8 +26,6 @@ from perfmodel.features.memory_access import (
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import Granularity
 
-WORD_BYTES = 4
-
 
 def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
     """Returns the number of distinct aligned blocks of `block` bytes among accesses of `item` bytes, on average over
@@ -37,14 +36,9 @@ def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
     return float(_distinct(np.concatenate(touched, axis=-1))[1].sum(axis=-1).mean())
 
 
-def bank_cycles(addresses: NDArray[np.int64], item: int, banks: int) -> float:
-    """Returns how many words the busiest of the banks serves, on average over rows; work-items that ask for one word
-    share it."""
-    words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, item // WORD_BYTES))], axis=-1)
-    words, is_first = _distinct(words)
-    rows = np.arange(len(words))[:, None]
-    served = np.bincount((rows * banks + words % banks)[is_first], minlength=len(words) * banks)
-    return float(served.reshape(len(words), banks).max(axis=1).mean())
+def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> float:
+    """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`."""
+    return float(bank_cycles(np.atleast_2d(addresses), item, banks)[0].mean())
 
 
 def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -55,7 +49,7 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return ordered, is_first
 
 
-KINDS = {"block": blocks, "banks": bank_cycles}
+KINDS = {"block": blocks, "banks": cycles_of_banks}
 
 
 def between_sizes(touched: Blocks, size: int) -> float:

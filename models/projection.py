@@ -162,7 +162,7 @@ def _is_part(device: Device) -> bool:
 
 def _in_own_process(device: Device, store: str, protocol: str) -> None:
     """Measures on a part of a processor with as many threads as it has compute units."""
-    arguments = ["reproduce", "projection", "--devices", device.key, "--store", store, "--protocol", protocol]
+    arguments = ["reproduce", "projection", "--device", device.key, "--store", store, "--protocol", protocol]
     done = subprocess.run(
         start.command("perfmodel", *arguments, "--measure-only"),
         env=start.environment() | {WORKERS: str(device.compute_units)},

@@ -54,14 +54,14 @@ class Page:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return dict(answer["result"])
 
-    def open(self, file: Path) -> None:
-        """Loads a file anew, and forgets what happened before."""
+    def open(self, place: Path | str) -> None:
+        """Loads a file or an address anew, and forgets what happened before."""
         self.call("Page.navigate", url="about:blank")
         self.events.clear()
-        self.call("Page.navigate", url=file.resolve().as_uri())
+        self.call("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
         end = time.monotonic() + PATIENCE_S
-        while not self.evaluate("document.readyState === 'complete' && location.protocol === 'file:'"):
-            assert time.monotonic() < end, f"{file} does not load"
+        while not self.evaluate("document.readyState === 'complete' && location.protocol !== 'about:'"):
+            assert time.monotonic() < end, f"{place} does not load"
             time.sleep(0.02)
 
     def evaluate(self, expression: str) -> Any:

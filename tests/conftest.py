@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,8 +17,10 @@ import pytest
 # What a shell starts in the background ignores Ctrl-C, as do all that it starts; tests of Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# Tests count anew, and leave nothing in the user's cache; those of the cache itself switch it on.
-os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
+# What is counted and compiled is kept for this run, by all of its processes, and nothing of it in the user's cache.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="perfmodel-tests-")
+    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # The suite has a process for each core; linear algebra in threads beside these only waits for itself.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -11,7 +11,7 @@ import itertools
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -380,3 +380,17 @@ def tally_of(kernel: Any) -> Tally:
 def launch_of(kernel: Any) -> Any:
     """Returns the launch, also an empty one, which no device takes, and which counts hold for all the same."""
     return kernel.program.launch({**dict.fromkeys(kernel.program.arguments, 1), **kernel.bound})
+
+
+def cycles_of_banks(addresses: Sequence[int], item: int, banks: int, word: int = 4) -> int:
+    """Returns the cycles that banks take, one word at a time; wide accesses go pass by pass, see
+    `perfmodel.counting.banks`."""
+    others = [a for place, a in enumerate(addresses) if place == 0 or a != addresses[place - 1]]
+    at_once = len(others) if item <= word else banks * word // min(item, 16)
+    cycles = 0
+    for start in range(0, item, 16):
+        for first in range(0, len(others), at_once):
+            bytes_ = [a + k for a in others[first : first + at_once] for k in range(start, min(item, start + 16))]
+            words = {byte // word for byte in bytes_}
+            cycles += max(Counter(number % banks for number in words).values())
+    return cycles

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
@@ -70,25 +73,126 @@ def test_commands_are_ones_that_there_are(page: str, command: str) -> None:
         command_parser().parse_args(_words(command))  # which leaves the test by SystemExit if they are not
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_the_commands_of_the_readme_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+BY_HAND = {
+    "reproduce": "it measures for minutes; tests of the recipes run smaller ones",
+    "suggest": "it measures for minutes",
+    "characterize": "it measures for minutes",
+    "doctor": "it watches the device for seconds; tests/measuring/test_doctor.py runs it",
+    "browse": "it serves until it is interrupted; tests/report/test_browsing.py runs it",
+    "worker": "it needs a cluster's scheduler",
+    "survey": "tests/surveying runs it",
+}
+"""Commands of pages that no test here runs, with the reason."""
+KERNELS = {
+    "blur.cl": "__kernel void blur(__global float *out, __global const float *image, const int n) {"
+    " const int i = get_global_id(1) * n + get_global_id(0); out[i] = 0.5f * image[i]; }",
+    "scale.cl": "__kernel void scale(__global float *a, const float f, const int n) {"
+    " const int i = get_global_id(0); for (int k = 0; k < work; k++) a[i * work + k] *= f; }",
+    "saxpy.cu": "__global__ void saxpy(float *x, float *y, float a, int n) {"
+    " int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }",
+    "scale.cu": "template <typename T, int N> __global__ void scale(const T *x, T *y, int n) {"
+    " int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = N * x[i]; }",
+    "columns.cu": "__global__ void columns(const float *u, float *s, int n, int m) {"
+    " int i = blockIdx.x * 128 + threadIdx.x; float sum = 0; for (int k = 0; k < m; k++) sum += u[k * n + i];"
+    " s[i] = sum; }",
+}
+"""Files of kernels that pages name, as the tests have them."""
+ORDER = ("calibrate",)
+"""Commands that write what others of the page read."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a working folder with the files that pages name."""
+    for name, text in KERNELS.items():
+        (tmp_path / name).write_text(text)
+    for name in ("docs", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "my-cpu").mkdir()
+    pm.Calibration.shipped(device="cpu").save(tmp_path / "my-cpu" / "calibration-cpu.json")
+    shutil.copy(ROOT / "docs/results/demo-nvidia-h200-e38dd1/calibration-overlap.json", tmp_path / "madd.json")
+    shutil.copy(next((ROOT / "perfmodel/projection/device_profiles").glob("*.json")), tmp_path / "my-gpu.json")
+    configuration = {"block_size_x": 64, "work": 2}
+    entry = {"time": 0.1, "times": [0.1], "compile_time": 1, **configuration}
+    cache: dict[str, object] = {
+        "device_name": "GPU",
+        "kernel_name": "scale",
+        "problem_size": [4096],
+        "tune_params_keys": [*configuration],
+        "tune_params": {name: [value] for name, value in configuration.items()},
+        "cache": {"64,2": entry},
+    }
+    (tmp_path / "cache.json").write_text(json.dumps(cache))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PERFMODEL_DEVICE", "cpu")
-    Path("blur.cl").write_text(
-        """__kernel void blur(__global float *out, __global const float *image, const int n)
-        {
-            const int i = get_global_id(1) * n + get_global_id(0);
-            out[i] = 0.5f * image[i];
-        }"""
-    )
-    ran = [command for page, command in COMMANDS if page == "README.md"]
-    order = ("calibrate", "rank", "evaluate", "count", "emulate")
-    assert {command.split()[1] for command in ran} == set(order)
-    for command in sorted(ran, key=lambda command: order.index(command.split()[1])):
-        assert main(_words(command)) == 0, command
-        assert capsys.readouterr().out, command
+    monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
+    return tmp_path
+
+
+def _to_run(page: str) -> list[list[str]]:
+    """Returns the words of a page's commands that run here; what measures only plans."""
+    found = []
+    for words in sorted(
+        (_words(command) for name, command in COMMANDS if name == page), key=lambda w: w[0] not in ORDER
+    ):
+        if words[0] in BY_HAND or "…" in words or "nvidia*,cpu" in words:
+            continue
+        if words[0] == "measure" and any(word.endswith(".cu") for word in words):
+            continue  # it needs NVIDIA's driver
+        found.append([*words, "--dry-run"] if words[0] == "measure" and "--dry-run" not in words else words)
+    return found
+
+
+PAGES_WITH_COMMANDS = sorted({page for page, _ in COMMANDS if _to_run(page)})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
+def test_commands_run(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in _to_run(page):
+        assert main(words) == 0, (words, capsys.readouterr().err)
+        assert capsys.readouterr().out, words
+
+
+def test_what_is_run_by_hand_is_on_a_page() -> None:
+    assert set(BY_HAND) <= {_words(command)[0] for _, command in COMMANDS}
+
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$`])\$([^\s$][^$\n]*?)\$", re.DOTALL)
+
+
+def test_formulas_are_drawn_without_a_network() -> None:
+    formulas = _script("formulas")
+    drawn = 0
+    for page in PAGES:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+        for block, inline in FORMULA.findall(text):
+            element = ElementTree.fromstring(formulas.svg(block or inline, bool(block)))
+            assert element.attrib["aria-label"] == (block or inline).strip()
+            assert len(element[0].attrib["d"]) > 100
+            drawn += 1
+    assert drawn >= 10
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("custom feature", "extending"),
+        ("own kernel", "first-prediction"),
+        ("install", "install"),
+        ("tuner", "autotuning"),
+    ],
+)
+def test_a_search_finds_a_heading(words: str, page: str) -> None:
+    """A site's search puts pages first whose headings have the words."""
+    headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE)
+    assert any(all(word in heading.lower() for word in words.split()) for heading in headings)
+
+
+def test_pages_and_warnings_name_the_set_library_that_was_tested() -> None:
+    pinned = re.search(r'"(islpy-barvinok==[^;"]*); python_version < ', (ROOT / "pyproject.toml").read_text())
+    assert pinned
+    for place in ("README.md", "docs/install.md", "perfmodel/kernels/loopy_program.py"):
+        assert f"--no-deps {pinned[1]}" in (ROOT / place).read_text(), place
 
 
 CLAIM = re.compile(r"\S\s+# [\d.]+$", re.MULTILINE)

@@ -24,6 +24,7 @@ for catalogue in ("features", "generators", "models"):
 assert version("perfmodel") == perfmodel.__version__
 assert "$title" in (files("perfmodel.report") / "page.html").read_text()
 assert all((files("perfmodel.report") / f"page.{kind}").is_file() for kind in ("css", "js"))
+assert (files("perfmodel.report.browsing") / "page.js").is_file()
 assert (files("perfmodel") / "py.typed").is_file()
 assert {g.name for g in perfmodel.ALL_GENERATORS} >= {"matmul_sq", "global_copy", "throughput", "empty"}
 assert perfmodel.feature("f_op_float32_madd")

@@ -63,6 +63,7 @@ def shown(store: pm.Store, kernel: pm.Kernel, calibration: pm.Calibration) -> di
         "prediction": predict(calibration, kernel, {}),
         "predictions": predict(calibration, kernel, {"n": np.array([512, 1024])}),
         "explanation": calibration.explain(kernel),
+        "ranking": calibration.rank([kernel, kernel.at(n=512)]),
         "comparison": calibration.compare(kernel, kernel.at(n=512)),
         "evaluation": pm.evaluate(calibration, [kernel.at(n=n) for n in (1024, 2048)], device=device, store=store),
         "kernel": kernel,
@@ -187,6 +188,7 @@ FORMS: dict[str, Callable[[pm.Kernel], pm.Kernel]] = {
     "as_countable": lambda kernel: kernel.as_countable(),
     "with_transfers": lambda kernel: kernel.with_transfers(),
     "with_budget": lambda kernel: kernel.with_budget(2),
+    "with_name": lambda kernel: kernel.with_name("mine"),
     "with_one_access": lambda kernel: kernel.with_one_access("load a"),
 }
 

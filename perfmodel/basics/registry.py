@@ -1,4 +1,5 @@
-"""Finds the entries of catalogues, in perfmodel's own folders and behind entry points of installed packages.
+"""Finds the entries of catalogues, in perfmodel's own folders and behind entry points of installed packages, and in
+files of a user's own that are added.
 
 A catalogue is a package whose modules define subclasses of one base class. Adding a feature family, a generator or a
 recipe is one new class in such a module; an installed package offers its modules under the entry-point group
@@ -10,7 +11,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +43,21 @@ def entries(catalogue: str, base: type[T]) -> tuple[T, ...]:
                     "rename one of them"
                 )
     return tuple(found[name] for name in sorted(found))
+
+
+_own: dict[str, ModuleType] = {}
+
+
+@contextmanager
+def with_modules(modules: Iterable[ModuleType]) -> Iterator[None]:
+    """Makes the classes of modules entries of all catalogues meanwhile."""
+    _own.update({module.__name__: module for module in modules})
+    entries.cache_clear()
+    try:
+        yield
+    finally:
+        _own.clear()
+        entries.cache_clear()
 
 
 def classes(module: ModuleType, base: type[T]) -> Iterator[type[T]]:
@@ -93,6 +110,7 @@ def _modules(catalogue: str) -> Iterator[ModuleType]:
                 f"module {name} does not load ({type(error).__name__}: {error}); install what it imports, or mend it"
             ) from error
         yield module
+    yield from _own.values()
     for point in entry_points(group=f"perfmodel.{catalogue}"):
         try:
             module = point.load()

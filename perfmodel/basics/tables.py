@@ -11,8 +11,8 @@ Line = Sequence[str]
 
 def grid(header: Line, lines: Sequence[Line]) -> str:
     """Returns columns aligned: the first to the left, the others to the right; see `perfmodel.basics.terminal`."""
-    if terminal.is_fitted() and (shown_there := terminal.fitted(header, lines)) is not None:
-        return shown_there
+    if terminal.is_fitted():
+        return terminal.fitted(header, lines)
     widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
 
     def shown(line: Line) -> str:
@@ -23,6 +23,11 @@ def grid(header: Line, lines: Sequence[Line]) -> str:
         return "  ".join(cells).rstrip()
 
     return "\n".join([shown(header), "  ".join("-" * width for width in widths), *map(shown, lines)])
+
+
+def wrapped(text: str) -> str:
+    """Returns text whose lines are no longer than those of tables; what a line goes on with is indented."""
+    return "\n".join(terminal.folded(line) for line in text.splitlines())
 
 
 def seconds(value: float | None) -> str:
@@ -39,8 +44,18 @@ def percent(error: float) -> str:
     return f"{error:.1%}" if error == error else "-"
 
 
-def sizes_text(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, float]) -> str:
     return " ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def told_apart(labels: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Returns the words that all of several labels have in common, and each label without them."""
+    short = short_labels(labels)
+    if len(short) < 2:
+        return "", {label: label for label in labels}
+    left = set.intersection(*(set(label.split()) for label in labels))
+    left -= {word for name in short.values() for word in name.split()}
+    return " ".join(word for word in labels[0].split() if word in left), short
 
 
 def short_labels(labels: Iterable[str]) -> dict[str, str]:

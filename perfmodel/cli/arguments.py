@@ -15,7 +15,7 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
     """Returns the values that an option gives, by name."""
     found: dict[str, str] = {}
     for pair in given:
-        name, mark, value = pair.partition("=")
+        name, mark, value = re.split("([=:]|$)", pair, maxsplit=1)
         name = re.sub(r"[.\[]", "_", name).replace("]", "")  # image.dims[0] is image_dims_0
         if not mark or not value or not name.isidentifier():
             raise KernelError(f"{option} {pair!r} gives no value; write {option} NAME=VALUE")

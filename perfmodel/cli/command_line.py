@@ -16,8 +16,9 @@ from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
-from perfmodel.cli import completion, project_file
+from perfmodel.cli import completion, hints, own_parts, project_file
 from perfmodel.cli.commands import (
+    browsing,
     completing,
     counting,
     doctor,
@@ -31,11 +32,12 @@ from perfmodel.cli.commands import (
     report,
     reproducing,
     running,
+    specifications,
     store,
     surveying,
     verification,
 )
-from perfmodel.cli.options import CommandParser, added_command
+from perfmodel.cli.options import CommandParser, SentenceParser, added_command
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
@@ -44,7 +46,7 @@ GARBAGE = 100_000
 """So many new objects are looked through for garbage at once: imports make many, all of which stay; looking through
 them as often as usual is a fifth of a short command's time."""
 GROUPS = {
-    "see what there is": ("devices", "doctor", "kernels", "features", "store"),
+    "see what there is": ("devices", "device", "doctor", "kernels", "features", "store", "browse"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
     "predict": ("predict", "explain", "rank", "project", "run"),
@@ -54,7 +56,7 @@ GROUPS = {
 """The commands in the order of ``perfmodel --help``, by what people want."""
 
 FAMILIES = (
-    *(listings, doctor, store, counting, occupancy, verification, measuring),
+    *(listings, specifications, doctor, store, browsing, counting, occupancy, verification, measuring),
     *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
 )
 
@@ -70,13 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.answer(parser)
     _prepare_streams_and_cache()
+    first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+    if first.startswith("-") and first.partition("=")[0] not in ("-h", "--help", "--version"):
+        parser.error(f"{first} stands before the command; write it behind, as in perfmodel predict --device h200 …")
     parsed = parser.parse_args(arguments)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         project_file.fill(parsed)
-        return parsed.run(parsed) or 0
+        with own_parts.loaded(getattr(parsed, "load", None)):
+            return parsed.run(parsed) or 0
     except PerfmodelError as error:
-        print(f"perfmodel: {error}", file=sys.stderr)
+        print(f"perfmodel: {hints.on_command_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         kept = getattr(parsed, "store", None)
@@ -101,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = SentenceParser(
         prog="perfmodel",
         usage="%(prog)s [-h] [--version] COMMAND ...",
         description=DESCRIPTION,
@@ -160,7 +166,7 @@ def _prepare_streams_and_cache() -> None:
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
     """Prints a warning in one line, without the line of code that caused it."""
-    print(f"perfmodel: warning: {message}", file=sys.stderr)
+    print(f"perfmodel: warning: {hints.on_command_line(str(message))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import re
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.errors import PerfmodelError, nearest
 from perfmodel.cli import completion
 from perfmodel.kernels.array_contents import FORMS
 
@@ -37,7 +40,43 @@ SOURCE_OPTIONS = {
 """Options that only kernels of source files have, by their names in what argparse returns."""
 
 
-class CommandParser(argparse.ArgumentParser):
+WITHOUT_OWN = ("devices", "doctor", "occupancy", "worker", "completion", "store", "browse", "characterize")
+"""Commands that look at no features and no kernels of anybody's own, besides those of the store."""
+
+
+class SentenceParser(argparse.ArgumentParser):
+    """A parser that answers a mistake by one sentence, with what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        found = re.match(r"argument (?:SUB)?COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)$", message)
+        if found:
+            message = _no_command(found[1], re.findall(r"[\w-]+", found[2]), self.prog)
+        elif message.startswith("unrecognized arguments: "):
+            message = self._unknown(shlex.split(message.partition(": ")[2]))
+        example = (self.epilog or "").removeprefix("example: ") if "\n" not in (self.epilog or "") else ""
+        if message.endswith("required: COMMAND"):
+            message += f" ({self.prog} --help lists them)"
+        is_answered = message.endswith("?") or not example
+        print(f"{self.prog}: {message}{'' if is_answered else f'; write, for example, {example}'}", file=sys.stderr)
+        self.exit(2)
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        """Returns what is said of words that no option or argument takes, naming the first."""
+        option = next((word for word in words if word.startswith("-")), None)
+        if option is None:
+            return f"{words[0]!r} is one word more than the command takes"
+        name = option.partition("=")[0]
+        known = [text for action in self._actions for text in action.option_strings]
+        return f"there is no option {name}{nearest(name, known)}"
+
+
+def _no_command(word: str, known: Sequence[str], program: str) -> str:
+    if re.search("[:=]", word) or word.endswith((".py", ".cl", ".cu", ".ptx")):
+        return f"{word!r} is no command; put one before it, such as perfmodel predict gpu@h200 {word}"
+    return f"there is no command {word!r}{nearest(word, known) or f' ({program} --help lists them)'}"
+
+
+class CommandParser(SentenceParser):
     """A parser of commands whose options may stand between tags.
 
     A command that `runs_scripts` leaves a script's own arguments to it; one that `passes_on` finds all that it doesn't
@@ -49,6 +88,12 @@ class CommandParser(argparse.ArgumentParser):
     passes_on = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = self._parsed(args, namespace)
+        if unknown and not self._is_inside and completion.VARIABLE not in os.environ:
+            self.error(f"unrecognized arguments: {shlex.join(unknown)}")
+        return found, unknown
+
+    def _parsed(self, args: Any, namespace: Any) -> Any:
         if self._is_inside or self._subparsers:  # which argparse does not mix with options
             return super().parse_known_args(args, namespace)
         if completion.VARIABLE in os.environ:  # what stands under the cursor is looked for in one plain pass
@@ -79,6 +124,11 @@ def added_command(
         name, help=summary, description=f"{summary}.", epilog=f"example: {example}"
     )
     added.set_defaults(run=run)
+    if name not in WITHOUT_OWN:
+        files = added.add_argument(
+            "--load", action="append", metavar="FILE.py", help="features and generators of yours"
+        )
+        completion.complete(files, completion.python_files)
     return added
 
 
@@ -196,8 +246,8 @@ def source_options(parser: argparse.ArgumentParser, with_cuda: bool = True) -> N
 DEVICE_HELP = "key, part of the name, 'gpu' or 'cpu' (default: the best GPU, else the CPU)"
 
 
-def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP) -> None:
-    completion.complete(parser.add_argument("--device", help=summary), completion.DEVICES)
+def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP, form: str = "DEVICE") -> None:
+    completion.complete(parser.add_argument("--device", metavar=form, help=summary), completion.devices)
     defaults_from_project_file(parser, "device")
 
 

@@ -15,7 +15,8 @@ NAME = "perfmodel.toml"
 SECTION = "defaults"
 LARGEST = 2**16
 """Bytes that a project file may have."""
-KEYS = ("device", "protocol", "store")
+PATHS = ("load", "store")
+KEYS = ("device", "load", "protocol", "store")
 
 
 def fill(parsed: argparse.Namespace) -> None:
@@ -28,7 +29,7 @@ def fill(parsed: argparse.Namespace) -> None:
         PerfmodelError: the file can't be read, or something in it is not known.
     """
     parsed.from_project_file = []
-    wanted = getattr(parsed, "project_defaults", {})
+    wanted = {**getattr(parsed, "project_defaults", {}), **({"load": "load"} if hasattr(parsed, "load") else {})}
     path = found(Path.cwd()) if wanted else None
     if path is None:
         return
@@ -71,8 +72,8 @@ def _own_ids() -> set[int]:
     return {own, int(caller)} if own == 0 and caller.isdecimal() else {own}
 
 
-def read(path: Path) -> dict[str, str]:
-    """Returns the defaults that a file holds; a store's path as it is from the working folder.
+def read(path: Path) -> dict[str, Any]:
+    """Returns the defaults that a file holds; paths as they are from the working folder.
 
     Raises:
         PerfmodelError: naming the file, the culprit and the nearest known key.
@@ -98,15 +99,22 @@ def read(path: Path) -> dict[str, str]:
         raise PerfmodelError(f'{shown}: {SECTION!r} is no section; write [{SECTION}] and below it device = "gpu"')
     for key, value in defaults.items():
         _check(shown, key, value)
-    if "store" in defaults:
-        defaults["store"] = os.path.relpath(path.parent / Path(defaults["store"]).expanduser())
-    return defaults
+    beside = {key: _beside(path, value) for key, value in defaults.items() if key in PATHS}
+    return defaults | beside
+
+
+def _beside(path: Path, value: str | list[str]) -> str | list[str]:
+    """Returns paths that a file gives as they are from the working folder."""
+    if isinstance(value, str):
+        return os.path.relpath(path.parent / Path(value).expanduser())
+    return [str(_beside(path, each)) for each in value]
 
 
 def _check(file: str, key: str, value: Any) -> None:
     if key not in KEYS:
         raise PerfmodelError(f"{file}: [{SECTION}] has no key {key!r}{nearest(key, KEYS)} (known: {', '.join(KEYS)})")
-    if not isinstance(value, str) or not value:
+    is_list = key == "load" and isinstance(value, list)
+    if not all(isinstance(each, str) and each for each in (value if is_list else [value])):
         raise PerfmodelError(
             f"{file}: {key} is {value!r}, which is no name; write it in quotes, such as {EXAMPLES[key]}"
         )
@@ -118,4 +126,6 @@ def _check(file: str, key: str, value: Any) -> None:
             raise PerfmodelError(f"{file}: there is no protocol {value!r}{nearest(value, PROTOCOLS)} (known: {known})")
 
 
-EXAMPLES = {"device": 'device = "gpu"', "protocol": 'protocol = "quick"', "store": 'store = "times.sqlite"'}
+EXAMPLES = {"device": 'device = "gpu"', "protocol": 'protocol = "quick"', "store": 'store = "times.sqlite"'} | {
+    "load": 'load = ["mine.py"]'
+}

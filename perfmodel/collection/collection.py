@@ -11,7 +11,7 @@ from perfmodel.basics.errors import CountingError, GeneratorError, PerfmodelErro
 from perfmodel.basics.notebook import table, titled
 from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
 from perfmodel.collection.own_files import OwnFiles, own_files
-from perfmodel.collection.tags import COMMON, LSIZES
+from perfmodel.collection.tags import COMMON, LSIZES, parted
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
@@ -55,7 +55,7 @@ class KernelCollection:
             raise TagError(f"tags are a list of strings; write [{tags!r}]")
         if any(map(is_kernel_file, tags)):
             own = own_files(tags)
-            joined = [*self.generators.values(), *own.generators]
+            joined = _joined(self.generators.values(), own.generators)
             return list(own.kernels) or KernelCollection(joined).generate_kernels(own.tags, device)
         if source := next((tag for tag in tags if is_source(tag)), None):
             raise TagError(
@@ -117,7 +117,7 @@ class KernelCollection:
         names: list[str] = []
         filters: dict[str, str] = {}
         for tag in tags:
-            name, colon, value = tag.strip().partition(":")
+            name, colon, value = parted(tag)
             if not colon and name not in self.generators:
                 every = {tag for g in self.generators.values() for tag in _tag_names(g)}
                 hint = f"; {name!r} is a tag, write '{name}:value'" if name in every else nearest(name, self.generators)
@@ -183,8 +183,15 @@ def select_kernels(words: Sequence[str], device: Device | str | None = None) -> 
     own = own_files(words) if any(map(is_kernel_file, words)) else OwnFiles((), (), tuple(words))
     if own.kernels:
         return list(own.kernels)
-    everything = (*registry.entries("generators", KernelGenerator), *own.generators)
+    everything = _joined(registry.entries("generators", KernelGenerator), own.generators)
     return KernelCollection(everything).generate_kernels(own.tags, device)
+
+
+def _joined(known: Iterable[KernelGenerator], own: Iterable[KernelGenerator]) -> list[KernelGenerator]:
+    """Returns generators and those of files, without those that are known from the same file already."""
+    known = list(known)
+    classes = {type(generator) for generator in known}
+    return [*known, *(generator for generator in own if type(generator) not in classes)]
 
 
 ALL_GENERATORS: tuple[KernelGenerator, ...]

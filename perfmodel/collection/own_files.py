@@ -10,6 +10,7 @@ from types import ModuleType
 from perfmodel.basics import registry
 from perfmodel.basics.errors import KernelError
 from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.tags import parted
 from perfmodel.kernels import kernel_file
 from perfmodel.kernels.kernel import Kernel
 
@@ -57,7 +58,7 @@ def own_files(words: Sequence[str]) -> OwnFiles:
     if kernels:
         points = kernel_file.size_points(tags, ":")
         return OwnFiles(tuple(kernel.at(**point) for kernel in kernels for point in points), (), ())
-    if not chosen and all(":" in tag for tag in tags):
+    if not chosen and all(parted(tag)[1] for tag in tags):
         chosen = joined
     names = dict.fromkeys(generator.name for generator in chosen)
     return OwnFiles((), tuple({id(each): each for each in joined}.values()), (*names, *tags))

@@ -138,6 +138,12 @@ RESERVED = (*(tag.name for tag in COMMON), LSIZES, "generator", "kept")
 """Tags that kernels and filters have beside a family's own."""
 
 
+def parted(word: str) -> tuple[str, str, str]:
+    """Returns the name, the mark and the values of ``n:512`` or ``n=512``; a name alone has neither."""
+    found = re.fullmatch(r"([^:=]*)([:=])(.*)", word.strip(), re.DOTALL)
+    return (found[1].strip(), found[2], found[3]) if found else (word.strip(), "", "")
+
+
 def work_groups(asked: str, rank: int) -> list[tuple[int, ...]]:
     """Returns the work-groups that ``lsizes`` names, each of them once; sets and shapes of another rank are an
     error."""

@@ -115,7 +115,10 @@ class Tape:
     def _evaluate_flat(self, inputs: dict[int, Floats], shape: tuple[int, ...]) -> Floats:
         size = math.prod(shape)
         varying = {slot: a for slot, a in inputs.items() if a.size != 1 and (any(a.strides) or not a.size)}
-        arrays = {slot: np.broadcast_to(a, shape).reshape(-1) for slot, a in varying.items()}
+        # Most have the whole shape, and broadcasting to it takes as long as several operations on a few measurements.
+        arrays = {
+            slot: (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1) for slot, a in varying.items()
+        }
         plan = self._plan(frozenset(arrays))
         cells: list[Any] = [None] * self.slots
         for slot, value in self.constants.items():

@@ -42,6 +42,8 @@ class BoundKernel:
             tags = arguments.pop("tags")
         if isinstance(arguments.get("statistics"), Mapping):
             statistics = arguments.pop("statistics")
+        if isinstance(arguments.get("name"), str):
+            tags = {**(tags or {}), **_named(arguments.pop("name"))}
         if hasattr(program, "launch"):
             if statistics:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
@@ -102,6 +104,14 @@ class BoundKernel:
     def bound(self) -> dict[str, float]:
         """The scalar arguments that have a value, sizes and others."""
         return dict(self._arguments)
+
+    def with_name(self, name: str, /) -> Self:
+        """Returns the same kernel under this name, which tables, rankings and reports then show.
+
+        Raises:
+            KernelError: for what is no name.
+        """
+        return type(self)(self.program, {**self.tags, **_named(name)}, None, **self._arguments)
 
     def at(self, /, **arguments: Any) -> Self:
         """Returns the same kernel with these sizes or arguments instead; structs and vectors as for `Kernel`."""
@@ -212,6 +222,13 @@ class BoundKernel:
 
     def __hash__(self) -> int:
         return hash((self.program.content, tuple(self._arguments.items())))
+
+
+def _named(name: str) -> dict[str, str]:
+    """Returns the tag that names a kernel."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise KernelError(f"{name!r} is no name for a kernel; give one line of text")
+    return {"generator": name.strip()}
 
 
 def _plain(name: str, value: Any) -> float:

@@ -274,6 +274,7 @@ class Profile:
             if emulated == 1:
                 table = table.drop(columns=["least", "most"], errors="ignore")
             if len(table):
+                table = table[sorted(table.columns, key=lambda column: column not in _TOLD_APART_BY)]
                 rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
                 lines += ["", grid([column.replace("_", " ") for column in table.columns], rows)]
         lines += ["", f"barriers: {self.barriers:g}"]
@@ -285,6 +286,8 @@ class Profile:
         return brief(self, emulated, repr(self.kernel))
 
 
+_TOLD_APART_BY = ("text", "variable", "condition")
+"""Columns that come first where a table is shown, as a wide one is cut into several that begin with the first."""
 _TABLES = ("operations", "accesses", "branches", "footprints")
 _SPREAD = ("count", "least", "most")
 

@@ -39,14 +39,15 @@ class Kernel(BoundKernel):
 
     Args:
         program: a Loopy translation unit, or any `Program`.
-        tags: what a generator says of this kernel; free for your own kernels.
+        tags: what a generator says of this kernel; free for your own kernels. ``name="mine"`` beside them is the name
+            that tables, rankings and reports show; that of the program if it is left out.
         statistics: what data decide, for a Loopy program's counts: the expected trip count of a loop by its loop
             variable, and the probability of a predicate by its text or by its instruction.
         arguments: sizes (``n=1024``) and other scalar arguments. Those left out stay open until `at` or a prediction
             gives them; scalars that are no sizes then run as 1. A struct or vector by value is a numpy record, a
             mapping or a sequence (``shape={"dims": [64, 48]}``), or is given number by number: ``shape_dims_0=64``. Any
-            name will do: ``tags=`` and ``statistics=`` may be named like these, and are arguments where they are
-            numbers.
+            name will do: ``tags=``, ``statistics=`` and ``name=`` may be named like these, and are arguments where they
+            are numbers.
 
     Raises:
         KernelError: for an argument that the program doesn't have, or a size that breaks its assumptions.
@@ -212,8 +213,9 @@ class Kernel(BoundKernel):
         """
         from perfmodel.kernels.triton_kernel import triton_program  # slow to import, and only for Triton
 
+        named = _name_in(arguments)
         program, bound = triton_program(fn, grid, args, target, assumptions, arguments)
-        return cls(program, tags, None, **bound)
+        return cls(program, tags, None, **named, **bound)
 
     @classmethod
     def from_numba(
@@ -252,8 +254,9 @@ class Kernel(BoundKernel):
         """
         from perfmodel.kernels.numba_kernel import numba_program  # slow to import, and only for Numba
 
+        named = _name_in(arguments)
         program, bound = numba_program(fn, grid, block, args, shared, target, assumptions, arguments)
-        return cls(program, tags, None, **bound)
+        return cls(program, tags, None, **named, **bound)
 
     def with_budget(self, budget: float, /) -> Kernel:
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
@@ -466,6 +469,11 @@ class Kernel(BoundKernel):
             WorkRemovalWarning: an access cannot be isolated, and is left out.
         """
         return with_each_access(self)
+
+
+def _name_in(arguments: dict[str, Any]) -> dict[str, str]:
+    """Takes a kernel's name out of its arguments."""
+    return {"name": arguments.pop("name")} if isinstance(arguments.get("name"), str) else {}
 
 
 def as_kernel(given: Any, /) -> Kernel:

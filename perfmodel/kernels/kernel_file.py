@@ -29,20 +29,29 @@ def definitions(module: types.ModuleType) -> dict[str, str]:
     return {name: kind for name, value in _values(module).items() if (kind := _kind(value))}
 
 
+SIZE = re.compile(r"([^\W\d]\w*)[:=](\d{1,19}(?:,\d{1,19})*)", re.ASCII)
+"""``n=1024`` or ``n:256,512``: people have both in mind."""
+
+
 def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
-    """Returns all combinations of sizes that ``name<mark>value`` or ``name<mark>a,b`` give; an empty one for no pairs.
+    """Returns all combinations of sizes that ``n=1024`` or ``n:256,512`` give; an empty one for no pairs.
+
+    Args:
+        mark: the one that an error names.
 
     Raises:
         KernelError: for anything that is not such a pair, and for a name given twice.
     """
     choices: dict[str, list[int]] = {}
     for pair in pairs:
-        name, found, values = pair.partition(mark)
-        if not found or not name.isidentifier() or not re.fullmatch(r"\d{1,19}(,\d{1,19})*", values, re.ASCII):
-            apart = ", and select generators apart from kernels of files" if mark == ":" and not found else ""
+        found = SIZE.fullmatch(pair)
+        if found is None:
+            is_word = mark == ":" and not re.search("[:=]", pair)
+            apart = ", and select generators apart from kernels of files" if is_word else ""
             raise KernelError(
                 f"{pair!r} gives no size; write name{mark}value or name{mark}a,b with whole numbers{apart}"
             )
+        name, values = found.groups()
         if name in choices:
             raise KernelError(f"size {name!r} is given twice; write all its values as {name}{mark}a,b")
         choices[name] = list(dict.fromkeys(map(int, values.split(","))))
@@ -57,21 +66,30 @@ def split(argument: str) -> tuple[str, str]:
     return path, name
 
 
+_loaded: dict[str, tuple[object, types.ModuleType]] = {}
+
+
 def loaded(path: str) -> types.ModuleType:
-    """Runs a Python file and returns it as a module; it may import its neighbours.
+    """Runs a Python file and returns it as a module; it may import its neighbours. One that is unchanged runs once.
 
     Raises:
         KernelError: for a file that cannot be run.
     """
     module = types.ModuleType(f"kernel file {path}")
     module.__file__ = path
+    place = str(Path(path).resolve())
     try:
         check_file(Path(path))
+        state = Path(path).stat()
         source = Path(path).read_bytes()
     except OSError as error:
         raise KernelError(f"kernel file {path} cannot be read ({error.strerror}); give a Python file") from error
+    version = (state.st_mtime_ns, state.st_size, path)
+    if place in _loaded and _loaded[place][0] == version:
+        return _loaded[place][1]
     sys.modules[module.__name__] = module  # where dataclasses look for the names of their fields' types
     _guarded(Path(path), lambda: exec(compile(source, path, "exec"), module.__dict__))
+    _loaded[place] = (version, module)
     return module
 
 

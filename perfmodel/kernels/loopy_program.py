@@ -95,7 +95,7 @@ class LoopyProgram:
         if not counts.exact:
             warnings.warn(
                 f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
-                "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok'",
+                "exact ones, 'pip install --force-reinstall --no-deps islpy-barvinok==2025.2.5.post1'",
                 CountingWarning,
                 stacklevel=4,
             )

@@ -268,6 +268,22 @@ class OpenCLProgram:
         twin.budget = checked(budget)
         return twin
 
+    def with_source(self, source: str) -> OpenCLProgram:
+        """Returns a program of another text, launched in the same way."""
+        _, name, global_size, local_size, declared, options = self._given
+        return self._made(source, name, global_size, local_size, declared, options, self.assumptions)
+
+    def with_local_size(self, local_size: Sequence[int | str]) -> OpenCLProgram:
+        """Returns the same text in other work-groups."""
+        source, name, global_size, _, declared, options = self._given
+        return self._made(source, name, global_size, tuple(local_size), declared, options, self.assumptions)
+
+    def _made(self, *given: Any) -> OpenCLProgram:
+        """Returns a program of what the device is given, which is counted as this one but for what was observed."""
+        made = OpenCLProgram(*given)
+        made.statistics, made.is_compiled, made.budget = self.statistics, self.is_compiled, self.budget
+        return made
+
     def _twin(self) -> OpenCLProgram:
         """Returns the same program, to be counted in another way."""
         twin = copy(self)

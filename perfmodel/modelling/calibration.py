@@ -18,21 +18,23 @@ from numpy.typing import ArrayLike, NDArray
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.documents import DocumentKind
-from perfmodel.basics.errors import CalibrationError, FitError
+from perfmodel.basics.errors import CalibrationError, FitError, nearest
+from perfmodel.device.facts import DeviceFacts, facts_called, keys_of_known
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
 from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
+from perfmodel.modelling.ranked import Ranking, rank
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
+    from perfmodel.modelling.advising import Advice
     from perfmodel.modelling.comparison import Comparison
     from perfmodel.modelling.explanation import Explanation
 
@@ -164,9 +166,62 @@ class Calibration(Fitted):
 
         return compare(self, as_kernel(first), as_kernel(second), sizes)
 
-    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> pd.DataFrame:
-        """Returns the kernels from the fastest predicted to the slowest: a DataFrame with a row each."""
-        return prediction.rank(self, as_kernels(kernels), sizes)
+    def advise(self, kernel: Kernel, /, **sizes: int) -> Advice:
+        """Returns what to change in a kernel, found by predicting it changed: siblings of its generator, other
+        work-groups and padded tiles of OpenCL C, and less of what it does, such as half the transactions.
+
+        A few changed kernels are counted for that, which takes about as long for each as for the kernel itself.
+        """
+        from perfmodel.modelling.advising import advise
+
+        return advise(self, as_kernel(kernel), sizes)
+
+    def rank(self, kernels: Iterable[Kernel], /, **sizes: int) -> Ranking:
+        """Returns the kernels from the fastest predicted to the slowest, each with its prediction."""
+        return rank(self, as_kernels(kernels), sizes)
+
+    def on(self, device: DeviceFacts | str) -> Calibration:
+        """Returns a calibration for a device of which nothing was measured, by the specifications of both.
+
+        >>> Calibration.shipped(device="H200").on("rtx_4090").predict(kernel, n=4096)
+
+        Each parameter is multiplied by the ratio of what its meaning says that it scales with; intervals are as much
+        wider as such prices are less sure.
+
+        Args:
+            device: facts, the key of a device that comes along (`perfmodel.device.facts.known_devices`), or a file
+                that ``perfmodel device new`` wrote.
+
+        Raises:
+            DeviceError: there is no such device.
+            CalibrationError: the device is of another kind, or the model does not say what its parameters scale with.
+        """
+        from perfmodel.modelling.transfer import carried_over  # keeps start-up quick
+
+        return carried_over(self, device)
+
+    def update(self, kernels: Kernel | Iterable[Kernel], seconds: ArrayLike, /, **sizes: int) -> Calibration:
+        """Returns the calibration with what measured times say, one or many; it stays as it is itself.
+
+        >>> calibration = Calibration.shipped(device="rtx_4090")
+        >>> calibration = calibration.update(kernel, 1.3e-3, n=4096)
+
+        The parameters' covariance is the prior, the errors on kernels that no fit has seen are the noise, and the
+        result is the posterior (`perfmodel.modelling.learning`). So a calibration that was carried over by a
+        specification learns much from few times, one that was fitted to many learns little.
+
+        Args:
+            kernels: one, or several.
+            seconds: what each took, one number or as many.
+            sizes: of all of them; each kernel's own where left out.
+
+        Raises:
+            CalibrationError: for times that are no positive numbers, or not one for each kernel.
+            KernelError, FeatureError: for sizes or kernels outside what they allow.
+        """
+        from perfmodel.modelling.learning import updated  # keeps start-up quick
+
+        return updated(self, [kernels] if isinstance(kernels, Kernel) else as_kernels(kernels), seconds, sizes)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration as values that JSON can hold; what is unknown is None."""
@@ -231,10 +286,13 @@ class Calibration(Fitted):
 
         Args:
             model: name of a recipe's model (default: the one for kernels of any kind that the device has one of).
-            device: part of the device's name or key, or its kind, such as ``"cpu"``.
+            device: part of the device's name or key, or its kind, such as ``"cpu"``. For one that comes along with its
+                specification only, or that a file of ``perfmodel device new`` describes, the calibration of another is
+                carried over (see `on`).
 
         Raises:
             CalibrationError: if there is none, or more than one.
+            DeviceError: for a file that describes no device.
         """
         found, wanted = shipped_files(), device.lower()
         if not wanted:
@@ -247,14 +305,32 @@ class Calibration(Fitted):
             chosen = [(content, path) for content, path in loaded if _is_of(content["device"], wanted)]
             if chosen:
                 break
+        facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
+        if not chosen and facts and (carried_over := cls._carried_over(model, facts, found)):
+            return carried_over
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
                 f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped (there are "
-                f"{', '.join(path.stem for path in found) or 'none'}); calibrate yourself by 'perfmodel reproduce "
-                f"{model or default_models()[0]}'"
+                f"{', '.join(path.stem for path in found) or 'none'}{nearest(wanted, keys_of_known())}); calibrate "
+                f"yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
         return cls._of(*chosen[0])
+
+    @classmethod
+    def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration | None:
+        """Returns the shipped calibration of a device of the same kind, carried over to another; None if none is."""
+        if facts.kind == "cpu":
+            raise CalibrationError(
+                f"{facts.name} was never calibrated, and a processor's vectors and caches are in its model; calibrate "
+                "there by 'perfmodel reproduce cpu --device cpu'"
+            )
+        for name in [model] if model else default_models():
+            for path in files:
+                content = FILE.load(path)
+                if path.stem.partition("@")[0] == name and content["device"].get("kind") == facts.kind:
+                    return cls._of(content, path).on(facts)
+        return None
 
     def to_ship(self) -> Calibration:
         """Returns the calibration without the measurements that it was fitted to, which predictions don't need."""
@@ -313,17 +389,20 @@ def calibration_called(name: str) -> Calibration:
     Raises:
         CalibrationError: if there is none, or more than one.
     """
-    if Path(name).exists() or name.endswith(".json"):
-        return Calibration.load(name)
     model, at, device = name.partition("@")
+    if Path(name).exists() or (name.endswith(".json") and not at):
+        return Calibration.load(name)
     if at and not model:
         return Calibration.shipped(device=device)
     try:
         return Calibration.shipped(model, device)
     except CalibrationError as error:
         shipped = [path.stem for path in shipped_files()]
+        within = [each for each in shipped if name.lower() in each]
+        hint = f"; did you mean {' or '.join(map(repr, within[:2]))}?" if within else nearest(name, shipped)
+        known = f"give a file that calibrate wrote, or one of {', '.join(shipped)}"
         raise CalibrationError(
-            f"{name!r} names no calibration; give a file that calibrate wrote, or one of {', '.join(shipped)}"
+            f"{name!r} names no calibration{f'{hint} ({known})' if hint else f'; {known}'}"
         ) from error
 
 

@@ -14,8 +14,9 @@ from perfmodel.basics.notebook import table
 from perfmodel.basics.tables import grid
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
-from perfmodel.modelling.explanation import LEAST_NOTABLE, Explanation, columns_of, explain, times_as_long
+from perfmodel.modelling.explanation import LEAST_NOTABLE, Explanation, columns_of, explain
 from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.growing import times_as_long
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
 from perfmodel.basics.tables import grid
@@ -19,6 +19,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.growing import Growth, Point, growth
 from perfmodel.modelling.mechanism import Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
@@ -27,14 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# A size is followed over so many doublings, to see where another cost takes over.
-DOUBLINGS = 6
 # Features on which less of the time depends are not worth a word.
 LEAST_DEPENDENCE = 0.01
 # Costs that are a smaller part of both times are not listed one by one.
 LEAST_NOTABLE = 0.005
-# A ratio that is nearer to one is one.
-SAME = 0.005
 # From so far on, no measured kernel's time depends on the same things.
 UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
@@ -73,28 +70,6 @@ class Item:
     unit: str
     seconds: float
     cost: str = ""
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Holds what doubling one size changes.
-
-    Attributes:
-        times: how many times as long it takes.
-        limit: what it is limited by then.
-        change: the first of the following doublings at which something else limits it, and what; None if nothing does.
-    """
-
-    size: str
-    value: int
-    times: float
-    limit: str
-    change: tuple[int, str] | None
-
-    @property
-    def exponent(self) -> float:
-        """The power of the size that the time is proportional to about here."""
-        return math.log2(self.times)
 
 
 @dataclass(frozen=True)
@@ -185,8 +160,8 @@ class Explanation:
         """Returns the explanation as values that JSON can hold: seconds and numbers; None for what is not known or not
         finite."""
         found: dict[str, Any] = plain(asdict(self))
-        for growth, each in zip(found["growth"], self.growth, strict=True):
-            growth["exponent"] = plain(each.exponent)
+        for grown, each in zip(found["growth"], self.growth, strict=True):
+            grown["exponent"] = plain(each.exponent)
         found["trust"] |= {"distance": plain(self.trust.distance), "verdict": self.trust.verdict}
         return found
 
@@ -242,7 +217,7 @@ class Explanation:
 
     def sentences(self) -> list[str]:
         """Returns what changes with each size, and how far the prediction can be trusted, a sentence each."""
-        found = [_growth_sentence(growth, self.bottleneck) for growth in self.growth]
+        found = [sentence for each in self.growth for sentence in each.sentences(self.bottleneck)]
         found += [
             f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
             "time depends on it"
@@ -264,19 +239,6 @@ class Explanation:
         """The kernel and its sizes, as text."""
         at = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
         return f"{self.kernel} at {at}" if at else self.kernel
-
-
-def _growth_sentence(growth: Growth, limit: str) -> str:
-    changed = f"; limited by {growth.limit} then" if growth.limit != limit else ""
-    if not changed and growth.change:
-        changed = f"; limited by {growth.change[1]} from {growth.size}={growth.change[0]} on"
-    return f"twice {growth.size} takes {times_as_long(growth.times).removesuffix(' as')}{changed}"
-
-
-def times_as_long(ratio: float) -> str:
-    """Returns the words for a ratio of times, to be followed by what it is relative to: "as long as", "1.25 times as
-    long as"."""
-    return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
 
 
 def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Explanation:
@@ -305,7 +267,7 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         items,
         bottleneck,
         mechanism(calibration, kernel, sizes, features, bottleneck, prices),
-        tuple(filter(None, (_growth(calibration, kernel, bound, name, seconds) for name in bound))),
+        tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
         _trust(calibration, features, seconds, found),
     )
 
@@ -326,26 +288,22 @@ def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) 
     )
 
 
-def _growth(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], name: str, seconds: float) -> Growth | None:
-    """Returns what doubling a size changes; None where it can't be doubled or counted."""
+def _growths(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here: Point) -> Iterator[Growth]:
+    """Yields how the time grows with each size that can be doubled and counted."""
     compiled = calibration.model.string.compile()
-    found: Growth | None = None
-    for doubling in range(1, DOUBLINGS + 1):
-        value = sizes[name] * 2**doubling
-        try:
+    for name, value in sizes.items():
+
+        def at(value: int, name: str = name) -> Point:
             features = _of_one_size(calibration, kernel, {**sizes, name: value})
             then = float(compiled(calibration.parameters, features))
-            costs = _costs(calibration, features, then)
-        except PerfmodelError:
-            break
-        limit = costs[0].name if costs else ""
-        if found is None:
-            if not (then > 0 and seconds > 0):
-                break
-            found = Growth(name, sizes[name], then / seconds, limit, None)
-        elif limit != found.limit:
-            return Growth(name, sizes[name], found.times, found.limit, (value, limit))
-    return found
+            return Point(value, then, _alone(_costs(calibration, features, then)))
+
+        if found := growth(replace(here, value=value), name, at):
+            yield found
+
+
+def _alone(costs: Sequence[CostShare]) -> dict[str, float]:
+    return {cost.name: cost.seconds for cost in costs}
 
 
 def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, found: Prediction) -> Trust:

@@ -13,6 +13,7 @@ from perfmodel.basics.errors import MeasurementError, PerfmodelWarning
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.kernels.program import runtime_of
+from perfmodel.kernels.telling_apart import variants
 from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
@@ -91,7 +92,7 @@ def measure(
     table = pd.DataFrame(
         {
             "kernel": [k.name for k in kernels],
-            "variant": [k.variant for k in kernels],
+            "variant": variants(kernels),
             "sizes": [k.sizes for k in kernels],
             output_name: [result.seconds for result in results],
             **columns,

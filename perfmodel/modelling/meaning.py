@@ -48,6 +48,8 @@ class Meaning:
         physical: of a parameter: the range of what a device has, in that unit, by a part of the device's name, with
             the source.
         lacks: of a parameter: which mechanism the model has not, should the value be outside of that range.
+        scales: of a parameter: what of a device it is proportional to, an expression over the facts of
+            `perfmodel.device.facts` (``1 / (f_device_units * f_device_clock)``); empty where it is the same on all.
 
     Raises:
         FitError: for what is no text or number where one belongs.
@@ -59,9 +61,14 @@ class Meaning:
     reads: Mapping[str, str] = field(default_factory=dict)
     physical: Mapping[str, Physical | tuple[float, float, str]] = field(default_factory=dict)
     lacks: str = ""
+    scales: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.words, str) or not self.words.strip() or not isinstance(self.lacks, str):
+        if (
+            not isinstance(self.words, str)
+            or not self.words.strip()
+            or not all(isinstance(text, str) for text in (self.lacks, self.scales))
+        ):
             raise FitError(f"a meaning's words are {self.words!r:.60}; give a text")
         for name, texts in (("figures", self.figures), ("reads", self.reads), ("advice", self.advice)):
             if name == "advice" and isinstance(texts, str):
@@ -107,6 +114,7 @@ class Meaning:
             "reads": dict(self.reads),
             "physical": {device: list(each) for device, each in self.physical.items()},
             "lacks": self.lacks,
+            "scales": self.scales,
         }
         return {name: value for name, value in found.items() if value}
 
@@ -130,8 +138,10 @@ def declared_meanings(given: Mapping[str, Meaning | str] | None, model: ModelStr
         if not isinstance(said, Meaning | str):
             raise FitError(f"the meaning of {name!r} is {said!r:.60}; give a text or a Meaning")
         meaning = Meaning(said) if isinstance(said, str) else said
-        if (meaning.reads or meaning.physical) and name not in model.parameters:
+        if (meaning.reads or meaning.physical or meaning.scales) and name not in model.parameters:
             raise FitError(f"{name!r} is a term, which has no physical value; say that of a parameter")
+        if meaning.scales and (parameters := parsed(name, meaning.scales, model).parameters):
+            raise FitError(f"what {name!r} scales with names {min(parameters)!r}; a device has facts, f_device_…, only")
         for expression in meaning.reads.values():
             if features := parsed(name, expression, model).features:
                 raise FitError(f"what {name!r} reads names the feature {min(features)!r}; a value is of parameters")

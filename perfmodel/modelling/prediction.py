@@ -1,30 +1,29 @@
-"""Predicts and ranks kernels from a calibration; all vectorised over sizes, none needs a device."""
+"""Predicts kernels from a calibration; all vectorised over sizes, none needs a device."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import KernelError, PerfmodelError, PerfmodelWarning, nearest
+from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
 from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
-from perfmodel.modelling.choosing import places, probabilities_first
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
 from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 Floats = NDArray[np.float64]
@@ -191,60 +190,3 @@ def feature_values(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, Arra
     """Returns every input feature of the calibration's model, each an array of the sizes' common shape."""
     counted = calibration.model.counted(kernel)
     return evaluate_all(calibration.model.features, counted, counted.bind(sizes))
-
-
-def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int]) -> pd.DataFrame:
-    """Ranks kernels by their predicted times; see `Calibration.rank`.
-
-    Returns:
-        Columns ``kernel``, ``variant``, ``sizes``, ``predicted_s``, ``predicted_std_s``, ``low_s`` and ``high_s``
-        (the 90 % interval), ``times_best``, ``place`` (from 1; predictions that are equal share it) and
-        ``probability_first``: that of being the fastest, NaN where the calibration does not know how far it is off.
-
-    Raises:
-        KernelError: for no kernels.
-    """
-    import pandas as pd  # slow to import
-
-    if not kernels:
-        raise KernelError("there is no kernel to rank; the list is empty")
-    known_sizes = {name for kernel in kernels for name in kernel.program.sizes}
-    for name, size in sizes.items():
-        if name not in known_sizes:
-            raise KernelError(f"no kernel has a size {name!r}{nearest(name, known_sizes)}; give one that they have")
-        if np.ndim(size):
-            raise KernelError(f"rank takes one number for each size, not several of {name!r}; call it for each")
-    rows: list[dict[str, Any]] = []
-    for kernel in kernels:
-        known = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
-        found = predict(calibration, kernel, known)
-        rows.append(
-            {
-                "kernel": kernel.name,
-                "variant": kernel.variant,
-                "sizes": {name: int(size) for name, size in kernel.bind(known).items()},
-                "predicted_s": float(found.seconds),
-                "predicted_std_s": float(found.std),
-                **dict(zip(("low_s", "high_s"), map(float, found.interval(LEVEL)), strict=True)),
-                "scale": float(found.scale),
-            }
-        )
-    table = pd.DataFrame(rows).sort_values("predicted_s", kind="stable", ignore_index=True)
-    times = table["predicted_s"].tolist()
-    table["times_best"] = table["predicted_s"] / times[0]
-    table["place"] = places(times)
-    table["probability_first"] = _probabilities(
-        calibration, times, table.pop("scale").tolist(), table["kernel"].tolist()
-    )
-    return table
-
-
-def _probabilities(
-    calibration: Fitted, times: Sequence[float], scales: Sequence[float], families: Sequence[str]
-) -> Floats:
-    known = calibration.held_out
-    if len(times) == 1:
-        return np.ones(1)
-    if known is None or min(times) <= 0 or not np.isfinite(scales).all():
-        return np.full(len(times), np.nan)
-    return probabilities_first(times, scales, families, known)

@@ -12,6 +12,7 @@ from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.basics.tables import grid, seconds
+from perfmodel.device.facts import facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
@@ -111,8 +112,9 @@ def choose_device(
     data decide, from statistics of some work-groups.
 
     Args:
-        devices: names of shipped profiles, files of profiles or calibrations, ``MODEL@DEVICE`` of a shipped
-            calibration, profiles, or calibrations; a mapping names them.
+        devices: names of shipped profiles, keys of devices whose specification comes along (``"a100"``; see
+            `Calibration.on`), files of profiles or calibrations, ``MODEL@DEVICE`` of a shipped calibration, profiles,
+            or calibrations; a mapping names them.
         arrays: contents of array arguments; see `perfmodel.emulate`.
         transfers: whether inputs have to be copied to the device before, and outputs from it after.
 
@@ -172,6 +174,8 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
         from perfmodel.modelling.calibration import calibration_called  # slow to import
 
         return calibration_called(device)
+    if device not in DeviceProfile.names() and facts_called(device):
+        return Calibration.shipped(device=device)
     return DeviceProfile.shipped(device)
 
 

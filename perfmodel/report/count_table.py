@@ -11,7 +11,7 @@ import numpy as np
 
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.basics.json_values import plain
-from perfmodel.basics.tables import grid
+from perfmodel.basics.tables import grid, wrapped
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import (
     SUBGROUP_SIZE,
@@ -359,6 +359,10 @@ def _ratio(count: float, footprint: float) -> float:
 
 LONGEST = 40
 """A symbolic count of more characters than these moves below the table."""
+NOTE_WIDTH = 78
+"""Characters of a line below the table; one that is longer is cut, and JSON has all of it."""
+MOST_PIECES = 3
+"""A symbolic count of more pieces than these, each under conditions of its own, is cut likewise."""
 
 
 def as_text(table: CountTable) -> str:
@@ -376,13 +380,13 @@ class _Text:
     def text(self) -> str:
         blocks = [self.title(), self.operations(), self.chains(), self.accesses(), self.footprints()]
         blocks += [self.branches(), self.launch(), self.resources()]
-        blocks.append("\n".join(f"{note} {count}" for count, note in self.notes.items()))
+        blocks.append("\n".join(_note(note, count) for count, note in self.notes.items()))
         return "\n\n".join(filter(None, blocks))
 
     def title(self) -> str:
         table = self.table
         sizes = f"sizes {', '.join(table.sizes)}" if table.sizes else "no sizes"
-        lines = [f"{table.kernel} {table.variant}".rstrip(), f"{sizes}; sub-groups of {table.subgroup_size} work-items"]
+        lines = [wrapped(f"{table.kernel} {table.variant}"), f"{sizes}; sub-groups of {table.subgroup_size} work-items"]
         if not table.exact:
             lines.append("upper bounds: the installed isl library cannot count all of them exactly")
         if table.sampled:
@@ -478,3 +482,11 @@ class _Text:
         if len(quantity.symbolic) <= LONGEST:
             return quantity.symbolic
         return self.notes.setdefault(quantity.symbolic, f"[{len(self.notes) + 1}]")
+
+
+def _note(note: str, count: str) -> str:
+    """Returns a long symbolic count, a line for each of its pieces."""
+    pieces = count.split("; ")
+    left_out = [f"and {len(pieces) - MOST_PIECES} more; --json has all"] * (len(pieces) > MOST_PIECES)
+    lines = [f"{note} {pieces[0]}", *(f"{' ' * len(note)} {each}" for each in [*pieces[1:MOST_PIECES], *left_out])]
+    return "\n".join(line if len(line) <= NOTE_WIDTH else f"{line[: NOTE_WIDTH - 2]} …" for line in lines)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 from perfmodel.basics.statistics import Errors
-from perfmodel.basics.tables import grid, percent, seconds, sizes_text
+from perfmodel.basics.tables import grid, percent, seconds, sizes_text, told_apart
 from perfmodel.modelling.evaluation import FITTED, Evaluation
 from perfmodel.modelling.rows import Row
 
 
 def as_text(evaluation: Evaluation) -> str:
     over_all = evaluation.over_all
-    parts = [grid(["kernel", "measured", "predicted", "error", "remark"], list(map(_line, evaluation.kernels)))]
+    labels = [_label(each) for each in evaluation.kernels]
+    common, names = told_apart(labels)
+    lines = [_line(each, names[label]) for each, label in zip(evaluation.kernels, labels, strict=True)]
+    parts = [*filter(None, [common]), grid(["kernel", "measured", "predicted", "error", "remark"], lines)]
     if over_all:
         lines = [_errors(name, errors) for name, errors in (*evaluation.by_family.items(), ("all", over_all))]
         header = ["error", "geometric mean", "mean", "maximum", "within ±10 %", "within ±30 %", "kernels"]
@@ -22,10 +25,14 @@ def as_text(evaluation: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _line(each: Row) -> list[str]:
+def _label(each: Row) -> str:
+    return " ".join(filter(None, [each.kernel, each.variant, sizes_text(each.sizes)]))
+
+
+def _line(each: Row, name: str) -> list[str]:
     remark = "fitted to it" if each.left_out == FITTED else each.left_out or ", ".join(each.flags)
     return [
-        " ".join(filter(None, [each.kernel, each.variant, sizes_text(each.sizes)])),
+        name,
         seconds(each.measured_s),
         seconds(each.predicted_s),
         "-" if math.isnan(each.error) else percent(each.error),

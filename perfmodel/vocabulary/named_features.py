@@ -161,7 +161,7 @@ def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
         if name in own:
             _check(name, own[name])
             return own[name]
-    return _from_families(name)
+    return _from_families(name, families())
 
 
 def _check(name: str, found: object) -> None:
@@ -170,10 +170,10 @@ def _check(name: str, found: object) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _from_families(text: str) -> Feature:
+def _from_families(text: str, known_families: tuple[FeatureFamily, ...]) -> Feature:
     name, family = parse_name(text), family_of(text)
     if family is None:
-        known = [family.name for family in families()] + list(_registered)
+        known = [family.name for family in known_families] + list(_registered)
         keys = [w.key for w in name.words]
         beginnings = (text, *("f_" + "_".join(keys[:count]) for count in (3, 2, 1)))
         hint = next(filter(None, (nearest(beginning, known) for beginning in beginnings)), "")

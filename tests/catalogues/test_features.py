@@ -19,7 +19,7 @@ import perfmodel as pm
 from perfmodel.features.operations import ARITHMETIC, DTYPES, SPECIAL_FUNCTIONS
 from perfmodel.vocabulary.named_features import CountedFeature, evaluate, families
 from tests.counting_kernels import make
-from tests.counting_oracle import Site, tally_of
+from tests.counting_oracle import Site, cycles_of_banks, tally_of
 
 
 @cache
@@ -213,7 +213,7 @@ BOX = """__kernel void box(__global TYPE *a, const int s, const int t, const int
 }"""
 
 
-@pytest.mark.parametrize("dtype", ["uchar", "float", "double", "float4"])
+@pytest.mark.parametrize("dtype", ["uchar", "float", "double", "float4", "float8"])
 @pytest.mark.parametrize("name", ["block:32", "block:128", "block:100", "banks:32", "banks:16"])
 def test_transactions_at_many_strides_are_those_of_the_addresses(dtype: str, name: str) -> None:
     """Small, equal and neighbouring strides too, which reach into each other, and those that are periods apart."""
@@ -236,12 +236,11 @@ def test_transactions_at_many_strides_are_those_of_the_addresses(dtype: str, nam
         addresses = (row * [1, -1, 1]) @ places * item
         addresses -= addresses.min()
         of_subgroups = [addresses[start : start + 32] for start in range(0, len(addresses), 32)]
-        touched = [{a + k for a in found for k in range(item)} for found in of_subgroups]
         if kind == "block":
+            touched = [{a + k for a in found for k in range(item)} for found in of_subgroups]
             expected.append(sum(len({byte // int(size) for byte in each}) for each in touched))
         else:
-            words = [{byte // 4 for byte in each} for each in touched]
-            expected.append(sum(max(Counter(w % int(size) for w in each).values()) for each in words))
+            expected.append(sum(cycles_of_banks(each.tolist(), item, int(size)) for each in of_subgroups))
     feature = pm.feature(f"f_mem_transactions_global_{name}")
     sizes = dict(zip("stu", strides.T, strict=True))
     assert evaluate(feature, knl, knl.bind(sizes)).tolist() == pytest.approx(expected)
@@ -340,3 +339,23 @@ def test_wrong_words_of_features_are_named(name: str, words: list[str]) -> None:
         pm.feature(name)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_tiles_are_not_scattered_whatever_shape_a_group_brings_them_in() -> None:
+    """The next group's places are known, so that footprints have what is touched; a hash of the whole id is not."""
+    source = """__kernel void k(__global const float *a, __global float *out, const int n)
+    {
+        const int item = get_local_id(0);
+        float s = 0;
+        for (int j = 0; j < n; j++) s += a[j * n + get_group_id(0) * 64 + (item % 8) * 8 + item / 8];
+        out[get_global_id(0)] = s;
+    }"""
+    tile = "j * n + get_group_id(0) * 64 + (item % 8) * 8 + item / 8"
+    hashed = source.replace(tile, "((uint)get_global_id(0) * 2654435761u + j) % 16777216u")
+    feature = pm.feature("f_mem_scattered_global_load_fresh_block:32_reach:>8000000")
+    found = [
+        feature.eval(pm.Kernel.from_opencl(text, "k", "n", 64, {"a": "n * n", "out": "n"}, n=4096).as_compiled())
+        for text in (source, hashed)
+    ]
+    assert found[0] == 0
+    assert found[1] > 0

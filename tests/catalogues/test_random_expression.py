@@ -21,6 +21,7 @@ from perfmodel.collection.verification import TOLERANCES, small_kernels
 from perfmodel.device import Device
 from perfmodel.generators.random_expression import RandomExpression, bounded
 from perfmodel.measuring.protocol import run_launch
+from tests.covering import examples
 
 SETS = ("realistic", "unrestricted")
 # Computed once, on CPython 3.11: of the kernels' sources of seeds 1 to 200, one after the other.
@@ -126,7 +127,7 @@ def test_sizes_may_be_ranges_and_choices_may_not() -> None:
         random_kernels("1..2", "1")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.sampled_from(SETS), seeds, st.sampled_from((16, 48)))
 def test_any_seed_is_read_counted_and_stays_in_bounds(kernel_set: str, seed: int, n: int) -> None:
     (kernel,) = random_kernels(kernel_set, str(seed), n, "16x4")
@@ -135,7 +136,7 @@ def test_any_seed_is_read_counted_and_stays_in_bounds(kernel_set: str, seed: int
     assert pm.emulate(kernel, inputs(kernel), groups="sample").findings == ()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.sampled_from(SETS), seeds)
 def test_values_are_those_of_the_text_and_finite(kernel_set: str, seed: int) -> None:
     (kernel,) = random_kernels(kernel_set, str(seed), 48, "16x4")

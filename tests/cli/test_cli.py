@@ -32,9 +32,10 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_devices_are_listed_with_their_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["devices"]) == 0
-    header, _, first = capsys.readouterr().out.splitlines()[:3]
-    assert header.split() == ["key", "name", "driver", "units", "clock", "local", "global", "platform"]
-    assert "KiB" in first
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["key", "units", "clock", "local", "global"]
+    assert "KiB" in lines[2]
+    assert max(map(len, lines)) <= 80
 
 
 def test_kernels_lists_families_and_selections(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,13 +86,16 @@ def test_calibrate_predict_explain_and_rank(calibration: Path, capsys: pytest.Ca
     saved = json.loads(calibration.read_text())
     seconds = saved["parameters"]["p_madd"] * 256**3
     assert main(["predict", str(calibration), "matmul_sq", "n:256"]) == 0
-    predicted = capsys.readouterr().out.splitlines()[-1]
+    predicted = capsys.readouterr().out
     assert f"{seconds * 1e3:.4g} ms" in predicted or f"{seconds * 1e6:.4g} us" in predicted
     assert main(["explain", str(calibration), "matmul_sq", "n:256"]) == 0
     assert "limited by p_madd" in capsys.readouterr().out
     assert main(["rank", str(calibration), "matmul_sq", "n:128,256"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [(line[0], *line[-2:]) for line in lines] == [("1", "1.00", "100%"), ("2", "8.00", "0%")]
+    shown = capsys.readouterr().out
+    assert re.findall(r"^(\d) .* ([\d.]+) +(\d+%)$", shown, re.MULTILINE) == [
+        ("1", "1.00", "100%"),
+        ("2", "8.00", "0%"),
+    ]
 
 
 def test_a_model_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +118,7 @@ WRONG = {
     "feature": (["calibrate", "p_a * f_op_float32_mad", "--tags", "matmul_sq"], ["'mad'", "'madd'"]),
     "family": (["calibrate", "p_a * f_ops_float32_madd", "--tags", "matmul_sq"], ["f_ops_float32_madd", "f_op"]),
     "code": (["calibrate", "__import__('os').getcwd()", "--tags", "matmul_sq"], ["line 1, column 1"]),
-    "output": (["calibrate", MADDS, "--output", "f_time", "--tags", "matmul_sq"], ["f_time", "f_cl_wall_time"]),
+    "output": (["calibrate", MADDS, "--measured", "f_time", "--tags", "matmul_sq"], ["f_time", "f_cl_wall_time"]),
     "tag": (["calibrate", MADDS, "--tags", "matmul_sq", "dtyp:float32"], ["'dtyp'", "'dtype'"]),
     "generator": (["kernels", "matmull_sq"], ["'matmull_sq'", "'matmul_sq'"]),
     "generator to verify": (["verify", "matmull_sq"], ["'matmull_sq'", "'matmul_sq'"]),
@@ -208,7 +212,7 @@ def test_what_measures_prints_one_document(
     monkeypatch.setattr("perfmodel.recipes.recipe.recipes", lambda: {"tiny": TinyRecipe()})
     monkeypatch.chdir(tmp_path)
     store = ["--store", "times.sqlite", "--json"]
-    assert main(["measure", "matmul_sq", "n:64,128", "--devices", "cpu", "--protocol", "quick", *store]) == 0
+    assert main(["measure", "matmul_sq", "n:64,128", "--device", "cpu", "--protocol", "quick", *store]) == 0
     assert one_document(capsys)["devices"][0]["kernels"] == 2
     assert main(["calibrate", MADDS, "--tags", "matmul_sq", "n:64", *QUICK, *store, "--out", "c.json"]) == 0
     calibrated = one_document(capsys)
@@ -288,10 +292,10 @@ def test_deeply_nested_and_full_files_are_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_missing_command_shows_the_usage() -> None:
+def test_a_missing_command_is_said_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-m", "perfmodel"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "usage: perfmodel" in done.stderr
+    assert done.stderr == "perfmodel: the following arguments are required: COMMAND (perfmodel --help lists them)\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["calibrate", "--help"], ["--version"]])

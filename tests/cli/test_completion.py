@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -56,7 +57,10 @@ def offered(line: str, folder: Path) -> set[str]:
         ("perfmodel calibrate p_time --tags vec", {"vector_add"}),
         ("perfmodel calibrate p_time --tags vector_add --protocol ", {"perflex", "quick", "unified"}),
         ("perfmodel reproduce perflex-matmul", {"perflex-matmul", "perflex-matmul-plus"}),
-        ("perfmodel verify --device ", {"cpu", "gpu"}),
+        ("perfmodel verify --device gp", {"gpu"}),
+        ("perfmodel verify --device nv", {"nvidia-h200-e38dd1"}),
+        ("perfmodel rank mine.json matmul_sq tiled_prefetch:", {"True", "False", r"\*"}),  # and at :
+        ("perfmodel features f_op_float32_ma", {"f_op_float32_madd"}),
         ("perfmodel completion ", {"bash", "zsh", "fish"}),
     ],
 )
@@ -64,6 +68,62 @@ def test_bash_completes(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
     (tmp_path / "mine.txt").write_text("")
     assert offered(line, tmp_path) == expected
+
+
+FISH = "perfmodel completion fish | source; for line in $argv; complete -C $line; end"
+ZSH = """
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'PS1=; autoload -U compinit; compinit -u -D; eval "$(perfmodel completion zsh)"; echo REA""DY'
+zpty -r -m z out '*READY*'
+zpty -w -n z "$1"$'\t\t'
+out=
+repeat 200; do
+    zpty -r -t z more && out+=$more || sleep 0.1
+    [[ $out == *$2*$3* || $out == *$3*$2* ]] && break
+done
+print -r -- "$out"
+"""
+
+
+def shell(program: str, arguments: list[str], folder: Path) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "TERM": "xterm"}
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, check=True, cwd=folder, env=environment, timeout=60
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish")
+def test_fish_completes(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text("{}")
+    lines = ["perfmodel predict mi", "perfmodel rank c.json matmul_sq tiled_prefetch=", "perfmodel explain --device nv"]
+    shown = shell("fish", ["-c", FISH, *lines], tmp_path).split()
+    assert shown[0] == "mine.json"
+    assert set(shown[1:4]) == {"tiled_prefetch=*", "tiled_prefetch=False", "tiled_prefetch=True"}
+    assert shown[4:] == ["nvidia-h200-e38dd1"]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh")
+def test_zsh_completes(tmp_path: Path) -> None:
+    given = ["perfmodel rank c.json matmul_sq tiled_prefetch:", "False", "True"]
+    shown = shell("zsh", ["-f", "-c", ZSH, "zsh", *given], tmp_path)
+    assert "tiled_prefetch:False" in shown
+    assert "tiled_prefetch:True" in shown
+
+
+def test_values_are_those_that_the_tags_have() -> None:
+    known, every = 0, 0
+    for generator in pm.ALL_GENERATORS:
+        for tag in generator.tags:
+            offered = completion.tags(f"{tag.name}:", argparse.Namespace(tags=[generator.name]))
+            values = {each for each in offered if each.startswith(f"{tag.name}:")} - {f"{tag.name}:", f"{tag.name}:*"}
+            assert not values or {f"{tag.name}:{value}" for value in tag.values} & values, (generator.name, tag.name)
+            known, every = known + bool(values), every + 1
+    assert known > 0.8 * every  # others are computed, and not written out in the text
+    assert completion.tags("lsize_0=8,", argparse.Namespace(tags=["matmul_sq"])) == ["lsize_0=8,16", "lsize_0=8,32"]
+    assert completion.tags("nothing=", argparse.Namespace(tags=[])) == completion.tags("")
 
 
 def test_names_are_those_of_the_catalogues() -> None:

@@ -109,19 +109,26 @@ def test_the_text_says_what_the_document_says(capsys: pytest.CaptureFixture[str]
     (table,) = document(capsys, "matmul_sq", "--at", "n=1024")["kernels"]
     assert main(["count", "matmul_sq", "--at", "n=1024"]) == 0
     text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
     title, *blocks = ([re.split(r" {2,}", line) for line in b.splitlines()] for b in text.split("\n\n"))
     assert title[0][0].startswith("matmul_sq dtype=float32")
     assert [block[0][0] for block in blocks] == [
-        "operation",
-        "carried operation",
-        "access",
-        "footprint",
-        "launch",
+        *("operation", "carried operation", "access", "access", "access", "footprint", "launch")
     ]
-    operations, carried, accesses, _, launch = (block[2:] for block in blocks)  # without header and rule
+    operations, carried, *_, launch = (block[2:] for block in blocks)  # without header and rule
     assert operations[0] == ["madd", "float32", "work-item", "n^3", "1,073,741,824"]
     assert carried == [["madd", "float32", "k_outer, k_inner", "n^3", "1,073,741,824"]]
     assert table["chains"][0]["count"] == {"symbolic": "n^3", "at": [1024**3]}
+    assert launch[-1] == ["work-items", "n^2", "1,048,576"]
+
+
+def test_the_table_of_accesses_says_what_the_document_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (table,) = document(capsys, "matmul_sq", "--at", "n=1024")["kernels"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perfmodel.basics.terminal.PLAIN_WIDTH", 300)
+        assert main(["count", "matmul_sq", "--at", "n=1024"]) == 0
+    blocks = [[re.split(r" {2,}", line) for line in b.splitlines()] for b in capsys.readouterr().out.split("\n\n")]
+    (accesses,) = (block[2:] for block in blocks if block[0][0] == "access")
     for access, (label, space, direction, *_, footprint, afr) in zip(table["accesses"], accesses, strict=True):
         assert [label, space, direction] == [access["text"], access["space"], access["direction"]]
         if access["space"] != "private":
@@ -129,10 +136,9 @@ def test_the_text_says_what_the_document_says(capsys: pytest.CaptureFixture[str]
     (fetch,) = [line for line in accesses if line[:3] == [FETCH_OF_A, "global", "load"]]
     assert fetch[5:8] == ["{0:1;1:n}", "{1:16*n}", "{k_outer:16}"]
     assert fetch[8:11] == ["continuous", "1/16 * n^3", "67,108,864"]
-    assert launch[-1] == ["work-items", "n^2", "1,048,576"]
 
 
-def test_long_counts_stand_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_counts_stand_below_the_table_and_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
     tags = ["matmul_sq", "groups_fit:False", "lsize_0:8", "lsize_1:8", "n:13"]
     (table,) = document(capsys, *tags)["kernels"]
     by_subgroup = table["operations"][0]["count"]["subgroup"]
@@ -140,7 +146,10 @@ def test_long_counts_stand_below_the_table(capsys: pytest.CaptureFixture[str]) -
     assert main(["count", *tags]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(re.split(r" {2,}", line)[2:] == ["sub-group", "[1]", "104"] for line in lines)
-    assert f"[1] {by_subgroup['symbolic']}" in lines
+    first, *others = by_subgroup["symbolic"].split("; ")
+    assert f"[1] {first}"[:70] in "\n".join(lines)
+    assert [line for line in lines if line.startswith(f"    {others[0]}"[:60])]
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_program_is_shown_once_and_programs_by_themselves(capsys: pytest.CaptureFixture[str]) -> None:

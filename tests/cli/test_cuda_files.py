@@ -90,5 +90,5 @@ def test_what_is_wrong_is_one_sentence(
 
 def test_cuda_is_not_measured_by_way_of_opencl(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"{file}:saxpy", *LAUNCH, *DATA, "--arg", "n=64", "--store", str(tmp_path / "t.sqlite")]
-    assert main(["measure", *words, "--devices", "cpu"]) == 0
+    assert main(["measure", *words, "--device", "cpu"]) == 0
     assert "is PTX, which" in capsys.readouterr().out

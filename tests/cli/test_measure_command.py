@@ -26,7 +26,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
     def run(*arguments: str) -> Ran:
         store = [] if "--store" in arguments else ["--store", str(tmp_path / "times.sqlite")]
-        status = main(["measure", *arguments, *store, "--devices", "cpu", "--protocol", "quick"])
+        status = main(["measure", *arguments, *store, "--device", "cpu", "--protocol", "quick"])
         return (status, *capsys.readouterr())
 
     return run
@@ -81,7 +81,7 @@ def test_a_budget_that_reaches_not_everything_is_status_1(ran: Callable[..., Ran
         ),
         (("matmul_sq", "n:64", "--budget", "-3"), "a budget of -3 s is none"),
         (("matmul_sq", "n:64", "--protocol", "unifeid"), "no protocol 'unifeid'; did you mean 'unified'?"),
-        (("matmul_sq", "n:64", "--devices", "abacus"), "no device is called 'abacus'"),
+        (("matmul_sq", "n:64", "--device", "abacus"), "no device is called 'abacus'"),
         (("matmul_sq", "n:64", "--store", "/nowhere/at/all.sqlite"), "its folder is not there"),
         (("matmul_sq", "n:64", "--scheduler", "a b"), "'a b' is no Dask scheduler's address"),
         (("matmul_qs", "n:64"), "did you mean"),
@@ -92,7 +92,7 @@ def test_errors_are_one_sentence_and_status_2(
     arguments: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = () if "--store" in arguments else ("--store", str(tmp_path / "times.sqlite"))
-    devices = () if "--devices" in arguments else ("--devices", "cpu")
+    devices = () if "--device" in arguments else ("--device", "cpu")
     assert main(["measure", *arguments, *store, *devices]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_what_has_no_counts_for_all_sizes_is_counted_at_each(source: str, capsys
     Path(source).write_text("__kernel void f(__global float *a, int n) { for (int k = n; k > 1; k /= 2) a[k] = 1; }")
     given = ["count", source, "--global", "8", "--local", "8", "--arg", "a=n + 1"]
     assert main([*given, "--at", "n=64,1024"]) == 0
-    stores = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a[k]")]
+    stores = re.findall(r"^a\[k\] +global +store", capsys.readouterr().out, re.MULTILINE)
     assert len(stores) == 6 + 10
     assert main(given) == 2
     assert "tiles.cl:1:44: the loop" not in capsys.readouterr().out

@@ -60,7 +60,7 @@ def test_values_are_read_and_the_store_lies_beside_the_file(folder: Path) -> Non
 WRONG = {
     "key": (
         '[defaults]\ndevise = "gpu"',
-        ["no key 'devise'", "did you mean 'device'?", "known: device, protocol, store"],
+        ["no key 'devise'", "did you mean 'device'?", "known: device, load, protocol, store"],
     ),
     "type": ("[defaults]\nstore = 3", ["store is 3", 'store = "times.sqlite"']),
     "empty": ('[defaults]\ndevice = ""', ["device is ''"]),
@@ -104,15 +104,15 @@ def test_options_come_first_then_the_environment_then_the_file(
     write(folder, '[defaults]\ndevice = "abacus"\nstore = "times.sqlite"\n')
     assert main(DRY) == 2
     assert "'abacus'" in capsys.readouterr().err
-    assert main([*DRY, "--devices", "cpu"]) == 0
+    assert main([*DRY, "--device", "cpu"]) == 0
     json.loads(capsys.readouterr().out)
     monkeypatch.setenv("PERFMODEL_DEVICE", "slide rule")
     assert main(DRY) == 2
     assert "'slide rule'" in capsys.readouterr().err
     (folder / "times.sqlite").write_bytes(b"no store at all")
-    assert main([*DRY, "--devices", "cpu"]) == 2
+    assert main([*DRY, "--device", "cpu"]) == 2
     assert "times.sqlite" in capsys.readouterr().err
-    assert main([*DRY, "--devices", "cpu", "--store", "mine.sqlite"]) == 0
+    assert main([*DRY, "--device", "cpu", "--store", "mine.sqlite"]) == 0
 
 
 def test_kernels_are_listed_although_the_device_of_the_project_is_elsewhere(
@@ -127,7 +127,7 @@ def test_kernels_are_listed_although_the_device_of_the_project_is_elsewhere(
 
 def test_commands_that_take_no_defaults_do_not_read_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, "[nonsense]\n")
-    assert main(["features"]) == 0
+    assert main(["devices"]) == 0
     assert main(["verify", "empty"]) == 2
     assert "'nonsense'" in capsys.readouterr().err
 

@@ -101,6 +101,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["matmul_sq", "n=64"],
+        ["matmul_sq", "--at", "n:64"],
+        ["mine.py:doubled", "n=64"],
+        ["mine.py", "f=double", "n=64"],
+        ["scale.cl", "n=64", "--global", "n", "--local", "64", "--arg", "a:n", "--arg", "out:n", "--arg", "by:0.5"],
+    ],
+)
+def test_sizes_are_given_by_either_mark(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    swapped = [word.translate(str.maketrans(":=", "=:")) if "py" not in word else word for word in words]
+    found, same = printed(capsys, "kernels", *words), printed(capsys, "kernels", *swapped)
+    assert found["kernels"] == same["kernels"]
+    assert {row["sizes"]["n"] for row in found["kernels"]} == {64}
+
+
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Returns the document that a command prints."""
     assert main([*arguments, "--json"]) == 0, capsys.readouterr().err
@@ -127,7 +144,7 @@ def test_what_looks_at_kernels_takes_all_kinds(
     assert [each["kernel"] for each in printed(capsys, "predict", "c.json", *words)["predictions"]] == names
     assert len(printed(capsys, "explain", "c.json", *words)["explanations"]) == len(names)
     assert {each["kernel"] for each in printed(capsys, "rank", "c.json", *words)["ranking"]} == set(names)
-    assert len(listed(printed(capsys, "project", *words, "--devices", "H200"))) == len(names)
+    assert len(listed(printed(capsys, "project", *words, "--device", "H200"))) == len(names)
     occupancies = listed(printed(capsys, "occupancy", *words, "--compute-capability", "9.0"))
     assert [each["kernel"] for each in occupancies] == names
 
@@ -136,7 +153,7 @@ def test_what_looks_at_kernels_takes_all_kinds(
 def test_what_measures_takes_all_kinds(words: list[str], names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run says how many kernels there are; the other commands choose theirs in the same way."""
     store = ["--store", "times.sqlite"]
-    (share,) = printed(capsys, "measure", *words, "--devices", "cpu", *QUICK, *store, "--dry-run")["devices"]
+    (share,) = printed(capsys, "measure", *words, "--device", "cpu", *QUICK, *store, "--dry-run")["devices"]
     assert share["missing"] == len(names)
 
 

@@ -25,12 +25,11 @@ from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
 from perfmodel.generators.matmul import SquareMatmul
 from tests import counting_oracle as oracle
 from tests.counting_kernels import counted, make, tagged
+from tests.covering import EXAMPLES, examples
 
-# A long run, with other examples each time: PERFMODEL_EXAMPLES=1000 pytest tests/counting/test_counting.py
-EXAMPLES = int(os.environ.get("PERFMODEL_EXAMPLES", "0"))
 WIDTH = 4  # of a sub-group: smaller than most work-groups here, so that some are partly active
 generated = settings(
-    max_examples=EXAMPLES or 20,
+    max_examples=examples(10),
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,
@@ -191,7 +190,7 @@ def nests(draw: st.DrawFn) -> Nest:
     return Nest(inner, tuple(statements), orders, tuple(splits), draw(st.booleans()))
 
 
-@settings(generated, max_examples=EXAMPLES or 25)
+@settings(generated, max_examples=examples(12))
 @given(nests(), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=2))
 def test_counts_of_generated_nests_equal_enumeration(nest: Nest, sizes: list[tuple[int, int]]) -> None:
     kernel = pm.Kernel(nest.program())

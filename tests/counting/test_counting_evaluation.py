@@ -31,10 +31,11 @@ from perfmodel.counting.serialization import from_data, to_data
 from perfmodel.generators.matmul import SquareMatmul
 from perfmodel.vocabulary import named_features as vocabulary
 from tests.counting_kernels import make
+from tests.covering import EXAMPLES, examples
 
 drawn = settings(
-    max_examples=150,
-    derandomize=True,
+    max_examples=examples(50),
+    derandomize=not EXAMPLES,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -335,7 +336,7 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
     )
 
 
-few = settings(drawn, max_examples=60)
+few = settings(drawn, max_examples=examples(20))
 
 
 @few

@@ -46,10 +46,11 @@ Instructions = dict[str, tuple[int, int]]
 SELECTIONS = (
     "matmul_sq dtype:float32,float64 tiled_prefetch:* lsize_0:8 lsize_1:8,16 n:16",
     "matmul_sq tiled_prefetch:* groups_fit:False lsize_0:8 lsize_1:8 n:5,13",
-    "matmul_sq tiled_prefetch:* work_removed:True lsize_0:8 lsize_1:8,16 n:16",
-    "global_copy dtype:float32,float64 loads:* stride:1,3,16 lsize_0:64 n:128",
-    "throughput op:* accumulators:8 lsize_0:64 n:64 m:64",
-    "throughput dtype:float64 accumulators:* lsize_0:64 n:64 m:64",
+    "matmul_sq tiled_prefetch:* work_removed:True lsize_0:8 lsize_1:16 n:16",
+    "global_copy loads:* stride:1,3 lsize_0:64 n:128",
+    "global_copy dtype:float64 loads:1 stride:16 lsize_0:64 n:128",
+    "throughput op:* accumulators:8 lsize_0:64 n:64 m:16",
+    "throughput dtype:float64 accumulators:1,32 lsize_0:64 n:64 m:16",
     "launch lsize_0:64 groups:2",
 )
 

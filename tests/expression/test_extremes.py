@@ -19,6 +19,7 @@ from mpmath import mp
 
 from perfmodel.expression import parse
 from perfmodel.expression.functions import LANGUAGE
+from tests.covering import EXAMPLES, examples
 
 DIGITS, STEP = 800, mpmath.mpf(10) ** -100
 LAST_DIGITS = 64 * np.finfo(np.float64).eps
@@ -128,7 +129,7 @@ def test_a_function_and_its_derivatives(name: str) -> None:
     parameters = [f"p_{letter}" for letter in "abcdefg"[: len(strategies)]]
     compiled = parse(f"{name}({', '.join(parameters)})").compile()
 
-    @settings(deadline=None, max_examples=60, derandomize=True)
+    @settings(deadline=None, max_examples=examples(20), derandomize=not EXAMPLES)
     @given(st.tuples(*strategies))
     def check(arguments: tuple[float, ...]) -> None:
         given_values = dict(zip(parameters, arguments, strict=True))

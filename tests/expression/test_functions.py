@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from perfmodel.expression import parse
 from perfmodel.expression.functions import LANGUAGE
+from tests.covering import examples
 
 
 def value(text: str, **inputs: float) -> float:
@@ -74,7 +75,7 @@ def test_group_utilization_of_no_groups_is_zero() -> None:
 resources = st.floats(min_value=0.0, max_value=1e12, allow_subnormal=False)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(50))
 @given(resources, resources, resources, st.floats(min_value=1.0, max_value=1e6))
 def test_overlap_and_its_derivatives_agree_with_exact_arithmetic(a: float, b: float, c: float, p: float) -> None:
     inputs = {"p_a": a, "p_b": b, "p_c": c, "p_p": p}

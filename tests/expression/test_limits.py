@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse
+from tests.covering import examples
 
 MODEL = """
 overhead = p_launch*f_launches + p_group*f_groups:{0:1;1:>15}_ratio:<2
@@ -92,7 +93,7 @@ def test_shared_terms_cost_no_more_than_their_definition() -> None:
     assert model.compile().jacobian({"p_x": 2.0}, {"f_y": 3.0}).tolist() == [3.0 * 2**14]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text() | st.text(alphabet="pfabt_019.:;,{}<>=+-*/() \n#e"))
 @example("p_a\x00")
 @example("\ud800")
@@ -100,7 +101,7 @@ def test_arbitrary_text_gives_a_model_or_a_model_string_error(text: str) -> None
     _parse_and_use(text)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.data())
 def test_damaged_models_give_a_model_or_a_model_string_error(data: st.DataObject) -> None:
     text = MODEL

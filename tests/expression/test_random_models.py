@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse, to_text
+from tests.covering import EXAMPLES, examples
 
 PARAMETERS = {"p_a": 1.37, "p_b": 0.61, "p_c": 2.93}
 FEATURES = {"f_x": np.array([0.73, 2.91, 5.37]), "f_y": np.array([11.3, 0.41, 2.89])}
@@ -97,9 +98,9 @@ def tame(values: NDArray[np.float64]) -> bool:
 
 
 random_models = settings(
-    max_examples=150,
+    max_examples=examples(50),
     deadline=None,
-    derandomize=True,
+    derandomize=not EXAMPLES,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 

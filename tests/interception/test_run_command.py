@@ -34,9 +34,10 @@ def test_the_command_runs_a_program(cpu: Device) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "sum: 2048.0"
     assert lines[1].startswith("kernel ")
-    assert lines[1].split()[1:8] == ["launches", "global", "local", "argument", "bytes", "measured", "predicted"]
-    assert lines[3].split()[:5] == ["smooth", "4", "2048", "64", "16384"]
-    assert lines[3].split()[-7:] == ["189", "63", "35", "0", "0", "0", "0"]
+    assert max(map(len, lines)) <= 80
+    rows = [line.split() for line in lines if line.startswith("smooth")]
+    assert rows[0][:5] == ["smooth", "4", "2048", "64", "16384"]
+    assert [word for row in rows for word in row if word != "smooth"][-7:] == ["189", "63", "35", "0", "0", "0", "0"]
     done = run("--json", str(PROGRAM), "2048")
     first = json.loads(done.stdout.splitlines()[-1])["launches"][0]
     assert (first["kernel"], first["launches"], first["sizes"]) == ("smooth", 4, {"n": 2048})
@@ -91,7 +92,7 @@ def test_the_command_s_script_is_as_python_runs_it(tmp_path: Path) -> None:
         ([str(PROGRAM.parent / "measuring.md")], "is not Python ("),
         ([str(PROGRAM), "--predict", "nothing"], "perfmodel: 'nothing' names no calibration; give a file"),
         ([], "the following arguments are required: SCRIPT"),
-        (["--nonsense", str(PROGRAM)], "unrecognized arguments: --nonsense"),
+        (["--nonsense", str(PROGRAM)], "there is no option --nonsense"),
         ([str(PROGRAM), "--predict"], "argument --predict: expected one argument"),
     ],
 )

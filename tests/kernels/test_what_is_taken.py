@@ -112,7 +112,7 @@ def test_a_size_may_have_any_name(name: str, cheap: pm.Calibration) -> None:
         assert kernel.sizes == size
         assert cheap.predict(kernel, **size) == cheap.predict(kernel)
         assert cheap.explain(kernel, **size).sizes == size
-        assert cheap.rank([kernel], **size)["sizes"][0] == size
+        assert cheap.rank([kernel], **size)[0].kernel.sizes == size
         assert cheap.compare(kernel, kernel.at(**{name: 128}), **size).ratio == 1
         assert pm.feature("f_thread_groups").eval(kernel) == 2
         kernel.launch()

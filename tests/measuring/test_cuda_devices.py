@@ -253,7 +253,7 @@ def test_commands(measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
         assert main(["measure", *words, "--store", str(measured), "--dry-run", "--json"]) == 0
         (plan,) = json.loads(capsys.readouterr().out)["devices"]
         assert plan["device"].startswith("cuda-nvidia-h200-")
-        assert main(["doctor", "cuda"]) == 2
+        assert main(["doctor", "--device", "cuda"]) == 2
         assert "is reached by way of CUDA" in capsys.readouterr().err
     with installed(None):
         assert main(["measure", *words, "--store", str(tmp_path / "new.sqlite")]) == 2

@@ -440,7 +440,7 @@ def test_the_report_is_as_wide_as_a_terminal_and_has_all(told: Callable[[float],
 
 def test_the_command_examines_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
     """Status, verdict and form agree; it isn't up to the test whether this machine is quiet."""
-    status = main(["doctor", "cpu", "cpu", "--seconds", "0.5", "--json"])
+    status = main(["doctor", "--device", "cpu,cpu", "--seconds", "0.5", "--json"])
     assert status in (0, 1)
     data = json.loads(capsys.readouterr().out)
     assert data["trusted"] == (status == 0)
@@ -455,9 +455,9 @@ def test_the_command_examines_the_cpu(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["no-such-device"], "no device is called 'no-such-device'"),
-        (["cpu", "--seconds", "0"], "can't be watched for 0 s; give --seconds above 0"),
-        (["cpu", "--seconds", "nan"], "can't be watched for nan s"),
+        (["--device", "no-such-device"], "no device is called 'no-such-device'"),
+        (["--device", "cpu", "--seconds", "0"], "can't be watched for 0 s; give --seconds above 0"),
+        (["--device", "cpu", "--seconds", "nan"], "can't be watched for nan s"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

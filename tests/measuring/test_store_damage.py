@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from perfmodel.basics.errors import StoreError
 from perfmodel.measuring.store import Failure, Measurement, Store, StoreWarning
+from tests.covering import examples
 
 DEVICE = {"key": "h200-abcdef", "driver": "1.0", "name": "H200", "compute_units": 132}
 PROTOCOL = {"name": "unified", "trials": 30, "dropped": 4, "statistic": "min", "budget_s": None, "min_trials": 1}
@@ -114,7 +115,7 @@ def flipped(content: bytes, position: int) -> bytes:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_flipped_bit_is_refused_or_reported_or_changes_nothing(closed: Files, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, 8 * len(closed.main) - 1))
     seen = looked_at(Files(flipped(closed.main, position)))
@@ -123,7 +124,7 @@ def test_a_flipped_bit_is_refused_or_reported_or_changes_nothing(closed: Files, 
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_flipped_bit_under_a_log_never_gives_another_value(left_open: Files, data: st.DataObject) -> None:
     """Everything behind the flipped bit in the log counts as not written, as after a power cut in the midst of it."""
     assert left_open.log is not None
@@ -140,7 +141,7 @@ def test_a_flipped_bit_under_a_log_never_gives_another_value(left_open: Files, d
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_truncated_log_loses_no_more_than_its_end(left_open: Files, data: st.DataObject) -> None:
     assert left_open.log is not None
     length = data.draw(st.integers(0, len(left_open.log)))
@@ -152,14 +153,14 @@ def test_a_truncated_log_loses_no_more_than_its_end(left_open: Files, data: st.D
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_truncated_store_is_refused(closed: Files, data: st.DataObject) -> None:
     length = data.draw(st.integers(1, len(closed.main) - 1))
     assert looked_at(Files(closed.main[:length])) is None
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_truncated_store_under_its_log(left_open: Files, data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(left_open.main) - 1))
     looked_at(Files(left_open.main[:length], left_open.log))

@@ -32,6 +32,7 @@ from perfmodel.measuring.store import (
     merge,
     to_frame,
 )
+from tests.covering import examples
 from tests.measuring import stores
 
 ROOT = Path(perfmodel.__file__).parents[1]
@@ -310,7 +311,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_spoilt_files_give_sound_rows_or_one_sentence(whole: Path, data: st.DataObject) -> None:
     ending, content = whole.suffix, whole.read_bytes()
     spoilt = bytearray(content)

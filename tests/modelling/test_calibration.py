@@ -119,7 +119,7 @@ def test_explain_names_the_bottleneck_and_what_hides_behind_it(
 
 
 def test_rank_orders_the_variants(calibration: pm.Calibration, matmuls: list[pm.Kernel]) -> None:
-    table = calibration.rank(matmuls, n=1024)
+    table = calibration.rank(matmuls, n=1024).to_frame()
     times = [simulated(kernel.at(n=1024)) for kernel in matmuls]
     assert list(table["variant"]) == [matmuls[i].variant for i in np.argsort(times)]
     assert table["times_best"].iloc[0] == 1

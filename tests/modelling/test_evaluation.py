@@ -155,7 +155,8 @@ def test_the_command_prints_tables_or_one_document_and_fails_above_a_limit(
     command = ["evaluate", str(path), "matmul_sq", "n:64,256,320", "--store", str(store)]
     assert main([*command, "--fail-above", "50"]) == 0
     shown = capsys.readouterr().out
-    kernels, families, notes = shown.split("\n\n")
+    common, kernels, families, notes = shown.split("\n\n")
+    assert common.startswith("matmul_sq dtype=float32")
     assert [line.split()[-1] for line in kernels.splitlines()[2:]] == ["it", "20.0%", "50.0%"]
     assert families.splitlines()[2].split() == ["matmul_sq", "31.6%", "35.0%", "50.0%", "0.0%", "50.0%", "2"]
     assert notes.startswith("note: the calibration was fitted to 1 of 3 kernels")

@@ -201,7 +201,7 @@ def test_a_calibration_that_knows_nothing_of_its_errors_says_so(
     assert tuple(map(float, blind.interval(product))) == (0, math.inf)
     assert np.isnan(blind.predict(product, return_std=True)[1])
     assert "nan" not in str(blind.explain(product))
-    assert np.isnan(blind.rank([product, product.at(n=64)])["probability_first"]).all()
+    assert np.isnan(blind.rank([product, product.at(n=64)]).to_frame()["probability_first"]).all()
 
 
 def test_saved_and_loaded_they_are_the_same(calibration: pm.Calibration, product: pm.Kernel, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_calibration_of_an_earlier_perfmodel_has_what_its_fit_left(
 def test_ranking_says_how_sure_the_first_is_and_which_are_equal(
     calibration: pm.Calibration, product: pm.Kernel
 ) -> None:
-    table = calibration.rank([product.at(n=n) for n in (512, 512, 528, 4096)])
+    table = calibration.rank([product.at(n=n) for n in (512, 512, 528, 4096)]).to_frame()
     assert table["place"].tolist() == [1, 1, 3, 4]
     probabilities = table["probability_first"]
     assert probabilities.sum() == pytest.approx(1)

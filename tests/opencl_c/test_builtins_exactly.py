@@ -35,6 +35,7 @@ from perfmodel.opencl_c.types import (
     Type,
     Vector,
 )
+from tests.covering import examples
 from tests.opencl_c.builtins_on_device import Case, some_values
 from tests.opencl_c.test_builtins import (
     INTEGERS,
@@ -138,7 +139,7 @@ def whole_numbers(draw: st.DrawFn, type_: Scalar) -> int:
 
 
 @pytest.mark.parametrize("type_", INTEGERS, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_whole_numbers(type_: Scalar, data: st.DataObject) -> None:
     x, y, z = (data.draw(whole_numbers(type_)) for _ in range(3))
@@ -201,7 +202,7 @@ def some_floats(draw: st.DrawFn, dtype: np.dtype[Any]) -> Any:
 
 
 @pytest.mark.parametrize("type_", FLOATS, ids=str)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data())
 def test_fma_is_rounded_once(type_: Scalar, data: st.DataObject) -> None:
     x, y, z = (data.draw(some_floats(type_.numpy)) for _ in range(3))
@@ -225,7 +226,7 @@ def test_whole_numbers_to_floats(source: Scalar, target: Scalar, data: st.DataOb
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.permutations(FLOATS, 2)), ids=str)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_floats_to_floats(source: Scalar, target: Scalar, data: st.DataObject) -> None:
     number = data.draw(some_floats(source.numpy))
@@ -238,7 +239,7 @@ def test_floats_to_floats(source: Scalar, target: Scalar, data: st.DataObject) -
 
 @pytest.mark.parametrize("target", INTEGERS, ids=str)
 @pytest.mark.parametrize("source", FLOATS, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_floats_to_whole_numbers(source: Scalar, target: Scalar, data: st.DataObject) -> None:
     number = data.draw(some_floats(source.numpy))

@@ -13,6 +13,8 @@ from perfmodel.opencl_c.emulation import Emulation, Machine, Zeros, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
+from tests.counting_oracle import cycles_of_banks
+from tests.covering import examples
 
 GATHER = """
 __kernel void k(__global const int *at, __global const {type} *data, __global {type} *out, int start) {{
@@ -33,12 +35,7 @@ def blocks(addresses: list[int], size: int, block: int) -> int:
     return len({byte // block for address in addresses for byte in range(address, address + size)})
 
 
-def turns(addresses: list[int], size: int, machine: Machine) -> int:
-    words = {byte // machine.bank_bytes for address in addresses for byte in range(address, address + size)}
-    return max((sum(word % machine.banks == bank for word in words) for bank in range(machine.banks)), default=0)
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.integers(-1, 300), min_size=1, max_size=48),
     st.sampled_from(sorted(KERNELS)),
@@ -60,7 +57,9 @@ def test_transactions_and_bank_cycles(at: list[int], type_: str, sizes: tuple[in
     expected = [[(number + start) * size for number in each] for each in active]
     assert load["transactions"] == sum(blocks(each, size, machine.transaction_bytes) for each in expected)
     expected = [[number * size for number in each] for each in active]
-    assert local["bank_cycles"] == sum(turns(each, size, machine) for each in expected)
+    assert local["bank_cycles"] == sum(
+        cycles_of_banks(each, size, machine.banks, machine.bank_bytes) for each in expected
+    )
     assert found.branches[0, 0].tolist() == [
         len(subgroups),
         sum(0 < len(some) < len(each) for some, each in zip(active, subgroups, strict=True)),
@@ -100,7 +99,7 @@ __kernel void k(__global const int *turns, __global int *out, __local int *s) {
 }"""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=8, max_size=40))
 def test_loops_of_different_lengths(turns_: list[int]) -> None:
     groups = len(turns_) // 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -21,12 +20,10 @@ from perfmodel.kernels.arguments import LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
 from perfmodel.vocabulary.named_features import evaluate_all
-from tests.covering import Variant, each_value
+from tests.covering import EXAMPLES, Variant, each_value, typical
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
-# All variants of each family: PERFMODEL_EXAMPLES=1 pytest tests/opencl_c/test_families.py
-EVERYTHING = bool(int(os.environ.get("PERFMODEL_EXAMPLES", "0")))
 SUBGROUP = 32
 LARGE = 150
 """Sizes that add up to more are not taken, where a variant has smaller ones."""
@@ -91,19 +88,13 @@ def variants(generator: KernelGenerator) -> list[Variant]:
             # There may be none, where no value of this choice has such sizes.
             selected = generator.selected({**({choice: "*"} if choice else {}), **given})
             some = [Variant(generator, tags, each) for tags, sizes in selected for each in sizes]
-            some = [variant for variant in some if variant.tags.get(choice, "") in _some(some, choice)]
+            shown = typical(variant.tags.get(choice, "") for variant in some)
+            some = [variant for variant in some if variant.tags.get(choice, "") in shown]
             for variant in sorted(some, key=_size, reverse=True):
                 key = tuple((tag, value) for tag, value in variant.tags.items() if not tag.startswith("lsize"))
                 if key not in found or _size(found[key]) > LARGE:
                     found[key] = variant
-    return list(found.values()) if EVERYTHING else each_value(found.values())
-
-
-def _some(variants: list[Variant], choice: str) -> list[str]:
-    """Returns the values of a choice; of many numbers the first ones and the last, which differ in nothing but the
-    number."""
-    values = list(dict.fromkeys(variant.tags.get(choice, "") for variant in variants))
-    return [*values[:2], values[-1]] if len(values) > 3 and all(value.isdecimal() for value in values) else values
+    return list(found.values()) if EXAMPLES else each_value(found.values())
 
 
 def _size(variant: Variant) -> float:

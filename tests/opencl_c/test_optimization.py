@@ -16,6 +16,7 @@ from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import emulate
 from perfmodel.opencl_c.optimization import optimized
 from perfmodel.opencl_c.types import Pointer, Scalar
+from tests.covering import examples
 from tests.opencl_c.random_kernels import LENGTH, RandomChooser, random_kernel
 
 N = 3
@@ -38,7 +39,7 @@ def arguments(kernel: low.LoweredKernel, seed: int) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_random_kernels_compute_the_same(seed: int) -> None:
     import random

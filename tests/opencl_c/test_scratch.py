@@ -57,3 +57,20 @@ def test_work_items_at_one_place_of_their_arrays_touch_one_block_together() -> N
     apart = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", 64, sizes, n=1024, m=16)
     # 32 work-items at any of 8 places are expected at nearly all of them.
     assert blocks.eval(apart) == pytest.approx((16 * 8 * (1 - (7 / 8) ** 32) + 1) * 1024 / 32)
+
+
+def test_of_arrays_that_find_no_room_together_the_largest_is_in_memory() -> None:
+    def scratch(first: int, second: int) -> float:
+        source = f"""__kernel void k(__global const float *x, __global float *out)
+        {{
+            float a[{first}], b[{second}];
+            for (int j = 0; j < {first}; j++) a[j] = x[get_global_id(0)] + j;
+            for (int j = 0; j < {second}; j++) b[j] = a[j % {first}] * 2;
+            out[get_global_id(0)] = a[1] + b[{second - 1}];
+        }}"""
+        return pm.feature("f_mem_scratch").eval(pm.Kernel.from_opencl(source, "k", 64, 64, {"x": 64, "out": 64}))
+
+    assert scratch(128, 64) == 0
+    assert scratch(150, 120) == 64 * 4 * 150
+    assert scratch(100, 250) == 64 * 4 * 250
+    assert scratch(300, 300) == 64 * 4 * 600

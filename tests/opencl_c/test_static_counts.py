@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import AccessCount
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.vocabulary.named_features import evaluate
+from tests.covering import EXAMPLES, examples
 from tests.opencl_c.kernel_files import Launch, launches
 from tests.opencl_c.random_kernels import LENGTH, random_kernel
 from tests.opencl_c.tally import arguments_of, counted, emulated, everything, kernel_of, only, without_unknown
@@ -327,8 +327,6 @@ def test_statistics_that_are_missing_or_wrong(statistics: dict[str, float], mess
 
 # --- random kernels
 
-EXAMPLES = int(os.environ.get("PERFMODEL_EXAMPLES", "0"))
-
 
 class Drawn:
     """Choices that hypothesis makes, and can make smaller."""
@@ -352,7 +350,7 @@ UNTOUCHED = -12345.0
 
 
 @settings(
-    max_examples=EXAMPLES or 25,
+    max_examples=examples(15),
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,

@@ -147,14 +147,14 @@ def test_the_command_ranks_devices(tmp_path: Path, capsys: pytest.CaptureFixture
         "{ y[get_global_id(0)] += 2 * x[get_global_id(0)]; }"
     )
     options = ["--global", "n", "--local", "64", "--arg", "n=1048576", "--arg", "x=n", "--arg", "y=n"]
-    assert main(["project", str(source), *options, "--devices", "C2050,H200"]) == 0
+    assert main(["project", str(source), *options, "--device", "C2050,H200"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("axpy: ")
     assert shown.index("\nH200") < shown.index("\nC2050")
     assert main(["project", str(source), *options, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {each["device"] for each in document["ranked"]} == set(DeviceProfile.names())
-    assert main(["project", str(source), *options, "--devices", "H2000"]) == 2
+    assert main(["project", str(source), *options, "--device", "H2000"]) == 2
     assert "no device profile 'H2000'" in capsys.readouterr().err
 
 

@@ -284,7 +284,10 @@ def test_microbenchmarks_give_back_what_a_device_takes() -> None:
 def test_a_store_without_the_times_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Store(tmp_path / "empty.sqlite").close()
     out = str(tmp_path / "p.json")
-    assert main(["characterize", "nothing-like-it", "--store", str(tmp_path / "empty.sqlite"), "--out", out]) == 2
+    assert (
+        main(["characterize", "--device", "nothing-like-it", "--store", str(tmp_path / "empty.sqlite"), "--out", out])
+        == 2
+    )
     assert "no device is called 'nothing-like-it'" in capsys.readouterr().err
 
 

@@ -177,7 +177,7 @@ def test_parts_of_processors_are_devices() -> None:
 def test_it_is_a_study_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "projection" in studies()
     store = str(tmp_path / "times.sqlite")
-    assert main(["reproduce", "projection", "--devices", "nothing-like-it", "--store", store]) == 2
+    assert main(["reproduce", "projection", "--device", "nothing-like-it", "--store", store]) == 2
     assert "no device is called 'nothing-like-it'" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.recompute import RESULTS, Entry, differences, entries, measured_only, recompute, text_differences
 
-SECONDS = 5
+SECONDS = 4
 """Entries that take longer are left to `python -m benchmarks.recompute`, which .ci/run calls."""
 QUICK = [entry for entry in entries() if entry.seconds <= SECONDS]
 

@@ -22,6 +22,7 @@ from perfmodel.device import Device
 from perfmodel.measuring.protocol import PROTOCOLS, Protocol
 from perfmodel.measuring.store import Counts, Measurement, Store, measurement_key
 from perfmodel.tuning.kernel_tuner_files import import_kernel_tuner
+from tests.covering import examples
 
 FILES = Path(__file__).parent / "kernel_tuner"
 CACHE, RESULTS, SOURCE = FILES / "cache.json", FILES / "results.json", FILES / "scale.cl"
@@ -147,7 +148,7 @@ def test_an_open_cache_has_the_entries_that_were_written(entries: int, tmp_path:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_cache_that_was_cut_off_anywhere_has_its_whole_entries(data: st.DataObject) -> None:
     text = opened_cache(8)
     start = text.index('"cache": {') + len('"cache": {')

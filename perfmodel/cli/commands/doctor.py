@@ -8,34 +8,25 @@ import sys
 from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import MeasurementError, PerfmodelError
-from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, defaults_from_project_file, json_option
+from perfmodel.cli.options import Command, device_option, json_option
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
     from perfmodel.measuring.doctor import Diagnosis, Witness
 
 SUMMARY = "examine devices, and say whether their times can be trusted; the exit status is 1 if one's can't"
-EXAMPLE = "perfmodel doctor gpu --seconds 10"
+EXAMPLE = "perfmodel doctor --device gpu --seconds 10"
 ALL = "all"
 
 
 def add(command: Command) -> None:
     added = command(run, "doctor", SUMMARY, EXAMPLE)
-    devices = added.add_argument(
-        "devices",
-        nargs="*",
-        metavar="DEVICE",
-        help="key, part of the name, 'gpu', 'cpu' or 'all' (default: the best GPU, else the CPU)",
-    )
-    completion.complete(devices, ("all", *completion.DEVICES))
+    device_option(added, "keys, parts of names, 'gpu', 'cpu', or 'all' (default: the best GPU, else the CPU)", "A,B,…")
     added.add_argument(
         "--seconds", type=float, default=5.0, metavar="S", help="for which each is watched (default: %(default)g)"
     )
     json_option(added)
-    added.set_defaults(device=None)
-    defaults_from_project_file(added, "device")
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -50,7 +41,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise MeasurementError(f"a device can't be watched for {parsed.seconds:g} s; give --seconds above 0")
     diagnoses: list[Diagnosis] = []
     failures: list[str] = []
-    for device in _chosen(parsed.devices or [parsed.device]):
+    for device in _chosen(parsed.device.split(",") if parsed.device else [None]):
         print(f"{device.key}: watched for {parsed.seconds:g} s …", file=sys.stderr, flush=True)
         try:
             diagnoses.append(_diagnosis(device, parsed.seconds))

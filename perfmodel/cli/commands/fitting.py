@@ -35,7 +35,8 @@ def add(command: Command) -> None:
         "perfmodel calibrate 'p_madd * f_op_float32_madd' --tags matmul_sq n:256,512 --out madd.json",
     )
     added.add_argument("model", help="model string, or @FILE that holds it")
-    added.add_argument("--output", default="f_cl_wall_time", help="output feature (default: %(default)s)")
+    measured = "the feature that the model gives (default: %(default)s)"
+    added.add_argument("--measured", default="f_cl_wall_time", metavar="FEATURE", help=measured)
     kernel_options(added, "+", "--tags", action="append", required=True)
     condition_options(added)
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
@@ -62,7 +63,7 @@ def _calibrate(parsed: argparse.Namespace) -> None:
     from perfmodel.modelling.calibration import Model
     from perfmodel.modelling.feature_table import measure  # keeps start-up quick
 
-    model = Model(parsed.output, _text(parsed.model), parameters=_parameters(parsed))
+    model = Model(parsed.measured, _text(parsed.model), parameters=_parameters(parsed))
     check_writable(parsed.out)
     # What was measured is kept, also if the command is interrupted or the fit fails.
     parsed.store = parsed.store or store_beside(parsed.out)

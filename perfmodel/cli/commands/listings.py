@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from typing import TYPE_CHECKING, Any
 
-from perfmodel.basics.tables import grid
-from perfmodel.cli.commands import printing
+from perfmodel.basics.tables import grid, wrapped
+from perfmodel.cli.commands import printing, specifications
 from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
+from perfmodel.cli.completion import complete, feature_words
 from perfmodel.cli.options import Command, device_option, json_option, kernel_options
 
 if TYPE_CHECKING:
     from perfmodel.device import Device
+    from perfmodel.vocabulary.named_features import FeatureFamily
 
 
 def add(command: Command) -> None:
     added = command(
         _devices, "devices", "list the devices, OpenCL's and CUDA's, and the drivers that failed", "perfmodel devices"
     )
+    added.add_argument(
+        "--known", action="store_true", help="list those whose specification comes along, wherever they are"
+    )
     json_option(added)
-    added = command(_features, "features", "list the families of features", "perfmodel features")
+    added = command(_features, "features", "list the families of features, or describe one", "perfmodel features f_op")
+    complete(
+        added.add_argument(
+            "name", nargs="?", metavar="FEATURE", help="a family or a feature, such as f_op_float32_madd"
+        ),
+        feature_words,
+    )
     json_option(added)
     added = command(
         _kernels,
         "kernels",
-        "list generators and tags, or the kernels that tags select",
+        "list generators and tags, describe one, or list the kernels that tags select",
         "perfmodel kernels matmul_sq n:512",
     )
     kernel_options(added, "*")
@@ -35,6 +47,9 @@ def add(command: Command) -> None:
 def _devices(parsed: argparse.Namespace) -> None:
     from perfmodel.device import devices, driver_faults, find_device  # keeps start-up quick
 
+    if parsed.known:
+        specifications.known(parsed)
+        return
     found, faults = devices(), driver_faults()
     if parsed.json:
         shown = [{"library": str(f.library), "source": str(f.source), "reason": str(f.reason)} for f in faults]
@@ -66,25 +81,55 @@ def _table(found: list[Device]) -> str:
     lines = [
         [
             d.key,
-            d.name,
-            d.driver,
             str(d.compute_units),
             f"{d.clock_mhz} MHz" if d.clock_mhz else "-",
             f"{d.local_memory // 1024} KiB",
             f"{d.global_memory / 2**30:.1f} GiB",
-            d.platform,
         ]
         for d in found
     ]
-    return grid(["key", "name", "driver", "units", "clock", "local", "global", "platform"], lines)
+    called = [f"{d.key}: {d.name}, {d.platform} {d.driver}" for d in found]
+    return "\n".join([grid(["key", "units", "clock", "local", "global"], lines), "", *called])
 
 
 def _features(parsed: argparse.Namespace) -> None:
     from perfmodel.vocabulary.named_features import families  # keeps start-up quick
 
-    listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in families()]
-    lines = [line for f in families() for line in (f"{f.name}: {f.summary}", *(f"    {each}" for each in f.examples))]
-    printing.found(parsed, lambda: {"families": listed}, lambda: "\n".join(lines))
+    chosen = [_family(parsed.name)] if parsed.name else list(families())
+    listed = [{"name": f.name, "summary": f.summary, "examples": list(f.examples)} for f in chosen]
+    lines = [line for f in chosen for line in (f"{f.name}: {f.summary}", *(f"    {each}" for each in f.examples))]
+    told = [f"\n{_told(parsed.name, chosen[0])}"] if parsed.name else []
+    printing.found(parsed, lambda: {"families": listed}, lambda: "\n".join([wrapped("\n".join(lines)), *told]))
+
+
+def _family(name: str) -> FeatureFamily:
+    """Returns the family of a feature, or the one of this name.
+
+    Raises:
+        FeatureError: for a name that no family understands, or one of another's that is registered.
+    """
+    from perfmodel.basics.errors import FeatureError
+    from perfmodel.vocabulary.named_features import families, family_of, feature
+
+    for family in families():
+        if family.name == name:
+            return family
+    feature(name)
+    found = family_of(name)
+    if found is None:
+        raise FeatureError(f"{name!r} is a feature of your own, which no family describes; see where it is registered")
+    return found
+
+
+def _told(name: str, family: FeatureFamily) -> str:
+    """Returns what is known of a feature, or of the first example of its family, where a family is named."""
+    from perfmodel.vocabulary.named_features import feature  # keeps start-up quick
+
+    found = feature(family.examples[0] if name == family.name else name)
+    paragraphs = (inspect.getdoc(type(found)) or "").replace("``", "'").split("\n\n")
+    text = "\n\n".join(wrapped(" ".join(each.split())) for each in paragraphs)
+    unit = getattr(found, "unit", None)
+    return "\n\n".join([text, *([f"in a model, its parameter is in s/{unit}"] if unit else [])])
 
 
 def _kernels(parsed: argparse.Namespace) -> None:
@@ -105,6 +150,8 @@ def _kernels(parsed: argparse.Namespace) -> None:
         generators = [*ALL_GENERATORS, *own_files(list(filter(is_kernel_file, parsed.tags))).generators]
         printing.document(as_json([g for g in generators if kernels is None or g.name in names], kernels))
     elif kernels is None:
-        print(as_text(ALL_GENERATORS))
+        print(wrapped(as_text(ALL_GENERATORS)))
     else:
-        print("\n".join(kernel.label for kernel in kernels))
+        named = [generator for generator in ALL_GENERATORS if generator.name in parsed.tags]
+        described = [wrapped(as_text(named)), ""] if len(named) == len(parsed.tags) else []
+        print("\n".join([*described, *(kernel.label for kernel in kernels)]))

@@ -11,6 +11,7 @@ from perfmodel.cli.commands.selection import sets_to_measure
 from perfmodel.cli.options import (
     Command,
     defaults_from_project_file,
+    device_option,
     json_option,
     kernel_options,
     limit_options,
@@ -24,14 +25,12 @@ def add(command: Command) -> None:
         _measure,
         "measure",
         "measure kernels on devices, each in a process of its own, and keep every time in a store",
-        "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --devices gpu,cpu --dry-run",
+        "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --device gpu,cpu --dry-run",
     )
     kernel_options(added, "+")
     added.add_argument("--store", help="SQLite file that keeps every time; what it has is not measured")
-    added.add_argument(
-        "--devices",
-        metavar="A,B,…",
-        help="keys, parts of names, 'nvidia*', 'gpu', 'cuda:0', or 'all' (default: the best one here)",
+    device_option(
+        added, "keys, parts of names, 'nvidia*', 'gpu', 'cuda:0', or 'all' (default: the best one here)", "A,B,…"
     )
     protocol_option(added, "unified")
     added.add_argument("--dry-run", action="store_true", help="only say how many, how long and how much memory")
@@ -42,7 +41,7 @@ def add(command: Command) -> None:
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers measure; 'local' starts one here"
     )
     json_option(added)
-    defaults_from_project_file(added, "store", "protocol", devices="device")
+    defaults_from_project_file(added, "device", "store", "protocol")
     added = command(
         _worker,
         "worker",
@@ -60,7 +59,7 @@ def _measure(parsed: argparse.Namespace) -> int:
 
     if not parsed.store:
         raise PerfmodelError("measure keeps its times in a store; give --store FILE, or store in perfmodel.toml")
-    devices = list(filter(None, parsed.devices.split(","))) if parsed.devices else None
+    devices = list(filter(None, parsed.device.split(","))) if parsed.device else None
     limits = limits_of(parsed)
     (kernels,) = sets_to_measure(parsed, [parsed.tags], None if parsed.scheduler or not devices else devices[0])
     campaign = Campaign(

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CalibrationError, KernelError
-from perfmodel.basics.tables import grid, seconds
+from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
+from perfmodel.cli.completion import complete, devices
 from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ def add(command: Command) -> None:
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
-        added.add_argument(
-            "--device",
-            help="predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'",
-        )
+        shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
+        complete(added.add_argument("--device", help=shipped), devices)
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
@@ -65,14 +64,24 @@ def _prediction_data(found: Prediction) -> dict[str, Any]:
 
 
 def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
+    from perfmodel.kernels.telling_apart import variants  # keeps start-up quick
     from perfmodel.modelling.prediction import LEVEL
 
+    named = zip(found, variants([kernel for kernel, _ in found]), strict=True)
+    labels = [_label(kernel, variant) for (kernel, _), variant in named]
+    common, names = told_apart(labels)
     lines = []
-    for kernel, each in found:
+    for (_, each), label in zip(found, labels, strict=True):
         low, high = (float(end) for end in each.interval(LEVEL))
         known = [seconds(low), seconds(high) if math.isfinite(high) else "unknown"] if high > low else ["", ""]
-        lines.append([kernel.label, seconds(float(each.seconds)), *known])
-    return grid(["kernel", "predicted", "90 % from", "to"], lines)
+        lines.append([names[label], seconds(float(each.seconds)), *known])
+    table = grid(["kernel", "predicted", "90 % from", "to"], lines)
+    return "\n\n".join(filter(None, [common, table]))
+
+
+def _label(kernel: Kernel, variant: str) -> str:
+    """Returns a kernel's label with what tells it from others."""
+    return " ".join(filter(None, [kernel.name, variant, sizes_text(kernel.bound)]))
 
 
 def _explain(parsed: argparse.Namespace) -> None:
@@ -81,8 +90,14 @@ def _explain(parsed: argparse.Namespace) -> None:
         _compare(parsed, calibration, kernels)
         return
     found = [calibration.explain(kernel) for kernel in kernels]
-    explanations = [each.as_json() for each in found]
-    _print(parsed, calibration, lambda: {"explanations": explanations}, lambda: "\n".join(map(str, found)))
+    advice = [calibration.advise(kernel) for kernel in kernels]
+    told = list(zip(found, advice, strict=True))
+    _print(
+        parsed,
+        calibration,
+        lambda: {"explanations": [each.as_json() | {"advice": to_do.as_json()} for each, to_do in told]},
+        lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
+    )
 
 
 def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list[Kernel]) -> None:
@@ -94,28 +109,16 @@ def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list
 
 def _rank(parsed: argparse.Namespace) -> None:
     calibration, kernels = _loaded(parsed)
-    rows: list[dict[Any, Any]] = calibration.rank(kernels).to_dict("records")
-    _print(parsed, calibration, lambda: {"ranking": rows}, lambda: _ranking_table(rows))
-
-
-def _ranking_table(rows: list[dict[Any, Any]]) -> str:
-    lines = [
-        [
-            str(row["place"]),
-            f"{row['kernel']} {row['variant']} {row['sizes']}",
-            seconds(row["predicted_s"]),
-            f"{row['times_best']:.2f}",
-            "" if math.isnan(row["probability_first"]) else f"{row['probability_first']:.0%}",
-        ]
-        for row in rows
-    ]
-    return grid(["place", "kernel", "predicted", "times the best", "fastest"], lines)
+    found = calibration.rank(kernels)
+    _print(parsed, calibration, lambda: {"ranking": found.as_json()}, found.__str__)
 
 
 def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
+    from perfmodel.modelling.transfer import warn_of
 
     calibration = calibration_called(_calibration_name(parsed))
+    warn_of(calibration)
     _tell_of_another_processor(calibration)
     return calibration, selected(parsed)
 
@@ -139,6 +142,8 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
     name: str = parsed.calibration
     if parsed.device is None:
+        if not parsed.tags and ("@" in name or name.endswith(".json")):
+            raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
         if not parsed.tags or name.endswith((".cl", ".cu", ".ptx", ".py")):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "

@@ -1,4 +1,4 @@
-"""Prints what commands found: one JSON document and nothing else, or text whose tables fit the terminal."""
+"""Prints what commands found: one JSON document and nothing else, or text whose tables fit where it is shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def document(data: Any) -> None:
 
 
 def text(make: Callable[[], str]) -> None:
-    """Prints what `make` gives; its tables are coloured and fitted where standard output is a terminal."""
+    """Prints what `make` gives; its tables are no wider than the terminal, or 80 columns."""
     with fitted_tables():
         shown = make()
     print(shown)

@@ -10,6 +10,7 @@ from perfmodel.cli.options import (
     Command,
     counting_options,
     defaults_from_project_file,
+    device_option,
     json_option,
     protocol_option,
 )
@@ -21,11 +22,11 @@ def add(command: Command) -> None:
         "project",
         "rank devices for kernels: emulate one work-group, and project its time to each device's profile",
         "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
-        "--devices H200,C2050",
+        "--device H200,C2050",
     )
     counting_options(added, "+")
     added.add_argument(
-        "--devices",
+        "--device",
         metavar="A,B,…",
         help="names or files of profiles, files of calibrations, MODEL@DEVICE (default: all profiles that are shipped)",
     )
@@ -35,23 +36,20 @@ def add(command: Command) -> None:
         _characterize,
         "characterize",
         "measure what a device is capable of, for projections to it",
-        "perfmodel characterize gpu --out my-gpu.json",
+        "perfmodel characterize --device gpu --out my-gpu.json",
     )
-    added.add_argument("device", metavar="DEVICE", help="key, part of the name, 'gpu' or 'cpu'")
+    device_option(added)
     added.add_argument("--out", default="profile.json", help="file to write (default: %(default)s)")
     added.add_argument("--name", default="", help="of the profile (default: the device's)")
     added.add_argument("--store", help="SQLite file that keeps every time (default: beside --out)")
     protocol_option(added, "quick")
     json_option(added)
-    defaults_from_project_file(added, "store", "protocol")
+    defaults_from_project_file(added, "device", "store", "protocol")
 
 
 def study_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of studies of several devices; recipes have no use for them."""
     group = parser.add_argument_group("for studies of several devices, such as projection")
-    group.add_argument(
-        "--devices", metavar="A,B,…", help="keys, names, cpu/2 for a part (default: all here and all of the store)"
-    )
     group.add_argument("--measure-only", action="store_true", help="only put times into the store")
 
 
@@ -59,7 +57,7 @@ def _project(parsed: argparse.Namespace) -> None:
     from perfmodel.projection.device_choice import choose_device  # keeps start-up quick
     from perfmodel.projection.device_profile import DeviceProfile
 
-    devices = parsed.devices.split(",") if parsed.devices else DeviceProfile.names()
+    devices = parsed.device.split(",") if parsed.device else DeviceProfile.names()
     choices = [
         choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers)
         for kernel, contents in with_contents(parsed)

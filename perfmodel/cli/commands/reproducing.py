@@ -63,7 +63,7 @@ def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str
         parsed.device = None
     folder = Path(parsed.out or f"{study.name}-out")
     parsed.store = parsed.store or str(folder / "perfmodel.sqlite")
-    devices, protocol = parsed.devices or parsed.device, parsed.protocol or "quick"
+    devices, protocol = parsed.device, parsed.protocol or "quick"
     options = StudyOptions(folder, parsed.store, devices, protocol, parsed.measure_only, command)
     study.reproduce(options)
     results = folder / "results.json"

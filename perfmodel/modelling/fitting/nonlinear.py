@@ -19,6 +19,9 @@ _FINAL_TOLERANCE = 1e-14
 _SEARCH_EVALUATIONS = 200
 _FINAL_EVALUATIONS = 2000
 _NEAR_BOUND = 1e-2
+_TELLING = 1e-2
+"""A relative offset below this can't be told from none: all parameters together are a small part of a standard error
+away from the minimum."""
 _SMALL = 1e-3
 """A parameter is scaled by its value, or where that is next to zero by this fraction of its natural scale."""
 
@@ -84,12 +87,13 @@ def solve_nonlinear(problem: Problem, given: Mapping[str, float]) -> Solution:
     best = _best(minima)
     refined = _minimise(problem, best.values, _FINAL_TOLERANCE, _FINAL_EVALUATIONS)
     evaluations = sum(minimum.evaluations for minimum in (*minima, refined))
-    if not (refined.converged or best.converged):
+    settled = _best([refined, best])
+    if not (refined.converged or best.converged or _relative_offset(problem, settled.values) < _TELLING):
         raise FitError(
             f"the fit did not converge from any of {len(minima)} starting points in {evaluations} evaluations"
             f" ({refined.message}); give a start near the solution or narrower bounds"
         )
-    settled = _settled_on_bounds(problem, _best([refined, best]))
+    settled = _settled_on_bounds(problem, settled)
     message = (refined if refined.converged else best).message
     return Solution({**settled.values, **problem.fixed}, len(minima), evaluations, message)
 
@@ -111,13 +115,9 @@ def _best(minima: list[Minimum]) -> Minimum:
 def _settled_on_bounds(problem: Problem, minimum: Minimum) -> Minimum:
     """Returns the minimum with every parameter that the solver left just inside a bound put exactly on it, if none is
     worse."""
-    coordinates = _coordinates(problem, minimum.values)
-    inner = coordinates.inner(minimum.values)
-    gradient = problem.jacobian(minimum.values).T @ problem.residuals(minimum.values) * coordinates.slopes(inner)
-    low = (inner - coordinates.lower < _NEAR_BOUND) & (gradient > 0)
-    high = (coordinates.upper - inner < _NEAR_BOUND) & (gradient < 0)
-    snapped = {name: problem.bounds[name][0] for name, near in zip(coordinates.names, low, strict=True) if near}
-    snapped |= {name: problem.bounds[name][1] for name, near in zip(coordinates.names, high, strict=True) if near}
+    low, high = _pressed(problem, minimum.values)
+    snapped = {name: problem.bounds[name][0] for name, near in zip(problem.free, low, strict=True) if near}
+    snapped |= {name: problem.bounds[name][1] for name, near in zip(problem.free, high, strict=True) if near}
     if not snapped:
         return minimum
     pinned = replace(problem, fixed={**problem.fixed, **snapped})
@@ -125,6 +125,34 @@ def _settled_on_bounds(problem: Problem, minimum: Minimum) -> Minimum:
     moved = _minimise(pinned, inside, _FINAL_TOLERANCE, _FINAL_EVALUATIONS)
     tolerated = minimum.cost * (1 + 1e-9)
     return replace(moved, values=moved.values | snapped) if moved.cost <= tolerated else minimum
+
+
+def _pressed(problem: Problem, values: Values) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Returns which free parameters are next to their lower bound, and to their upper one, and would go beyond it."""
+    coordinates = _coordinates(problem, values)
+    inner = coordinates.inner(values)
+    gradient = problem.jacobian(values).T @ problem.residuals(values) * coordinates.slopes(inner)
+    low = (inner - coordinates.lower < _NEAR_BOUND) & (gradient > 0)
+    high = (coordinates.upper - inner < _NEAR_BOUND) & (gradient < 0)
+    return low, high
+
+
+def _relative_offset(problem: Problem, values: Values) -> float:
+    """Returns how far values are from the minimum, as a part of what noise would move the minimum by.
+
+    This is the criterion of Bates and Watts (1981): the residuals that parameters could still take up, by those that
+    they can't, each by its degrees of freedom. A solver that asks for less and less crawls along flat valleys, at whose
+    bottom no measurement could tell one place from another.
+    """
+    low, high = _pressed(problem, values)
+    columns, residuals = problem.jacobian(values)[:, ~(low | high)], problem.residuals(values)
+    if not (np.isfinite(columns).all() and np.isfinite(residuals).all()):
+        return np.inf
+    columns = columns / np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
+    step, _, rank, _ = np.linalg.lstsq(columns, residuals)
+    taken = columns @ step
+    left = residuals - taken
+    return float(np.sqrt((taken @ taken / rank) / (left @ left / (len(residuals) - rank))))
 
 
 def _coordinates(problem: Problem, start: Mapping[str, float]) -> Coordinates:

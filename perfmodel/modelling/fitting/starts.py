@@ -53,7 +53,8 @@ def starting_points(problem: Problem, given: Mapping[str, float]) -> list[Values
     if not order:
         raise _no_finite_value(problem, estimates[0])
     ranked = _varied(problem, [estimates[index] for index in order])
-    return ranked + [_perturbed(problem, ranked[0], random) for _ in range(_PERTURBED_STARTS)]
+    perturbed = [_perturbed(problem, ranked[0], random) for _ in range(_PERTURBED_STARTS)]
+    return [dict(values) for values in dict.fromkeys(tuple(values.items()) for values in ranked + perturbed)]
 
 
 def switched(problem: Problem, values: Mapping[str, float]) -> list[Values]:

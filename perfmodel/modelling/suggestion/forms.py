@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import FitError
 from perfmodel.expression import parse
 from perfmodel.modelling.fitting import FitWarning, fit
+from perfmodel.modelling.fitting.left_out import LeftOut, leave_out
 from perfmodel.modelling.suggestion.search import MEMORY, ON_CHIP, OVERHEAD, Array, Rows, typical_error
 from perfmodel.vocabulary.feature_name import parse_name
 from perfmodel.vocabulary.named_features import Feature
@@ -90,23 +92,27 @@ def cross_validated(
     chosen_for: str,
     columns: Mapping[str, Array],
     measured: Array,
-    held_out: Iterable[Rows],
+    held_out: Sequence[Rows],
     penalty: float,
 ) -> Form:
-    """Fits a model string without each fold and judges it on that fold; the error is infinite if it can't be fitted."""
+    """Fits a model string, and again without each fold, by which it is judged; the error is infinite if it can't be
+    fitted."""
     model = parse(string)
+    features = {name: columns[name] for name in model.features}
     ratios = np.zeros(len(measured))
-    error = np.inf
+    options: dict[str, Any] = {"parameters": None, "nonnegative": True, "residuals": "relative"}
+    found: list[LeftOut] = []
     try:
-        for rows in held_out:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FitWarning)
-                fitted = fit(model, {name: columns[name][~rows] for name in model.features}, measured[~rows])
-            predicted = model.compile()(fitted.parameters, {name: columns[name][rows] for name in model.features})
-            ratios[rows] = predicted / measured[rows]
-        error = typical_error(ratios)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)
+            fitted = fit(model, features, measured, **options)
+        folds = np.argmax(held_out, axis=0)
+        found = list(leave_out(model, features, measured, folds, fitted.parameters, **options))
     except FitError:
         pass
+    for fold in found:
+        ratios[fold.rows] = fold.predicted / measured[fold.rows]
+    error = typical_error(ratios) if len(found) == len(held_out) else np.inf
     parameters = len(model.parameters)
     return Form(string, chosen_for, model.features, ratios, error, error * (1 + penalty) ** parameters, parameters)
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.banks import bank_cycles
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
@@ -134,11 +135,17 @@ Met = tuple[Pattern, int]
 """An access is met as a pattern, and the low bits of its address."""
 
 
-def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
-    """Returns numbers of blocks that each sub-group's accesses touch: (patterns, sub-groups, lanes * blocks of one)."""
+def _addresses(met: Sequence[Met], layout: Layout) -> Integers:
+    """Returns the address of each lane, or nobody's: (patterns, slots)."""
     addresses = np.full((len(met), layout.slots), _NOBODY)
     for row, (pattern, phase) in zip(addresses, met, strict=True):
         row[layout.slot[pattern.mask.lanes]] = pattern.offsets + phase
+    return addresses
+
+
+def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
+    """Returns numbers of blocks that each sub-group's accesses touch: (patterns, sub-groups, lanes * blocks of one)."""
+    addresses = _addresses(met, layout)
     shift = block.bit_length() - 1
     first, last = addresses >> shift, (addresses + (size - 1)) >> shift
     most = int((last - first).max()) + 1
@@ -165,19 +172,12 @@ def blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) ->
     return result
 
 
-def bank_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
+def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
     """Returns cycles that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
 
-    A cycle gives one word of each bank to all that ask for it. Conflicts are the cycles beyond those that as many
-    distinct words take if spread evenly.
+    Conflicts are the cycles beyond those that as many distinct words take if spread evenly.
     """
-    words = _spread(met, size, machine.bank_bytes, layout)
-    words.sort(axis=2)
-    new = _distinct(words)
-    rows = words.shape[0] * words.shape[1]
-    keys = np.arange(rows).reshape((*words.shape[:2], 1)) * machine.banks + words % machine.banks
-    banks = np.bincount(keys[new], minlength=rows * machine.banks).reshape(rows, machine.banks)
-    cycles = banks.max(axis=1)
-    extra = cycles - -(-banks.sum(axis=1) // machine.banks)
+    addresses = _addresses(met, layout).reshape(-1, layout.subgroup_size)
+    cycles, least = bank_cycles(addresses, size, machine.banks, machine.bank_bytes, addresses > _NOBODY >> 1)
     shape = (len(met), layout.groups, layout.subgroups)
-    return cycles.reshape(shape).sum(axis=2), extra.reshape(shape).sum(axis=2)
+    return cycles.reshape(shape).sum(axis=2), (cycles - least).reshape(shape).sum(axis=2)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
-from perfmodel.opencl_c.emulation.access_patterns import Pattern, bank_cycles, blocks_touched
+from perfmodel.opencl_c.emulation.access_patterns import Pattern, blocks_touched, local_cycles
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
@@ -123,7 +123,7 @@ class Recorder:
                 row[:, :2] = pattern.mask.totals[:, :2]
                 row[:, 2] = pattern.mask.items_of_groups * handler.bytes
             if handler.access.space == "local":
-                cost[..., 4], cost[..., 5] = bank_cycles(part, handler.bytes, self.machine, self.layout)
+                cost[..., 4], cost[..., 5] = local_cycles(part, handler.bytes, self.machine, self.layout)
             elif handler.access.space != "private":
                 cost[..., 3] = blocks_touched(part, handler.bytes, self.machine.transaction_bytes, self.layout)
                 if self.machine.line_bytes:

@@ -10,20 +10,22 @@ from collections.abc import Collection
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origin, Origins, setting
+from perfmodel.opencl_c.static.liveness import WORD_BYTES, words_at_once
 
-MOST_BYTES = 1024
-"""Larger arrays find no room in the registers of a work-item, whatever their indices are."""
+REGISTERS = 255
+"""Words that a work-item of today's GPUs can hold in registers."""
 
 
 def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
     """Returns the private arrays that lie in memory, with their bytes of a work-item, by name.
 
     An index is known if it follows from numbers, and from counters of loops that are unrolled as their ends are known.
+    Of arrays whose indices are known, the largest lie in memory if registers have no room for all.
     """
     private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
     if not private:
         return {}
-    found = {name for name, size in private.items() if size > MOST_BYTES}
+    found: set[str] = set()
     origins = Origins(kernel.body)
     unknown = _stepped_in_open_loops(kernel, origins)
     for statement in walks.simple_statements(kernel.body):
@@ -32,7 +34,13 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
                 continue
             if not _is_known(node.pointer, origins, unknown):
                 found |= set(private) if node.access.variable is None else {node.access.variable}
-    return {name: private[name] for name in sorted(found & private.keys())}
+    found &= private.keys()
+    room = WORD_BYTES * max(REGISTERS - words_at_once(kernel), 0)
+    for name in sorted(private.keys() - found, key=lambda name: (private[name], name)):
+        room -= private[name]
+        if room < 0:
+            found.add(name)
+    return {name: private[name] for name in sorted(found)}
 
 
 def _is_known(value: low.Expression | low.Register, origins: Origins, unknown: Collection[low.Register]) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.banks import bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Places
@@ -18,7 +19,6 @@ MOST_LOOKED_AT = 64
 MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many of the executions that were not run are looked at for strides."""
-WORD_BYTES = 4
 
 
 class AccessPlaces:
@@ -103,15 +103,16 @@ class AccessPlaces:
         return touched / max(subgroups, 1)
 
     def bank_cycles(self, width: int, banks: int) -> float:
-        """Returns how many words the busiest bank serves for a sub-group in one execution, on average."""
+        """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
         cycles = subgroups = 0
         for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-            group = _subgroups(self.lanes, mask, width)
-            words = np.concatenate([addresses // WORD_BYTES + k for k in range(max(1, self.places.n_bytes // 4))])
-            groups, words = _distinct(np.tile(group, len(words) // len(group)), words)
-            names, numbers = np.unique(groups, return_inverse=True)
-            served = np.bincount(numbers * banks + words % banks, minlength=len(names) * banks)
-            cycles += int(served.reshape(-1, banks).max(axis=1).sum())
+            names, rows = np.unique(_subgroups(self.lanes, mask, width), return_inverse=True)
+            starts = np.searchsorted(rows, np.arange(len(names)))
+            table = np.zeros((len(names), width), np.int64)
+            active = np.zeros(table.shape, bool)
+            places = np.arange(len(rows)) - starts[rows]
+            table[rows, places], active[rows, places] = addresses, True
+            cycles += int(bank_cycles(table, self.places.n_bytes, banks, active=active)[0].sum())
             subgroups += len(names)
         return cycles / max(subgroups, 1)
 

@@ -107,3 +107,19 @@ def test_a_fit_that_needs_more_evaluations_than_allowed_says_so(monkeypatch: pyt
 
     with pytest.raises(FitError, match=r"did not converge from any of .* starting points .* give a start near"):
         fit(parse("p_a + p_b * exp(-p_c * f_x) + p_d * f_x ** p_e"), {"f_x": x}, output)
+
+
+@pytest.mark.filterwarnings("ignore::perfmodel.modelling.fitting.FitWarning")
+def test_a_fit_that_ends_nearer_to_the_minimum_than_noise_can_tell_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver may crawl along a flat valley for ever: no smaller tolerance is met, and no measurement could tell."""
+    model, x = parse("p_a + p_b * exp(-p_c * f_x) + p_d * f_x ** p_e"), np.linspace(1.0, 30.0, 40)
+    output = (2 + 3 * np.exp(-0.2 * x)) * np.exp(0.1 * np.random.default_rng(1).normal(size=40))
+    found = fit(model, {"f_x": x}, output)
+    for limit in ("_SEARCH_EVALUATIONS", "_FINAL_EVALUATIONS"):
+        monkeypatch.setattr(nonlinear, limit, 18)
+
+    stopped = fit(model, {"f_x": x}, output)
+
+    assert "number of function evaluations" in stopped.message
+    assert stopped.chi_square == pytest.approx(found.chi_square, rel=1e-4)
+    assert stopped.predicted == pytest.approx(found.predicted, rel=1e-3)

@@ -17,6 +17,7 @@ from perfmodel.modelling.fitting import FitResult, FitWarning, fit
 from perfmodel.modelling.fitting.declared import Given
 from perfmodel.modelling.fitting.nonlinear import Coordinates
 from perfmodel.modelling.fitting.problem import pose
+from tests.covering import examples
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -235,7 +236,7 @@ def test_fits_are_reproducible_to_the_last_bit() -> None:
     assert fit(OVERLAP, columns, output).parameters == fit(OVERLAP, columns, output).parameters
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(st.floats(-9, 9), st.floats(-9, 9), st.randoms(use_true_random=False))
 @pytest.mark.parametrize("model", [SMOOTH, OVERLAP], ids=["smooth_max", "overlap"])
 def test_units_and_order_change_nothing_else(model: ModelString, time: float, feature: float, random: Random) -> None:

@@ -1,0 +1,149 @@
+"""Says what to change in a kernel, found by predicting the changed kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.brief import brief, number_of
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import seconds as with_unit
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.alternatives import Changed, alternatives
+from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.prediction import Floats, feature_values, predict
+from perfmodel.vocabulary.named_features import evaluate_all, feature
+
+LEAST_SAVING = 0.03
+"""Changes that save less are not worth a word."""
+MOST_CHANGES = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a kernel, with what it is predicted to save.
+
+    Attributes:
+        seconds: the time of the changed kernel.
+        saving: the part of the time that it saves.
+        kernel: the changed kernel; None for a change that is only thought of, and whose way is open.
+    """
+
+    words: str
+    seconds: float
+    saving: float
+    kernel: Kernel | None = None
+
+    def __str__(self) -> str:
+        what = f"{self.saving:.0%} ({with_unit(self.seconds)})"
+        return f"{self.words} would save {what}" if self.kernel else f"with {self.words} it would save {what}"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Holds what to change in a kernel, what saves most first; kernels that there are before others."""
+
+    seconds: float
+    changes: tuple[Change, ...]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Returns the changes as values that JSON can hold."""
+        return [
+            {
+                "words": each.words,
+                "seconds": plain(each.seconds),
+                "saving": plain(each.saving),
+                "kernel": each.kernel.label if each.kernel else None,
+            }
+            for each in self.changes
+        ]
+
+    def __repr__(self) -> str:
+        return brief(self, number_of(len(self.changes), "change"), *(str(each) for each in self.changes[:1]))
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return "what to change: nothing that was tried saves 3 %"
+        return "\n".join(["what to change, by its own prediction:", *(f"  {each}" for each in self.changes)])
+
+
+def advise(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Advice:
+    """Returns what to change in a kernel; see `Calibration.advise`."""
+    kernel = kernel.at(**{name: int(size) for name, size in sizes.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the prediction of the kernel itself has said them
+        seconds = float(predict(calibration, kernel, {}).seconds)
+        best: dict[str, Change] = {}
+        for changed, change in _predicted(calibration, alternatives(kernel), seconds):
+            best[changed] = max(best.get(changed, change), change, key=lambda each: each.saving)
+        tried = [*best.values(), *_imagined(calibration, kernel, seconds)]
+    notable = [each for each in tried if each.saving >= LEAST_SAVING]
+    ordered = sorted(notable, key=lambda each: (each.kernel is None, -each.saving))
+    return Advice(seconds, tuple(ordered[:MOST_CHANGES]))
+
+
+def _predicted(calibration: Fitted, found: Iterable[Changed], seconds: float) -> Iterator[tuple[str, Change]]:
+    """Yields what is changed of kernels that there are, with the prediction; those that have none are left out."""
+    for changed, words, kernel in found:
+        try:
+            then = float(predict(calibration, kernel, {}).seconds)
+        except PerfmodelError:
+            continue
+        yield changed, Change(words, then, 1 - then / seconds if seconds else 0.0, kernel)
+
+
+def _halved(values: Floats, _: Kernel) -> Floats:
+    return np.asarray(values / 2)
+
+
+def _none(values: Floats, _: Kernel) -> Floats:
+    return np.asarray(values * 0)
+
+
+def _without_conflicts(values: Floats, kernel: Kernel) -> Floats:
+    """Returns passes over local memory's banks as they are where each access of a sub-group takes one."""
+    name = "f_mem_access_local_granularity:subgroup"
+    return np.asarray(np.minimum(values, evaluate_all({name: feature(name)}, kernel, kernel.bind({}))[name]))
+
+
+IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Kernel], Floats]], ...] = (
+    (
+        "half the transactions of global memory (neighbours that access neighbours)",
+        ("f_mem_transactions_global", "f_mem_scattered_global"),
+        _halved,
+    ),
+    ("half the bytes that miss the caches (larger tiles, smaller types)", ("f_mem_missed",), _halved),
+    ("local memory without bank conflicts", ("f_mem_transactions_local",), _without_conflicts),
+    (
+        "half the accesses to local memory (more in registers)",
+        ("f_mem_access_local", "f_mem_transactions_local"),
+        _halved,
+    ),
+    ("half the waits for loads (independent loads side by side)", ("f_mem_rounds_global",), _halved),
+    ("half the arithmetic", ("f_op_",), _halved),
+    ("no branches that part sub-groups", ("f_branch_divergent",), _none),
+    ("no barriers", ("f_sync_barrier",), _none),
+    ("no contention of atomic operations", ("f_mem_contended",), _none),
+)
+"""Changes that are only thought of: their words, the features that they change by how their names begin, and how."""
+
+
+def _imagined(calibration: Fitted, kernel: Kernel, seconds: float) -> Iterator[Change]:
+    """Yields what the time would be if some of what the kernel does were less."""
+    features = feature_values(calibration, kernel, {})
+    compiled = calibration.model.string.compile()
+    for words, beginnings, changed in IMAGINED:
+        chosen = {name: values for name, values in features.items() if name.startswith(beginnings)}
+        if not any(np.any(values) for values in chosen.values()):
+            continue
+        try:
+            less = {name: changed(values, kernel) for name, values in chosen.items()}
+        except PerfmodelError:
+            continue
+        then = float(compiled(calibration.parameters, {**features, **less}))
+        yield Change(words, then, 1 - then / seconds if seconds else 0.0)

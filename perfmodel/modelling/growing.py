@@ -1,0 +1,159 @@
+"""Says how a predicted time grows with a size: what doubling it changes, and the power law that it comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.tables import seconds as with_unit
+
+DOUBLINGS = 6
+"""A size is followed over so many doublings, to see where another cost takes over; and over as many halvings."""
+SAME = 0.005
+"""A ratio that is nearer to one is one."""
+NEAR_A_POWER, STILL_NEAR = 0.06, 0.25
+"""An exponent that is nearer to a whole number is taken for it, if the one of the doubling before is not far either."""
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Says what a time comes to for large sizes: ``seconds * size**exponent``.
+
+    Attributes:
+        limit: what it is limited by then.
+        start: the size above which that limits it; None where it does at all sizes that were looked at.
+        before: what limits it below; empty for nothing else.
+    """
+
+    size: str
+    seconds: float
+    exponent: int
+    limit: str
+    start: int | None
+    before: str
+
+    def __str__(self) -> str:
+        power = f"{self.exponent}".translate(SUPERSCRIPTS) if self.exponent != 1 else ""
+        law = with_unit(self.seconds) if self.exponent == 0 else f"{self.seconds:.3g} s · {self.size}{power}"
+        below = f"; below {self.size} = {self.start} {self.before}" if self.start is not None else ""
+        return f"as {self.size} grows: {law} ({self.limit}){below}"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Holds what doubling one size changes, and what the time comes to for large ones.
+
+    Attributes:
+        times: how many times as long it takes.
+        limit: what it is limited by then.
+        change: the first of the following doublings at which something else limits it, and what; None if nothing does.
+        law: None where the time follows no power of the size.
+    """
+
+    size: str
+    value: int
+    times: float
+    limit: str
+    change: tuple[int, str] | None
+    law: PowerLaw | None = None
+
+    @property
+    def exponent(self) -> float:
+        """The power of the size that the time is proportional to about here."""
+        return math.log2(self.times)
+
+    def sentences(self, limit: str) -> list[str]:
+        """Returns what doubling changes for a kernel that is limited by `limit`, and the power law."""
+        changed = f"; limited by {self.limit} then" if self.limit != limit else ""
+        if not changed and self.change:
+            changed = f"; limited by {self.change[1]} from {self.size}={self.change[0]} on"
+        doubled = f"twice {self.size} takes {times_as_long(self.times).removesuffix(' as')}{changed}"
+        return [doubled, *([str(self.law)] if self.law else [])]
+
+
+def times_as_long(ratio: float) -> str:
+    """Returns the words for a ratio of times, to be followed by what it is relative to: "as long as", "1.25 times as
+    long as"."""
+    return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A prediction at one size: its time, and the time by itself of each cost, the one that limits it first."""
+
+    value: int
+    seconds: float
+    costs: Mapping[str, float]
+
+    @property
+    def limit(self) -> str:
+        return next(iter(self.costs), "")
+
+
+def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
+    """Returns how a time grows with a size; None where it can't be doubled or counted.
+
+    Args:
+        at: gives the prediction at another value of the size, or raises PerfmodelError.
+    """
+    above = _while_possible(at, [here.value * 2**k for k in range(1, DOUBLINGS + 1)])
+    if not above or not (above[0].seconds > 0 and here.seconds > 0):
+        return None
+    first = above[0]
+    change = next(((each.value, each.limit) for each in above[1:] if each.limit != first.limit), None)
+    halves: list[int] = []
+    while len(halves) < DOUBLINGS and (last := halves[-1] if halves else here.value) % 2 == 0 and last > 1:
+        halves.append(last // 2)
+    law = None
+    exponent = _power([here, *above])
+    if exponent is not None:
+        below = _while_possible(at, halves)
+        law = _law(name, exponent, [*below[::-1], here, *above])
+    return Growth(name, here.value, first.seconds / here.seconds, first.limit, change, law)
+
+
+def _while_possible(at: Callable[[int], Point], values: Sequence[int]) -> list[Point]:
+    found: list[Point] = []
+    for value in values:
+        try:
+            found.append(at(value))
+        except PerfmodelError:
+            break
+    return found
+
+
+def _power(points: Sequence[Point]) -> int | None:
+    """Returns the whole number that the exponent comes to over the last doublings; None for no such."""
+    last = points[-3:]
+    if len(last) < 3 or min(each.seconds for each in last) <= 0:
+        return None
+    before, found = (math.log2(b.seconds / a.seconds) for a, b in pairwise(last))
+    nearest = round(found)
+    return nearest if abs(found - nearest) < NEAR_A_POWER and abs(before - nearest) < STILL_NEAR else None
+
+
+def _law(name: str, exponent: int, points: Sequence[Point]) -> PowerLaw:
+    """Returns the law of the last point, and where something else than what limits that limits the time."""
+    last = points[-1]
+    others = [place for place, point in enumerate(points[:-1]) if point.limit != last.limit]
+    start, before = None, ""
+    if others:
+        low, high = points[others[-1]], points[others[-1] + 1]
+        before = low.limit
+        start = _meeting(low, high, low.limit, last.limit)
+    return PowerLaw(name, last.seconds / last.value**exponent, exponent, last.limit, start, before)
+
+
+def _meeting(low: Point, high: Point, one: str, other: str) -> int:
+    """Returns the size between two at which two costs take as long, if both follow powers of it; two digits of it."""
+    ratios = [each.costs.get(other, 0.0) / each.costs[one] if each.costs.get(one) else math.inf for each in (low, high)]
+    if not (0 < ratios[0] < 1 < ratios[1] < math.inf):
+        return high.value
+    part = -math.log(ratios[0]) / math.log(ratios[1] / ratios[0])
+    value = low.value * (high.value / low.value) ** part
+    digits = 1 - math.floor(math.log10(value))
+    return int(round(value, digits))

@@ -1,0 +1,109 @@
+"""Carries a calibration over to a device that was never measured, by the facts of both devices.
+
+A parameter is the price of something that a device does at a rate, or after a latency, which its specification tells;
+how near to that a device comes, it shares with others. So a price on another device is that of the calibrated one,
+times the ratio of what it scales with (`Meaning.scales`).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from perfmodel.basics.errors import CalibrationError, PerfmodelWarning, nearest
+from perfmodel.device.facts import DeviceFacts, device_facts, facts_called
+from perfmodel.expression import compile_nodes
+from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.meaning import parsed
+
+AnyFitted = TypeVar("AnyFitted", bound=Fitted)
+
+OWN_SPREAD = 0.3
+"""The standard deviation of the logarithm of a price that follows from a specification, by itself."""
+COMMON_SPREAD = 0.2
+"""The same of what all prices have in common, such as a clock that a device does not reach."""
+
+
+class CarriedOverWarning(PerfmodelWarning):
+    """Warns of predictions for a device of which nothing was measured."""
+
+
+def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted:
+    """Returns a calibration for another device; see `Calibration.on`."""
+    there = device if isinstance(device, DeviceFacts) else device_facts(device)
+    here = facts_called(str(calibration.device.get("name", "")))
+    if here is None:
+        raise CalibrationError(
+            f"nothing is known of the specification of {calibration.device.get('name') or 'no device'}, so that its "
+            f"calibration can't be carried over; take one of a device that 'perfmodel devices --known' lists"
+        )
+    if here.kind != there.kind:
+        raise CalibrationError(
+            f"a calibration of a {here.kind} says nothing of {there.name}; take one of a {there.kind}"
+        )
+    ratios = _ratios(calibration, here, there)
+    if not ratios:
+        raise CalibrationError(
+            "the calibration's model does not say what its parameters scale with; give them meanings with scales, or "
+            "take a calibration of model gpu"
+        )
+    parameters = {name: value * ratios.get(name, 1.0) for name, value in calibration.parameters.items()}
+    values = np.array(list(parameters.values()))
+    own = np.array([OWN_SPREAD if name in ratios else 0.0 for name in parameters])
+    spread = np.diag(own**2) + COMMON_SPREAD**2 * np.outer(own > 0, own > 0)
+    covariance = spread * np.outer(values, values)
+    return replace(
+        calibration,
+        parameters=parameters,
+        stderr=dict(zip(parameters, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
+        covariance=covariance,
+        device={
+            "key": there.key,
+            "name": there.name,
+            "kind": there.kind,
+            "compute_units": int(there["units"]),
+            "max_work_group_size": int(there["group_items"]),
+            "local_memory": int(there["group_local_bytes"]),
+            "carried_over_from": str(calibration.device.get("key", "")),
+        },
+        rows=(),
+        undetermined=(),
+        marks={},
+        report=f"carried over from {here.name} to {there.name} by their specifications; nothing was measured there",
+    )
+
+
+def warn_of(calibration: Fitted) -> None:
+    """Warns that a calibration rests on a specification, not on measurements, if it does."""
+    if origin := calibration.device.get("carried_over_from"):
+        warnings.warn(
+            f"nothing was measured on {calibration.device['name']}: times follow from its specification and the "
+            f"calibration of {origin}, and their intervals are wide",
+            CarriedOverWarning,
+            stacklevel=3,
+        )
+
+
+def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, float]:
+    """Returns by how much each parameter that scales with facts is larger there than here."""
+    found = {}
+    for name, meaning in calibration.model.meanings.items():
+        if not meaning.scales:
+            continue
+        expression = parsed(name, meaning.scales, calibration.model.string)
+        if unknown := [each for each in expression.features if each not in here.values()]:
+            raise CalibrationError(
+                f"parameter {name!r} scales with {unknown[0]!r}, which is no fact of a {here.kind}"
+                f"{nearest(unknown[0], here.values())}"
+            )
+        compiled = compile_nodes([expression.value])
+        own, other = (float(compiled({}, device.values())[0]) for device in (here, there))
+        if not (math.isfinite(own) and math.isfinite(other) and own > 0 and other > 0):
+            raise CalibrationError(f"parameter {name!r} scales with {meaning.scales!r}, which is not positive")
+        found[name] = other / own
+    return found

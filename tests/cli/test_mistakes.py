@@ -1,0 +1,147 @@
+"""Typical mistakes on the command line are answered in one sentence that says what to do."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from perfmodel.cli.command_line import main
+
+BLUR = """__kernel void blur(__global float *out, __global const float *image, const int n)
+{
+    int i = get_global_id(1) * n + get_global_id(0);
+    out[i] = 0.5f * image[i];
+}
+"""
+FILES = {
+    "blur.cl": BLUR,
+    "two.cl": "__kernel void a(__global float *x) { x[0] = 1; } __kernel void b(__global float *x) { x[0] = 1; }",
+    "bad.cl": "__kernel void a(__global float *x) { x[0] = 1 }",
+    "mine.py": "x = 1\n",
+    "syntax.py": "def (\n",
+    "not.json": "{}",
+    "text.txt": "p_a *",
+}
+LAUNCH = "--global n,n --local 16,16 --arg out=n*n --arg image=n*n"
+OTHERS = "--arg out=n*n --arg image=n*n n=64"
+MISTAKES = {
+    # commands and options
+    "calibrat": "there is no command 'calibrat'; did you mean 'calibrate'?",
+    "predcit gpu@h200 matmul_sq": "did you mean 'predict' or 'project'?",
+    "help": "there is no command 'help' (perfmodel --help lists them)",
+    "n=64": "put one before it, such as perfmodel predict gpu@h200 n=64",
+    "blur.cl": "put one before it, such as perfmodel predict gpu@h200 blur.cl",
+    "--device h200 predict": "--device stands before the command; write it behind",
+    "predict": "required: CALIBRATION, TAG; write, for example, perfmodel predict madd.json",
+    "predict gpu@h200 matmul_sq --devise h200": "no option --devise; did you mean '--device'?",
+    "predict gpu@h200 matmul_sq --size 64": "there is no option --size; write, for example",
+    "devices gpu": "'gpu' is one word more than the command takes",
+    "completion csh": "invalid choice: 'csh' (choose from",
+    "store exprt x": "did you mean 'export'",
+    # calibrations
+    "predict matmul_sq": "put one before the kernel, such as gpu@h200, or give a device by --device",
+    "predict gpu@h200": "none is named; put one behind it: matmul_sq n=1024",
+    "predict gpu matmul_sq": "did you mean 'gpu@nvidia-h200-e38dd1'?",
+    "predict h200 matmul_sq": "did you mean 'gpu@nvidia-h200-e38dd1' or 'unified-plus@nvidia-h200-e38dd1'?",
+    "predict @h300 matmul_sq": "calibrate yourself by 'perfmodel reproduce gpu'",
+    "predict nothing.json matmul_sq": "cannot be read (No such file or directory); check the path",
+    "predict not.json matmul_sq": "not.json is not a calibration; give a file that calibrate wrote",
+    "predict gpu@h200 matmul_sq --device h200": "each name a calibration; leave out one of them",
+    # tags and sizes
+    "predict gpu@h200 matmul_qs": "did you mean 'matmul_sq'",
+    "kernels matmul_sqq": "did you mean 'matmul_sq'",
+    "predict gpu@h200 64": "no generator '64' (known: access_classes, ",
+    "predict gpu@h200 matmul_sq m=64": "no tag 'm' in matmul_sq (known: dtype, groups_fit,",
+    "predict gpu@h200 matmul_sq prefetch=True": "no tag 'prefetch' in matmul_sq; did you mean 'tiled_prefetch'?",
+    "predict gpu@h200 matmul_sq n": "'n' is a tag, write 'n:value'",
+    "predict gpu@h200 matmul_sq n=": "tag 'n' has no value ''",
+    "predict gpu@h200 matmul_sq n=abc": "tag 'n' has no value 'abc'",
+    "predict gpu@h200 matmul_sq n=0": "tag 'n' has no value '0'",
+    "predict gpu@h200 matmul_sq n=-5": "tag 'n' has no value '-5'",
+    "predict gpu@h200 matmul_sq n=65": "ask for n:64 or n:80, or groups_fit:False",
+    "predict gpu@h200 matmul_sq n=64 n=128": "given twice; write 'n:64,128' for both",
+    "predict gpu@h200 matmul_sq dtype=float": "did you mean 'float64' or 'float32' or 'float16'?",
+    "predict gpu@h200 matmul_sq tiled_prefetch=yes": "(it has True, False)",
+    "count matmul_sq --at n": "'n' gives no size; write name=value or name=a,b",
+    "count matmul_sq --at n:64 n:128": "given twice; write all its values as n=a,b",
+    "explain gpu@h200 matmul_sq --compare": "takes two kernels, and the tags select 4; choose by more tags",
+    # files of kernels
+    "predict gpu@h200 blur.cl": "needs --global; write the work-items by axis, as --global 1024,1024",
+    "predict gpu@h200 blur.cl --global n,n": "needs --local",
+    f"predict gpu@h200 blur.cl {LAUNCH}": "needs a value for n; give it by --arg n=…",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=100": "choose other sizes, or round the global size up",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=64 --arg m=3": "no such argument (it has out, image, n)",
+    f"predict gpu@h200 blur.cl {LAUNCH} --arg n": "--arg 'n' gives no value; write --arg NAME=VALUE",
+    "predict gpu@h200 blur.cl --global n,n --local 16,16 n=64": "argument 'out'; give it by --arg out=…",
+    f"predict gpu@h200 blur.cl --global n,n --local 16 {OTHERS}": "2 axes of work-items and 1 of work-groups",
+    f"predict gpu@h200 blur.cl {LAUNCH.replace('out=n*n', 'out=n^2')}": "joined by + - * // % and brackets",
+    f"predict gpu@h200 blur.cl {LAUNCH.replace('out=n*n', 'out=k*n')}": "needs 'k', which is no size of it (it has n)",
+    f"predict gpu@h200 blurr.cl {LAUNCH} n=64": "blurr.cl cannot be read (No such file or directory)",
+    f"predict gpu@h200 blur.cl:blurr {LAUNCH} n=64": "no kernel 'blurr'; did you mean 'blur'?",
+    "predict gpu@h200 two.cl --global 64 --local 64 --arg x=64": "has 2 kernels (a, b); name one by --kernel",
+    "predict gpu@h200 bad.cl --global 64 --local 64 --arg x=64": "bad.cl:1:46: expected ';' after expression",
+    "predict gpu@h200 mine.py": "write mine.py:NAME (it has none)",
+    "predict gpu@h200 mine.py:x": "make it a Loopy program or a perfmodel.Kernel",
+    "predict gpu@h200 mine.py:y": "defines no kernel 'y' (it has none)",
+    "predict gpu@h200 syntax.py:y": "raises SyntaxError: invalid syntax (line 1); correct it",
+    "predict gpu@h200 matmul_sq --global n,n": "and there is none; leave it out",
+    "predict gpu@h200 matmul_sq --load nothing.py": "nothing.py cannot be read (No such file or directory)",
+    "emulate blur.cl": "needs --global",
+    # features and models
+    "features f_opp": "no feature family knows 'f_opp'; did you mean 'f_op'",
+    "features f_op_float32_maddd": "did you mean 'madd' or 'add'?",
+    "features f_op_flot32_madd": "did you mean 'float32'",
+    "features op": "is not a feature's name; those start with 'f_'",
+    "calibrate": "required: --tags; write, for example, perfmodel calibrate 'p_madd",
+    "calibrate p_a --tags matmul_sq --out /nonexistent/x.json": "give a file in a folder that is there",
+    "calibrate 'p_a*' --tags matmul_sq n=64": "expected a number, a name or '(', got end of the model string",
+    "calibrate 'p_a*f_opp' --tags matmul_sq n=64": "did you mean 'f_op'",
+    "calibrate 'a*f_op' --tags matmul_sq n=64": "a parameter starts with p_, a feature with f_",
+    "calibrate @nothing.txt --tags matmul_sq n=64": "cannot be read",
+    "calibrate @text.txt --tags matmul_sq n=64": "(line 1, column 6)",
+    "calibrate p_a --tags matmul_sq n=64 --hold p_b=1": "no parameter of the model; did you mean 'p_a'?",
+    "calibrate p_a --tags matmul_sq n=64 --hold p_a": "is not NAME=VALUE; write it so",
+    "calibrate p_a --tags matmul_sq n=64 --protocol slow": "no protocol 'slow' (known: perflex, quick, unified)",
+    # measuring, stores and the rest
+    "measure matmul_sq n=64": "give --store FILE, or store in perfmodel.toml",
+    "measure matmul_sq n=64 --store not.json": "no SQLite file: give another path",
+    "store ls nothing.sqlite": "give the path of a store that measuring made",
+    "browse nothing.sqlite": "give a file that measure or calibrate wrote",
+    "evaluate gpu@h200 matmul_sq n=64 --fail-above x": "invalid float value: 'x'",
+    "report gpu@h200 --out /nonexistent/r.html": "cannot be written (No such file or directory); give another path",
+    "run nothing.py": "cannot be read (No such file or directory); give a Python file",
+    "occupancy --compute-capability 12.9 --block 64": "no limits of compute capability 12.9 are known; there are 5.0",
+    "occupancy --arch gfx99": "did you mean 'gfx909'",
+    "reproduce unifeid": "did you mean 'unified'",
+    "doctor --device abacus": "no device is called 'abacus'; there are",
+    "survey nothing": "nothing is no folder; give one with a file survey.json",
+}
+MOST_LINES, MOST_CHARACTERS = 3, 330
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_answered(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PERFMODEL_DEVICE", raising=False)
+    try:
+        status = main(shlex.split(line))
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    shown = capsys.readouterr()
+    assert status == 2
+    assert shown.out == ""
+    assert MISTAKES[line] in shown.err
+    assert shown.err.startswith("perfmodel")
+    assert shown.err.count("\n") <= MOST_LINES  # a model string is shown with a caret below it
+    assert len(shown.err) <= MOST_CHARACTERS
+    assert not any(call in shown.err for call in ("kernel.", "Kernel.from", "pm.", "args="))
+
+
+def test_there_are_many() -> None:
+    assert len(MISTAKES) >= 60
