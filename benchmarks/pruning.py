@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,7 @@ STRATEGIES = (
 LEAST_EVALUATIONS = 5
 """A strategy has nothing to learn from fewer measurements."""
 MS = 1e3
+KERNEL = "convolve"
 
 Configuration = dict[str, int]
 
@@ -246,15 +247,15 @@ def of_kernel_tuner(
     found = []
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache.json"
-        cache.write_text(json.dumps(cache_file(configurations, times, side, device)))
-        search = simulation(cache, configurations)
+        cache.write_text(json.dumps(cache_file(configurations, times, device.name)))
+        search = simulation(cache)
         for strategy in strategies:
             for limit, count in limits_of(len(configurations)).items():
                 if count < LEAST_EVALUATIONS:
                     continue
                 runs = [search(strategy, count, seed) for seed in range(seeds)]
-                ratios = [best / np.nanmin(times) for best, _ in runs]
-                measurements = statistics.median(evaluations for _, evaluations in runs)
+                ratios = [min(run, default=math.inf) / np.nanmin(times) for run in runs]
+                measurements = statistics.median(map(len, runs))
                 low, middle, high = (float(q) for q in np.quantile(ratios, [0.1, 0.5, 0.9], method="nearest"))
                 saved = 1 - measurements / len(times)
                 found.append(Found(f"Kernel Tuner: {strategy}", limit, measurements, saved, middle, low, high))
@@ -262,7 +263,7 @@ def of_kernel_tuner(
     return found
 
 
-def cache_file(configurations: Sequence[Configuration], times: np.ndarray, side: int, device: Device) -> dict[str, Any]:
+def cache_file(configurations: Sequence[Mapping[str, int]], times: np.ndarray, device: str) -> dict[str, Any]:
     """Returns the times as a cache file of Kernel Tuner, which simulates searches by it."""
     nothing = {"compile_time": 0, "verification_time": 0, "benchmark_time": 0}
     entries = {}
@@ -273,36 +274,37 @@ def cache_file(configurations: Sequence[Configuration], times: np.ndarray, side:
             entry = {**configuration, "time": "RuntimeFailedConfig", **nothing}
         entries[",".join(map(str, configuration.values()))] = entry
     return {
-        "device_name": device.name,
-        "kernel_name": "convolve",
-        "problem_size": [side, side],
-        "tune_params_keys": list(PARAMETERS),
-        "tune_params": PARAMETERS,
+        "device_name": device,
+        "kernel_name": KERNEL,
+        "problem_size": [1, 1],
+        "tune_params_keys": list(configurations[0]),
+        "tune_params": {name: sorted({each[name] for each in configurations}) for name in configurations[0]},
         "objective": ["time"],
         "cache": entries,
     }
 
 
-def simulation(cache: Path, configurations: Sequence[Configuration]) -> Callable[[Any, int, int], tuple[float, int]]:
-    """Returns a search by a strategy with so many measurements, from a seed: the best time in seconds, and how many it
-    took."""
+def simulation(cache: Path) -> Callable[[Any, int, int], list[float]]:
+    """Returns a search by a strategy with so many measurements, from a seed: the seconds that it found, one for each
+    configuration that it measured, in that order; infinite for those that failed."""
     import kernel_tuner
     from constraint import FunctionConstraint
 
-    known = {tuple(configuration.values()) for configuration in configurations}
     document = json.loads(cache.read_text())
+    parameters = document["tune_params"]
+    known = {tuple(each[name] for name in parameters) for each in document["cache"].values()}
 
-    def search(strategy: Any, count: int, seed: int) -> tuple[float, int]:
+    def search(strategy: Any, count: int, seed: int) -> list[float]:
         random.seed(seed)  # tune_kernel has a seed, but most strategies draw from these
         np.random.seed(seed)
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             results, _ = kernel_tuner.tune_kernel(
-                "convolve",
-                SOURCE.read_text(),
+                KERNEL,
+                f"__kernel void {KERNEL}(void) {{}}",
                 tuple(document["problem_size"]),
                 [],
-                dict(PARAMETERS),
+                dict(parameters),
                 restrictions=[FunctionConstraint(lambda *values: values in known)],
                 strategy=strategy,
                 strategy_options={"max_fevals": count},
@@ -310,8 +312,11 @@ def simulation(cache: Path, configurations: Sequence[Configuration]) -> Callable
                 simulation_mode=True,
                 quiet=True,
             )
-        timed = [result["time"] / MS for result in results if "__error__" not in result]
-        return min(timed, default=math.inf), len({tuple(result[name] for name in PARAMETERS) for result in results})
+        found: dict[tuple[int, ...], float] = {}
+        for result in results:
+            taken = math.inf if "__error__" in result else result["time"] / MS
+            found.setdefault(tuple(result[name] for name in parameters), taken)
+        return list(found.values())
 
     return search
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from benchmarks import feature_tables, tuned_product
+from benchmarks import feature_tables, published_devices, published_exams, tuned_product
 from benchmarks.published import convolution, dedispersion, textbook
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
@@ -285,3 +285,38 @@ def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: 
     model = pm.Calibration.shipped(device="H200").model
     assert set(model.features) <= set(found)
     assert found.set_index("row").loc[0, "group_items"] == 64
+    # The exam ranks those three programs on two devices, of which one is the other at half the clock.
+    pd.DataFrame({"some": [1e-3, 2e-3, 3e-3, 4e-3], "slow": [2e-3, 4e-3, 2e-3, 8e-3]}).to_csv(
+        folder / "times.csv.gz", index=False
+    )
+    (folder / "devices.json").write_text('{"some": {"name": "a"}, "slow": {"name": "b"}}')
+    programs = published_exams.Programs.of(load(folder, SPACES), found, model.features)
+    there, measured = programs.on("some")
+    assert sorted(measured) == pytest.approx([2e-3, 2e-3, 4e-3])  # the median of 1 and 3 ms
+    predictions = published_exams.Predictions.of(pm.Calibration.shipped(device="H200"), programs.features)
+    kernels = [convolution.kernel(each) for each in programs.configurations]
+    expected = [float(pm.Calibration.shipped(device="H200").predict(kernel)) for kernel in kernels]
+    assert predictions.seconds[there] == pytest.approx(expected)
+
+
+def test_figures_of_exams() -> None:
+    measured = np.array([4.0, 2.0, 8.0, 1.0])
+    assert published_exams.by_chance(measured, 1) == pytest.approx(np.mean(1 / measured))
+    pairs = [1 / min(measured[i], measured[j]) for i in range(4) for j in range(i)]
+    assert published_exams.by_chance(measured, 2) == pytest.approx(np.mean(pairs))
+    assert published_exams.by_chance(measured, 4) == 1
+    assert published_exams.reached(np.array([1.0, 2.0, 3.0, 4.0]), measured, 2) == 0.5
+    predicted = measured * np.array([3.0, 3.3, 3.0, 3.0])
+    assert published_exams.error(published_exams.scaled(predicted, measured), measured) == pytest.approx(
+        0.1**0.25 * 1e-3**0.75
+    )
+
+
+def test_the_choice_of_a_device_is_judged_by_the_fastest() -> None:
+    cases = pd.MultiIndex.from_tuples([("a", "tiny"), ("a", "large"), ("gem/b", "tiny")], names=["case", "size"])
+    measured = pd.DataFrame({"one": [1.0, 2.0, 3.0], "other": [1.05, 1.0, 6.0]}, cases)
+    assert published_devices.judged(pd.Series("one", cases), measured) == ["67%", "67%", "1.33", "1.26", "2.0"]
+    assert published_devices.judged(pd.Series(["other", "other", "one"], cases), measured)[:2] == ["67%", "100%"]
+    launches = pd.DataFrame({"case": ["a", "a", "gem/b"], "size": "tiny", "weight": [0.5, 0.5, 1.0]})
+    times = published_devices.of_cases(launches, [1.0, 3.0, 8.0])
+    assert times.to_dict() == {("a", "tiny"): 2.0, ("gem/b", "tiny"): 4.0}

@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 Floats = NDArray[np.float64]
 
@@ -32,26 +33,29 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True)
+class Choice:
+    """One choice of covariance."""
+
+    reach: float
+    spread: float
+    parameters: float
+    noise: float
+
+
+@dataclass(frozen=True)
 class Corrected:
     """Holds the logarithms of the times of all configurations, as they are expected after some were measured.
 
     Attributes:
         mean, std: of each, shape (N,).
-        parts: what each choice of covariance says: its weight, mean (N,), and square root of the covariance that
-            measurements explain (M, N), with the prior covariance's choice.
+        told: which were measured.
+        parts: what each choice of covariance says: its weight, and its mean, shape (N,).
     """
 
     mean: Floats
     std: Floats
-    parts: tuple[tuple[float, Floats, Floats, _Choice], ...]
-
-
-@dataclass(frozen=True)
-class _Choice:
-    reach: float
-    spread: float
-    parameters: float
-    noise: float
+    told: NDArray[np.intp]
+    parts: tuple[tuple[Choice, float, Floats], ...]
 
 
 class Correction:
@@ -73,57 +77,55 @@ class Correction:
 
     def corrected(self, told: Sequence[int], logs: Floats) -> Corrected:
         """Returns all times after those of `told` turned out to be `logs`."""
-        places = np.asarray(told, dtype=int)
-        found, likelihoods = [], []
-        for choice, prior, own in self._priors(places):
-            square = prior[:, places] + choice.noise**2 * np.eye(len(places))
-            root = np.linalg.cholesky(square)
-            off = np.linalg.solve(root, logs - self.logs[places])
-            explained = np.linalg.solve(root, prior)
-            mean = self.logs + explained.T @ off
-            variance = np.maximum(own - (explained**2).sum(axis=0), LEAST) + choice.noise**2
+        places = np.asarray(told, dtype=np.intp)
+        everything = np.arange(len(self.logs))
+        off = logs - self.logs[places]
+        choices, likelihoods, means, variances = [], [], [], []
+        for choice, prior in self._priors(places, everything):
+            root, explained = self._explained(choice, prior[:, places], prior)
+            unlikely = solve_triangular(root, off, lower=True)
+            own = FACTOR**2 + choice.spread**2 + choice.parameters**2 * (self.elasticities**2).sum(axis=1)
             usual = -WORTH * (np.log(choice.spread) + (USUAL / choice.spread) ** 2 / 2)
-            likelihoods.append(usual - 0.5 * off @ off - np.log(np.diag(root)).sum())
-            found.append((mean, variance, explained, choice))
+            choices.append(choice)
+            likelihoods.append(usual - 0.5 * unlikely @ unlikely - np.log(np.diag(root)).sum())
+            means.append(self.logs + explained.T @ unlikely)
+            variances.append(np.maximum(own - (explained**2).sum(axis=0), LEAST) + choice.noise**2)
         weights = np.exp(np.array(likelihoods) - max(likelihoods))
         weights /= weights.sum()
-        means, variances = (np.array([each[place] for each in found]) for place in (0, 1))
-        mean = weights @ means
-        std = np.sqrt(np.maximum(weights @ (variances + means**2) - mean**2, LEAST))
-        parts = tuple((float(w), each[0], each[2], each[3]) for w, each in zip(weights, found, strict=True))
-        return Corrected(mean, std, parts)
+        each, variance = np.array(means), np.array(variances)
+        mean = weights @ each
+        std = np.sqrt(np.maximum(weights @ (variance + each**2) - mean**2, LEAST))
+        return Corrected(mean, std, places, tuple(zip(choices, weights.tolist(), means, strict=True)))
 
     def draws(self, corrected: Corrected, of: NDArray[np.intp], count: int, seed: int) -> Floats:
         """Returns random times of some configurations together, logarithms, shape (count, len(of))."""
         random = np.random.default_rng(seed)
-        numbers = random.multinomial(count, [weight for weight, *_ in corrected.parts])
-        drawn = [np.empty((0, len(of)))]
-        for number, (_, mean, explained, choice) in zip(numbers, corrected.parts, strict=True):
-            if number:
-                prior, _ = self._prior(of, choice)
-                left = prior[:, of] - explained[:, of].T @ explained[:, of]
-                values, vectors = np.linalg.eigh(left)
-                root = vectors * np.sqrt(np.maximum(values, 0))
-                drawn.append(mean[of] + random.standard_normal((number, len(of))) @ root.T)
+        numbers = random.multinomial(count, [weight for _, weight, _ in corrected.parts])
+        wanted = {each[0]: (n, each[2]) for n, each in zip(numbers.tolist(), corrected.parts, strict=True) if n}
+        between = dict(self._priors(corrected.told, of))
+        among, known = dict(self._priors(of, of)), dict(self._priors(corrected.told, corrected.told))
+        drawn = []
+        for choice, (number, mean) in wanted.items():
+            _, explained = self._explained(choice, known[choice], between[choice])
+            values, vectors = np.linalg.eigh(among[choice] - explained.T @ explained)
+            root = vectors * np.sqrt(np.maximum(values, 0))
+            drawn.append(mean[of] + random.standard_normal((number, len(of))) @ root.T)
         return np.concatenate(drawn)
 
-    def _priors(self, of: NDArray[np.intp]) -> Iterator[tuple[_Choice, Floats, Floats]]:
-        near = {reach: self._near(of, reach) for reach in REACHES}
-        shared = self.elasticities[of] @ self.elasticities.T
-        own = (self.elasticities**2).sum(axis=1)
-        for values in product(REACHES, SPREADS, PARAMETERS, NOISES):
-            choice = _Choice(*values)
-            variance = FACTOR**2 + choice.spread**2
-            prior = FACTOR**2 + choice.spread**2 * near[choice.reach] + choice.parameters**2 * shared
-            yield choice, prior, variance + choice.parameters**2 * own
+    def _explained(self, choice: Choice, known: Floats, prior: Floats) -> tuple[Floats, Floats]:
+        """Returns the root of what measured times vary by, and the part of it that others share."""
+        root: Floats = np.asarray(np.linalg.cholesky(known + choice.noise**2 * np.eye(len(known))), np.float64)
+        return root, np.asarray(solve_triangular(root, prior, lower=True))
 
-    def _prior(self, of: NDArray[np.intp], choice: _Choice) -> tuple[Floats, Floats]:
-        shared = self.elasticities[of] @ self.elasticities.T
-        near = self._near(of, choice.reach)
-        prior = FACTOR**2 + choice.spread**2 * near + choice.parameters**2 * shared
-        return prior, np.diag(prior[:, of])
+    def _priors(self, of: NDArray[np.intp], to: NDArray[np.intp]) -> Iterator[tuple[Choice, Floats]]:
+        """Yields the covariance of some configurations with others, for each choice, shape (len(of), len(to))."""
+        near = {reach: self._near(of, to, reach) for reach in REACHES}
+        shared = self.elasticities[of] @ self.elasticities[to].T
+        for values in product(REACHES, SPREADS, PARAMETERS if self.elasticities.any() else (0.0,), NOISES):
+            choice = Choice(*values)
+            yield choice, FACTOR**2 + choice.spread**2 * near[choice.reach] + choice.parameters**2 * shared
 
-    def _near(self, of: NDArray[np.intp], reach: float) -> Floats:
-        apart = (self.places[of] ** 2).sum(axis=1)[:, np.newaxis] + (self.places**2).sum(axis=1)
-        apart = apart - 2 * self.places[of] @ self.places.T
+    def _near(self, of: NDArray[np.intp], to: NDArray[np.intp], reach: float) -> Floats:
+        apart = (self.places[of] ** 2).sum(axis=1)[:, np.newaxis] + (self.places[to] ** 2).sum(axis=1)
+        apart = apart - 2 * self.places[of] @ self.places[to].T
         return np.asarray(np.exp(-np.maximum(apart, 0) / (2 * reach**2)))

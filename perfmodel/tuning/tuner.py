@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.resources import resources
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.intervals import sensitivities
@@ -25,6 +24,11 @@ BETTER, DOUBT = 0.03, 0.05
 NEAREST = 300
 """So many unmeasured configurations, the likeliest to be fast, decide how probable it is that a better one is left."""
 DRAWS = 2000
+EXPLORING = 4
+"""One of so many measurements is of the configuration that least is known of: those expected to be fast say little of
+all others, and hide where the predictions are wrong."""
+UNKNOWN = 0.5
+"""Standard deviation of the logarithms of times before anything was measured."""
 LEVEL = 1.645
 """Standard deviations on both sides that hold 90 % of a normal distribution."""
 
@@ -42,6 +46,8 @@ class Tuner(Generic[C]):
         configurations: each with its predicted seconds, or the reason why there are none.
         elasticities: relative change of each predicted time by relative change of each of the model's parameters, shape
             (configurations, parameters); none if left out.
+        further: numbers of each configuration beside its own that tell how like two are, such as registers, shape
+            (configurations, numbers).
         better, doubt: the search is done when the probability that a configuration is left that is faster than the best
             by more than `better` (0.03: 3 %) is below `doubt`.
 
@@ -54,6 +60,7 @@ class Tuner(Generic[C]):
         configurations: Iterable[Configuration[C]],
         elasticities: Floats | None = None,
         *,
+        further: Floats | None = None,
         better: float = BETTER,
         doubt: float = DOUBT,
     ) -> None:
@@ -69,6 +76,8 @@ class Tuner(Generic[C]):
         logs = np.log([self._all[place].seconds for place in self._places])
         shared = np.zeros((len(self._all), 1)) if elasticities is None else np.asarray(elasticities, float)
         descriptors = _descriptors([self._all[place].config for place in self._places])
+        if further is not None:
+            descriptors = np.hstack([descriptors, np.asarray(further, float)[self._places]])
         self._correction = Correction(logs, descriptors, shared[self._places])
         self._told: dict[int, float] = {}
         self._asked: dict[int, None] = {}
@@ -77,7 +86,8 @@ class Tuner(Generic[C]):
     def ask(self, count: int = 1) -> list[C]:
         """Returns the next configurations to measure, the most promising first; fewer where no more are left.
 
-        Those that were asked for and not told yet are taken to be as fast as expected.
+        Every fourth is the one that least is known of. Those that were asked for and not told yet are taken to be as
+        fast as expected.
         """
         if count < 1:
             raise PerfmodelError(f"count={count!r} is no number of configurations to measure; give 1 or more")
@@ -164,12 +174,13 @@ class Tuner(Generic[C]):
             if known:
                 self._known = self._correction.corrected(list(known), np.log(list(known.values())))
             else:
-                usual = np.full(len(self._places), math.nan)
-                self._known = Corrected(self._correction.logs, np.nan_to_num(usual, nan=0.5), ())
+                logs = self._correction.logs
+                self._known = Corrected(logs, np.full(len(logs), UNKNOWN), np.empty(0, np.intp), ())
         return self._known
 
     def _most_promising(self, taken: set[int]) -> int:
-        """Returns the place with the highest expected improvement; configurations under way are as fast as expected."""
+        """Returns the place with the highest expected improvement, or the least known; configurations under way are as
+        fast as expected."""
         from scipy.special import ndtr  # slow to import
 
         corrected = self._corrected()
@@ -180,6 +191,8 @@ class Tuner(Generic[C]):
             believed = {**known, **under_way}
             after = self._correction.corrected(list(believed), np.array(list(believed.values())))
             std = after.std
+        if len(taken) % EXPLORING == EXPLORING - 1:
+            return int(np.argmax(np.where(np.isin(np.arange(len(std)), list(taken)), -np.inf, std)))
         best = min([*known.values(), *under_way.values()], default=float(mean.min()))
         margin = (best - mean) / std
         gain = std * (margin * ndtr(margin) + np.exp(-(margin**2) / 2) / math.sqrt(2 * math.pi))
@@ -220,17 +233,22 @@ def tune(
     """
     found: list[Configuration[C]] = []
     values: list[Mapping[str, Any]] = []
+    words: list[float] = []
     for config in configs:
         try:
             built = kernel(config)
-            check_launch(built, calibration.device)
+            demand = resources(built)
+            check_launch(built, demand.local_bytes, calibration.device)
             features = feature_values(calibration, built, {})
         except (KernelError, FeatureError) as error:
             found.append(Configuration(config, math.nan, unpredicted=str(error)))
             continue
         values.append(features)
+        words.append(math.log((demand.registers or 1) + demand.private_bytes / 4))
         found.append(Configuration(config, 1.0))
     predicted = [place for place, each in enumerate(found) if not each.unpredicted]
+    further = np.zeros((len(found), 1))
+    further[predicted, 0] = words
     elasticities = np.zeros((len(found), len(calibration.parameters)))
     if predicted:
         model = calibration.model.string
@@ -241,19 +259,17 @@ def tune(
         for place, time in zip(predicted, seconds, strict=True):
             reason = "" if 0 < time < math.inf else f"{time:g} s is no time"
             found[place] = replace(found[place], seconds=float(time), unpredicted=reason)
-    return Tuner(found, elasticities, better=better, doubt=doubt)
+    return Tuner(found, elasticities, further=further, better=better, doubt=doubt)
 
 
-def check_launch(kernel: Kernel, device: Mapping[str, Any]) -> None:
+def check_launch(kernel: Kernel, local_bytes: int, device: Mapping[str, Any]) -> None:
     """Raises KernelError for a kernel that a device cannot launch, by what a calibration knows of the device."""
     items = math.prod(kernel.launch().local_size)
-    most = device.get("max_work_group_size")
+    most, room = device.get("max_work_group_size"), device.get("local_memory")
     if most and items > most:
         raise KernelError(f"its work-groups have {items} work-items, and the device takes {most}")
-    if isinstance(kernel.as_opencl().program, OpenCLProgram):
-        local, room = resources(kernel).local_bytes, device.get("local_memory")
-        if room and local > room:
-            raise KernelError(f"its work-groups take {local} bytes of local memory, and there are {room}")
+    if room and local_bytes > room:
+        raise KernelError(f"its work-groups take {local_bytes} bytes of local memory, and there are {room}")
 
 
 def _descriptors(configs: Sequence[Any]) -> NDArray[np.float64]:

@@ -1,0 +1,223 @@
+"""Judges predictions and searches by the published times of tuned spaces, on devices that nothing here was measured on.
+
+    python -m benchmarks.published_exams FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 20]
+
+The folder holds a space with its times, the table the features of its programs (`benchmarks.feature_tables`); programs
+that are not in it are left out, in the baselines as well. Printed are tables in Markdown: how well programs are ranked
+and predicted, what the best of the first eight reach, and what searches reach that learn (`perfmodel.tune`), beside
+chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies, in its simulation mode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata, spearmanr
+
+import perfmodel as pm
+from benchmarks.pruning import cache_file, simulation
+from benchmarks.published.space import Published, load
+from benchmarks.published.spaces import SPACES
+from perfmodel.modelling.calibration import calibration_called
+from perfmodel.modelling.intervals import sensitivities
+from perfmodel.tuning.pruning import Configuration
+from perfmodel.tuning.tuner import Tuner
+
+Floats = NDArray[np.float64]
+FIRST = 8
+EVALUATIONS = (8, 16, 32, 64)
+STRATEGIES = ("random_sample", "genetic_algorithm", "simulated_annealing", "diff_evo", "pso")
+"""Searches by neighbours never end where a table holds a sample of a space."""
+LEAST = 1e-3
+"""Errors are at least this, so that one exact prediction does not make a geometric mean nothing."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Holds the programs of a space that a table has features of.
+
+    Attributes:
+        configurations: one of each program.
+        features: by name, a number a program.
+        words: logarithms of the registers that a program's values take, shape (programs, 1).
+        seconds: a column a device, the median over the configurations of a program.
+    """
+
+    configurations: list[dict[str, int]]
+    features: dict[str, Floats]
+    words: Floats
+    seconds: pd.DataFrame
+
+    @classmethod
+    def of(cls, published: Published, table: pd.DataFrame, names: Iterable[str]) -> Programs:
+        wanted = list(names)
+        whole = table[table[wanted].notna().all(axis=1)]
+        rows = whole["row"].astype(int).tolist()
+        seconds = published.seconds.groupby(published.programs).median().loc[rows].reset_index(drop=True)
+        features = {name: whole[name].to_numpy(float) for name in wanted}
+        words = np.log((whole["registers"] + whole["private_bytes"] / 4).to_numpy(float))
+        return cls([published.configuration(row) for row in rows], features, words[:, np.newaxis], seconds)
+
+    def on(self, device: str) -> tuple[NDArray[np.intp], Floats]:
+        """Returns which programs have times on a device, and these."""
+        seconds = self.seconds[device].to_numpy(float)
+        there = np.flatnonzero(np.isfinite(seconds))
+        return there, seconds[there]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Holds what a calibration says of programs: seconds, and elasticities by its parameters (programs, parameters)."""
+
+    seconds: Floats
+    elasticities: Floats
+
+    @classmethod
+    def of(cls, calibration: pm.Calibration, features: Mapping[str, Floats]) -> Predictions:
+        string, count = calibration.model.string, len(next(iter(features.values())))
+        seconds = np.broadcast_to(string.compile()(calibration.parameters, features), count)
+        slopes, _ = sensitivities(string, calibration.parameters, features, count)
+        return cls(seconds, np.array([np.broadcast_to(each, count) for each in slopes.values()]).T)
+
+
+def error(predicted: Floats, measured: Floats) -> float:
+    """Returns the geometric mean of |predicted / measured - 1|."""
+    return float(np.exp(np.log(np.maximum(np.abs(predicted / measured - 1), LEAST)).mean()))
+
+
+def scaled(predicted: Floats, measured: Floats) -> Floats:
+    return predicted * float(np.exp(np.median(np.log(measured / predicted))))
+
+
+def reached(order: Floats, measured: Floats, count: int = FIRST) -> float:
+    """Returns what part of the best speed the first `count` programs of an order reach."""
+    return float(measured.min() / measured[np.argsort(order, kind="stable")[:count]].min())
+
+
+def by_chance(measured: Floats, count: int = FIRST) -> float:
+    """Returns what part of the best speed so many programs reach that are chosen by chance: the expected value."""
+    total = len(measured)
+    left = np.array([math.comb(total - place - 1, count - 1) for place in range(total - count + 1)], float)
+    ordered = np.sort(measured)[: len(left)]
+    return float((left / left.sum() * ordered[0] / ordered).sum())
+
+
+def transferred(programs: Programs, published: Published, device: str, there: NDArray[np.intp]) -> Floats:
+    """Returns the mean relative rank of programs on all other cards."""
+    card = published.devices[device]["name"]
+    others = [each for each in programs.seconds if published.devices[str(each)]["name"] != card]
+    ranks = [rankdata(programs.seconds[each], nan_policy="omit") / programs.seconds[each].count() for each in others]
+    return np.asarray(np.nanmean(np.array(ranks), axis=0)[there])
+
+
+def searched(programs: Programs, predictions: Predictions, device: str) -> dict[int, tuple[float, float, float]]:
+    """Returns what a search that learns reaches after some measurements: the part of the best speed, the error on all
+    others, and the part of them that is within the 90 % interval."""
+    there, measured = programs.on(device)
+    configurations = [
+        Configuration(tuple(programs.configurations[place].values()), float(predictions.seconds[place]))
+        for place in there
+    ]
+    taken = {each.config: seconds for each, seconds in zip(configurations, measured, strict=True)}
+    tuner = Tuner(configurations, predictions.elasticities[there], further=programs.words[there])
+    found = {}
+    for count in (each for each in EVALUATIONS if each < len(there)):
+        while len(tuner.measured) < count:
+            for config in tuner.ask():
+                tuner.tell(config, taken[config])
+        known = {config for config, _ in tuner.measured}
+        rest = [place for place, each in enumerate(configurations) if each.config not in known]
+        expected = tuner.predicted
+        seconds, std = (np.array([getattr(expected[p], name) for p in rest]) for name in ("seconds", "std_s"))
+        inside = np.abs(np.log(seconds / measured[rest])) < 1.645 * std / seconds
+        assert tuner.best is not None
+        found[count] = (measured.min() / tuner.best[1], error(seconds, measured[rest]), float(inside.mean()))
+    return found
+
+
+def tuned(programs: Programs, device: str, seeds: int) -> dict[str, dict[int, float]]:
+    """Returns what Kernel Tuner's strategies reach after some measurements, the median over seeds."""
+    there, measured = programs.on(device)
+    found: dict[str, dict[int, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "cache.json"
+        cache.write_text(json.dumps(cache_file([programs.configurations[p] for p in there], measured, device)))
+        search = simulation(cache)
+        for strategy in STRATEGIES:
+            runs = [search(strategy, max(EVALUATIONS), seed) for seed in range(seeds)]
+            found[strategy] = {
+                count: float(np.median([measured.min() / min(run[:count], default=math.inf) for run in runs]))
+                for count in EVALUATIONS
+            }
+    return found
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="judges predictions and searches by published times of tuned spaces")
+    parser.add_argument("folder")
+    parser.add_argument("--table", type=Path, required=True)
+    parser.add_argument("--calibration", default="@h200", help="a file, or one that comes along")
+    parser.add_argument("--device", action="append", help="a column of the times; all if left out")
+    parser.add_argument("--seeds", type=int, default=0, help="of Kernel Tuner's strategies; 0 for none")
+    parser.add_argument("--predictions-only", action="store_true", help="no searches")
+    parsed = parser.parse_args()
+    warnings.simplefilter("ignore")
+    published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
+    calibration = calibration_called(parsed.calibration)
+    programs = Programs.of(published, features, calibration.model.features)
+    predictions = Predictions.of(calibration, programs.features)
+    devices = parsed.device or [str(name) for name in published.seconds]
+    print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
+    rows = []
+    for device in devices:
+        there, measured = programs.on(device)
+        predicted, other = predictions.seconds[there], transferred(programs, published, device, there)
+        rows.append(
+            [
+                *(device, str(len(there)), f"{spearmanr(predicted, measured)[0]:.3f}"),
+                *(f"{spearmanr(other, measured)[0]:.3f}", f"{error(predicted, measured):.0%}"),
+                f"{error(scaled(predicted, measured), measured):.0%}",
+                *(
+                    f"{reached(predicted, measured):.2f}",
+                    f"{by_chance(measured):.2f}",
+                    f"{reached(other, measured):.2f}",
+                ),
+            ]
+        )
+    head = ["device", "programs", "Spearman", "by transfer", "error", "after a scale", "best of 8", "by chance"]
+    print(table([*head, "by transfer"], rows), flush=True)
+    if parsed.predictions_only:
+        return
+    rows = []
+    for device in devices:
+        found = searched(programs, predictions, device)
+        rows.append([device, *(f"{part:.2f} / {off:.0%} / {inside:.0%}" for part, off, inside in found.values())])
+    print("\nbest so far / error on all others / in the 90 % interval, after so many measurements:\n")
+    print(table(["`perfmodel.tune`", *map(str, found)], rows), flush=True)
+    if parsed.seeds and importlib.util.find_spec("kernel_tuner"):
+        print(f"\nbest so far of Kernel Tuner's strategies, median of {parsed.seeds} seeds:\n")
+        rows = [
+            [device, strategy, *(f"{part:.2f}" for part in parts.values())]
+            for device in devices
+            for strategy, parts in tuned(programs, device, parsed.seeds).items()
+        ]
+        print(table(["device", "strategy", *map(str, EVALUATIONS)], rows))
+
+
+if __name__ == "__main__":
+    main()
