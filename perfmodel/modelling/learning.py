@@ -52,7 +52,8 @@ def updated(
     now, gain, slopes = before, np.zeros((len(names), len(kernels))), np.zeros((len(kernels), len(names)))
     for _ in range(MOST_STEPS):
         parameters = dict(zip(names, np.where(free, np.exp(now), values).tolist(), strict=True))
-        elasticities, predicted = sensitivities(calibration.model.string, parameters, features, len(kernels))
+        elasticities = sensitivities(calibration.model.string, parameters, features, len(kernels))
+        predicted = np.broadcast_to(calibration.model.string.compile()(parameters, features), measured.shape)
         if not np.all(predicted > 0):
             raise CalibrationError("the model predicts no time for a kernel; nothing can be learned from it")
         slopes = np.array([elasticities[name] for name in names]).T
@@ -105,7 +106,7 @@ def _noise(calibration: Fitted, features: Mapping[str, Floats], families: Sequen
     known, count = calibration.held_out, len(families)
     if known is None:
         return np.eye(count) * UNKNOWN_ERROR**2
-    elasticities, _ = sensitivities(calibration.model.string, calibration.parameters, features, count)
+    elasticities = sensitivities(calibration.model.string, calibration.parameters, features, count)
     usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
     deviations = known.scale(elasticities) * usual
     alike = np.array([[1.0 if own == other else 0.0 for other in families] for own in families])

@@ -254,7 +254,7 @@ def tune(
         model = calibration.model.string
         columns = {name: np.array([float(each[name]) for each in values]) for name in calibration.model.features}
         seconds = np.broadcast_to(model.compile()(calibration.parameters, columns), len(predicted))
-        slopes, _ = sensitivities(model, calibration.parameters, columns, len(predicted))
+        slopes = sensitivities(model, calibration.parameters, columns, len(predicted))
         elasticities[predicted, : len(slopes)] = np.array(list(slopes.values())).T
         for place, time in zip(predicted, seconds, strict=True):
             reason = "" if 0 < time < math.inf else f"{time:g} s is no time"
