@@ -25,6 +25,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
+from benchmarks.published_exams import FIRST, error, reached, scaled
 from perfmodel.basics.tables import grid
 from perfmodel.device.facts import DeviceFacts, facts_called
 from perfmodel.modelling.calibration import Calibration, calibration_called
@@ -32,24 +33,16 @@ from perfmodel.modelling.prediction import Prediction
 from perfmodel.tuning.other_devices import corrected
 
 Floats = NDArray[np.float64]
-TRIALS = 8
-LEAST_ERROR = 1e-3
 
 
 def figures(measured: Floats, predicted: Floats, ends: tuple[Floats, Floats] | None = None) -> list[float]:
     """Returns errors without and after one scale, bias, rank correlation, the best of the first few, and coverage."""
     known = np.isfinite(measured)
     times, seconds = measured[known], predicted[known]
-    ratios = seconds / times
-    first = np.argsort(seconds, kind="stable")[:TRIALS]
-
-    def error(scale: float) -> float:
-        return float(np.exp(np.mean(np.log(np.maximum(np.abs(ratios * scale - 1), LEAST_ERROR)))))
-
     inside = np.mean((times >= ends[0][known]) & (times <= ends[1][known])) if ends else np.nan
-    bias = float(np.median(ratios))
+    errors = error(seconds, times), error(scaled(seconds, times), times)
     rank = float(spearmanr(times, seconds).statistic)
-    return [error(1), error(1 / bias), bias, rank, float(times.min() / times[first].min()), float(inside)]
+    return [*errors, float(np.median(seconds / times)), rank, reached(seconds, times), float(inside)]
 
 
 def table(rows: dict[str, list[float]]) -> str:
@@ -57,7 +50,7 @@ def table(rows: dict[str, list[float]]) -> str:
     # Of errors the largest is the worst, of the others the smallest.
     worst = [*columns[:, :2].max(axis=0), np.nan, *columns[:, 3:].min(axis=0)]
     every = {**rows, "median": np.median(columns, axis=0).tolist(), "worst": worst}
-    header = ["device", "error", "after one scale", "bias", "rank", f"best of {TRIALS}", "90 % intervals"]
+    header = ["device", "error", "after one scale", "bias", "rank", f"best of {FIRST}", "90 % intervals"]
     return grid(header, [[name, *map(_shown, values, header[1:])] for name, values in every.items()])
 
 

@@ -1,11 +1,13 @@
 """Judges the choice among devices for textbook kernels by published times.
 
-    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibrations FOLDER]
+    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibration @h200]
 
 The folder holds launches, times and the devices' specifications; the table the launches' features
-(`benchmarks.feature_tables`); the other folder a calibration for each device, ``DEVICE.json``. The device that is
-predicted fastest for each case is compared with the fastest, beside baselines that know the specifications: always the
-device that is best on average, the highest peak, and the roofline with each device's smallest time.
+(`benchmarks.feature_tables`). The calibration is carried over to each GPU by its specification; processors have no
+predictions. The device that is predicted fastest for each case is compared with the fastest of all, beside baselines
+that know the specifications: always the device that is best on average, the highest peak, and the roofline with each
+device's smallest time. What launching takes on each device's host, which no specification has, is its smallest time in
+the second line of predictions, as in the roofline's.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import pandas as pd
 
 import perfmodel as pm
 from benchmarks.published_exams import table
+from perfmodel.device.facts import facts_called
+from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.prediction import PredictionWarning
 
 NO_LAUNCHES = ("kmeans/invert_mapping", "dwt/c_CopySrcToComponents")
@@ -55,13 +59,18 @@ def rooflines(table: pd.DataFrame, devices: Mapping[str, Mapping[str, Any]], lea
     )
 
 
-def predictions(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """Returns the times that each device's calibration predicts."""
+def predictions(
+    table: pd.DataFrame, calibration: pm.Calibration, devices: Mapping[str, Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Returns the times that the calibration predicts, carried over to each GPU, without launches."""
+    features = {name: table[name].to_numpy(float) for name in calibration.model.features}
     found = {}
-    for file in sorted(folder.glob("*.json")):
-        calibration = pm.Calibration.load(file)
-        features = {name: table[name].to_numpy(float) for name in calibration.model.features}
-        found[file.stem] = of_cases(table, calibration.model.string.compile()(calibration.parameters, features))
+    for name, each in devices.items():
+        facts = facts_called(str(each["name"]))
+        if facts is not None and facts.kind == "gpu":
+            there = calibration.on(facts)
+            seconds = there.model.string.compile()({**there.parameters, "p_launch": 0.0}, features)
+            found[name] = of_cases(table, seconds)
     return pd.DataFrame(found)
 
 
@@ -78,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="judges the choice among devices for textbook kernels")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", type=Path, required=True)
-    parser.add_argument("--calibrations", type=Path)
+    parser.add_argument("--calibration", default="@h200")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore", PredictionWarning)
     features = pd.read_pickle(parsed.table)
@@ -92,18 +101,24 @@ def main() -> None:
         "highest peak": pd.Series(max(peaks, key=lambda name: peaks[name]), measured.index),
         "roofline and smallest time": rooflines(features, devices, measured.min()).loc[measured.index].idxmin(axis=1),
     }
-    note = ""
-    if parsed.calibrations:
-        predicted = predictions(features, parsed.calibrations)
-        predicted = predicted.loc[predicted.index.intersection(measured.index)]
-        rows["predictions"] = predicted.idxmin(axis=1)
-        ratios = predicted / measured.loc[predicted.index, predicted.columns]
-        note = f"\n{((ratios > 0.5) & (ratios < 2)).to_numpy().mean():.0%} of the times are within a factor of two"
+    calibration = calibration_called(parsed.calibration)
+    predicted = predictions(features, calibration, {str(name): devices[str(name)] for name in measured})
+    predicted = predicted.loc[predicted.index.intersection(measured.index)]
+    launches = pd.Series(calibration.parameters["p_launch"], measured.columns)
+    launched = {"predictions": launches, "predictions and smallest time": measured.min()}
+    notes = []
+    for name, launch in launched.items():
+        seconds = predicted + launch[predicted.columns]
+        rows[name] = seconds.idxmin(axis=1)
+        ratios = (seconds / measured.loc[predicted.index, predicted.columns]).to_numpy()
+        ratios = ratios[np.isfinite(ratios)]
+        within = np.mean((ratios > 0.5) & (ratios < 2))
+        notes.append(f"{name}: {within:.0%} of {len(ratios)} times of GPUs are within a factor of two")
     large = [case for case in measured.index if case[1] in ("medium", "large")]
     for title, cases in ((f"{len(measured)} cases", list(measured.index)), (f"{len(large)} medium and large", large)):
         head = [title, "fastest", "within 10 %", "mean", "geometric mean", "largest"]
         print(table(head, [[name, *judged(chosen.loc[cases], measured)] for name, chosen in rows.items()]) + "\n")
-    print(note)
+    print("\n".join(notes))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python -m benchmarks.published_exams FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 20]
 
 The folder holds a space with its times, the table the features of its programs (`benchmarks.feature_tables`); programs
-that are not in it are left out, in the baselines as well. Printed are tables in Markdown: how well programs are ranked
+that are not in it are left out, in the baselines as well. The calibration is carried over to each device by its
+specification. Printed are tables in Markdown: how well programs are ranked
 and predicted, what the best of the first eight reach, and what searches reach that learn (`perfmodel.tune`), beside
 chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies, in its simulation mode.
 """
@@ -29,6 +30,7 @@ import perfmodel as pm
 from benchmarks.pruning import cache_file, simulation
 from benchmarks.published.space import Published, load
 from benchmarks.published.spaces import SPACES
+from perfmodel.device.facts import facts_called
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.intervals import sensitivities
 from perfmodel.tuning.pruning import Configuration
@@ -89,6 +91,12 @@ class Predictions:
         seconds = np.broadcast_to(string.compile()(calibration.parameters, features), count)
         slopes = sensitivities(string, calibration.parameters, features, count)
         return cls(seconds, np.array([np.broadcast_to(each, count) for each in slopes.values()]).T)
+
+
+def carried_over(calibration: pm.Calibration, device: str) -> pm.Calibration:
+    """Returns the calibration for another device by its specification; as it is where nothing is known of that."""
+    facts = facts_called(device)
+    return calibration if facts is None else calibration.on(facts)
 
 
 def error(predicted: Floats, measured: Floats) -> float:
@@ -180,13 +188,16 @@ def main() -> None:
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
     calibration = calibration_called(parsed.calibration)
     programs = Programs.of(published, features, calibration.model.features)
-    predictions = Predictions.of(calibration, programs.features)
     devices = parsed.device or [str(name) for name in published.seconds]
+    predictions = {
+        device: Predictions.of(carried_over(calibration, published.devices[device]["name"]), programs.features)
+        for device in devices
+    }
     print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
     rows = []
     for device in devices:
         there, measured = programs.on(device)
-        predicted, other = predictions.seconds[there], transferred(programs, published, device, there)
+        predicted, other = predictions[device].seconds[there], transferred(programs, published, device, there)
         rows.append(
             [
                 *(device, str(len(there)), f"{spearmanr(predicted, measured)[0]:.3f}"),
@@ -205,7 +216,7 @@ def main() -> None:
         return
     rows = []
     for device in devices:
-        found = searched(programs, predictions, device)
+        found = searched(programs, predictions[device], device)
         rows.append([device, *(f"{part:.2f} / {off:.0%} / {inside:.0%}" for part, off, inside in found.values())])
     print("\nbest so far / error on all others / in the 90 % interval, after so many measurements:\n")
     print(table(["`perfmodel.tune`", *map(str, found)], rows), flush=True)

@@ -279,6 +279,7 @@ def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
 
 
 def _words(name: str) -> frozenset[str]:
-    """Returns the words of a device's name that tell it from others."""
+    """Returns the words of a device's name that tell it from others; a Kepler's board, K20m or K20c, does not."""
     makers = {"nvidia", "geforce", "tesla", "amd", "radeon", "intel", "quadro", "gpu", "graphics", "r", "tm", "core"}
-    return frozenset(re.findall(r"[a-z]+|\d+[a-z]*", name.lower().replace("_", " "))) - makers
+    plain = re.sub(r"\b(k\d0)[cm]\b", r"\1", name.lower().replace("_", " "))
+    return frozenset(re.findall(r"[a-z]+|\d+[a-z]*", plain)) - makers

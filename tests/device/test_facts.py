@@ -66,6 +66,7 @@ def test_lanes_and_clocks_make_the_peak_of_the_data_sheet(key: str) -> None:
         ("GeForce GTX 1080 Ti", "gtx_1080_ti"),
         ("GeForce GTX 1080", "gtx_1080"),
         ("Tesla K20m", "k20"),
+        ("Tesla K20c", "k20"),
         ("v100", "v100"),
         ("an abacus", None),
         ("pthread-something", None),
