@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import perfmodel as pm
-from benchmarks.published_exams import table
+from benchmarks.published_searches import table
 from perfmodel.modelling.prediction import PredictionWarning
 
 NO_LAUNCHES = ("kmeans/invert_mapping", "dwt/c_CopySrcToComponents")

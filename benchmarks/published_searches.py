@@ -1,11 +1,12 @@
-"""Judges predictions and searches by the published times of tuned spaces, on devices that nothing here was measured on.
+"""Judges searches by the published times of tuned spaces, on devices that nothing here was measured on.
 
-    python -m benchmarks.published_exams FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 20]
+    python -m benchmarks.published_searches FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 9]
 
 The folder holds a space with its times, the table the features of its programs (`benchmarks.feature_tables`); programs
-that are not in it are left out, in the baselines as well. Printed are tables in Markdown: how well programs are ranked
-and predicted, what the best of the first eight reach, and what searches reach that learn (`perfmodel.tune`), beside
-chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies, in its simulation mode.
+that are not in it are left out, in the baselines as well. The calibration is carried over to each device by its
+specification. Printed are tables in Markdown: what the best of the first eight reach, and searches that learn
+(`perfmodel.tune`), beside chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies,
+in its simulation mode.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata
 
 import perfmodel as pm
 from benchmarks.pruning import cache_file, simulation
 from benchmarks.published.space import Published, load
 from benchmarks.published.spaces import SPACES
+from perfmodel.device.facts import facts_called
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.intervals import sensitivities
 from perfmodel.tuning.pruning import Configuration
@@ -94,10 +96,6 @@ class Predictions:
 def error(predicted: Floats, measured: Floats) -> float:
     """Returns the geometric mean of |predicted / measured - 1|."""
     return float(np.exp(np.log(np.maximum(np.abs(predicted / measured - 1), LEAST)).mean()))
-
-
-def scaled(predicted: Floats, measured: Floats) -> Floats:
-    return predicted * float(np.exp(np.median(np.log(measured / predicted))))
 
 
 def reached(order: Floats, measured: Floats, count: int = FIRST) -> float:
@@ -168,44 +166,34 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="judges predictions and searches by published times of tuned spaces")
+    parser = argparse.ArgumentParser(description="judges searches by published times of tuned spaces")
     parser.add_argument("folder")
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--calibration", default="@h200", help="a file, or one that comes along")
     parser.add_argument("--device", action="append", help="a column of the times; all if left out")
     parser.add_argument("--seeds", type=int, default=0, help="of Kernel Tuner's strategies; 0 for none")
-    parser.add_argument("--predictions-only", action="store_true", help="no searches")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore")
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
     calibration = calibration_called(parsed.calibration)
     programs = Programs.of(published, features, calibration.model.features)
-    predictions = Predictions.of(calibration, programs.features)
     devices = parsed.device or [str(name) for name in published.seconds]
+    facts = {device: facts_called(published.devices[device]["name"]) for device in devices}
+    predictions = {
+        device: Predictions.of(calibration.on(known) if known else calibration, programs.features)
+        for device, known in facts.items()
+    }
     print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
     rows = []
     for device in devices:
         there, measured = programs.on(device)
-        predicted, other = predictions.seconds[there], transferred(programs, published, device, there)
-        rows.append(
-            [
-                *(device, str(len(there)), f"{spearmanr(predicted, measured)[0]:.3f}"),
-                *(f"{spearmanr(other, measured)[0]:.3f}", f"{error(predicted, measured):.0%}"),
-                f"{error(scaled(predicted, measured), measured):.0%}",
-                *(
-                    f"{reached(predicted, measured):.2f}",
-                    f"{by_chance(measured):.2f}",
-                    f"{reached(other, measured):.2f}",
-                ),
-            ]
-        )
-    head = ["device", "programs", "Spearman", "by transfer", "error", "after a scale", "best of 8", "by chance"]
-    print(table([*head, "by transfer"], rows), flush=True)
-    if parsed.predictions_only:
-        return
+        other = transferred(programs, published, device, there)
+        parts = reached(predictions[device].seconds[there], measured), by_chance(measured), reached(other, measured)
+        rows.append([device, str(len(there)), *(f"{part:.2f}" for part in parts)])
+    print(table(["device", "programs", f"best of {FIRST}", "by chance", "by transfer"], rows), flush=True)
     rows = []
     for device in devices:
-        found = searched(programs, predictions, device)
+        found = searched(programs, predictions[device], device)
         rows.append([device, *(f"{part:.2f} / {off:.0%} / {inside:.0%}" for part, off, inside in found.values())])
     print("\nbest so far / error on all others / in the 90 % interval, after so many measurements:\n")
     print(table(["`perfmodel.tune`", *map(str, found)], rows), flush=True)
