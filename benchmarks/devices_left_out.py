@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
-from benchmarks.published_exams import FIRST, error, reached, scaled
+from benchmarks.published_searches import FIRST, error, reached
 from perfmodel.basics.tables import grid
 from perfmodel.device.facts import DeviceFacts, facts_called
 from perfmodel.modelling.calibration import Calibration, calibration_called
@@ -40,9 +40,10 @@ def figures(measured: Floats, predicted: Floats, ends: tuple[Floats, Floats] | N
     known = np.isfinite(measured)
     times, seconds = measured[known], predicted[known]
     inside = np.mean((times >= ends[0][known]) & (times <= ends[1][known])) if ends else np.nan
-    errors = error(seconds, times), error(scaled(seconds, times), times)
+    bias = float(np.median(seconds / times))
+    errors = error(seconds, times), error(seconds / bias, times)
     rank = float(spearmanr(times, seconds).statistic)
-    return [*errors, float(np.median(seconds / times)), rank, reached(seconds, times), float(inside)]
+    return [*errors, bias, rank, reached(seconds, times), float(inside)]
 
 
 def table(rows: dict[str, list[float]]) -> str:

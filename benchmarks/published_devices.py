@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import perfmodel as pm
-from benchmarks.published_exams import table
+from benchmarks.published_searches import table
 from perfmodel.device.facts import facts_called
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.prediction import PredictionWarning

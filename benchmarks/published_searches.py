@@ -1,12 +1,12 @@
-"""Judges predictions and searches by the published times of tuned spaces, on devices that nothing here was measured on.
+"""Judges searches by the published times of tuned spaces, on devices that nothing here was measured on.
 
-    python -m benchmarks.published_exams FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 20]
+    python -m benchmarks.published_searches FOLDER --table FILE.pkl.xz [--calibration @h200] [--device V100] [--seeds 9]
 
 The folder holds a space with its times, the table the features of its programs (`benchmarks.feature_tables`); programs
 that are not in it are left out, in the baselines as well. The calibration is carried over to each device by its
-specification. Printed are tables in Markdown: how well programs are ranked
-and predicted, what the best of the first eight reach, and what searches reach that learn (`perfmodel.tune`), beside
-chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies, in its simulation mode.
+specification. Printed are tables in Markdown: what the best of the first eight reach, and searches that learn
+(`perfmodel.tune`), beside chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies,
+in its simulation mode.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata
 
 import perfmodel as pm
 from benchmarks.pruning import cache_file, simulation
@@ -89,23 +89,13 @@ class Predictions:
     def of(cls, calibration: pm.Calibration, features: Mapping[str, Floats]) -> Predictions:
         string, count = calibration.model.string, len(next(iter(features.values())))
         seconds = np.broadcast_to(string.compile()(calibration.parameters, features), count)
-        slopes = sensitivities(string, calibration.parameters, features, count)
+        slopes, _ = sensitivities(string, calibration.parameters, features, count)
         return cls(seconds, np.array([np.broadcast_to(each, count) for each in slopes.values()]).T)
-
-
-def carried_over(calibration: pm.Calibration, device: str) -> pm.Calibration:
-    """Returns the calibration for another device by its specification; as it is where nothing is known of that."""
-    facts = facts_called(device)
-    return calibration if facts is None else calibration.on(facts)
 
 
 def error(predicted: Floats, measured: Floats) -> float:
     """Returns the geometric mean of |predicted / measured - 1|."""
     return float(np.exp(np.log(np.maximum(np.abs(predicted / measured - 1), LEAST)).mean()))
-
-
-def scaled(predicted: Floats, measured: Floats) -> Floats:
-    return predicted * float(np.exp(np.median(np.log(measured / predicted))))
 
 
 def reached(order: Floats, measured: Floats, count: int = FIRST) -> float:
@@ -176,44 +166,31 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="judges predictions and searches by published times of tuned spaces")
+    parser = argparse.ArgumentParser(description="judges searches by published times of tuned spaces")
     parser.add_argument("folder")
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--calibration", default="@h200", help="a file, or one that comes along")
     parser.add_argument("--device", action="append", help="a column of the times; all if left out")
     parser.add_argument("--seeds", type=int, default=0, help="of Kernel Tuner's strategies; 0 for none")
-    parser.add_argument("--predictions-only", action="store_true", help="no searches")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore")
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
     calibration = calibration_called(parsed.calibration)
     programs = Programs.of(published, features, calibration.model.features)
     devices = parsed.device or [str(name) for name in published.seconds]
+    facts = {device: facts_called(published.devices[device]["name"]) for device in devices}
     predictions = {
-        device: Predictions.of(carried_over(calibration, published.devices[device]["name"]), programs.features)
-        for device in devices
+        device: Predictions.of(calibration.on(known) if known else calibration, programs.features)
+        for device, known in facts.items()
     }
     print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
     rows = []
     for device in devices:
         there, measured = programs.on(device)
-        predicted, other = predictions[device].seconds[there], transferred(programs, published, device, there)
-        rows.append(
-            [
-                *(device, str(len(there)), f"{spearmanr(predicted, measured)[0]:.3f}"),
-                *(f"{spearmanr(other, measured)[0]:.3f}", f"{error(predicted, measured):.0%}"),
-                f"{error(scaled(predicted, measured), measured):.0%}",
-                *(
-                    f"{reached(predicted, measured):.2f}",
-                    f"{by_chance(measured):.2f}",
-                    f"{reached(other, measured):.2f}",
-                ),
-            ]
-        )
-    head = ["device", "programs", "Spearman", "by transfer", "error", "after a scale", "best of 8", "by chance"]
-    print(table([*head, "by transfer"], rows), flush=True)
-    if parsed.predictions_only:
-        return
+        other = transferred(programs, published, device, there)
+        parts = reached(predictions[device].seconds[there], measured), by_chance(measured), reached(other, measured)
+        rows.append([device, str(len(there)), *(f"{part:.2f}" for part in parts)])
+    print(table(["device", "programs", f"best of {FIRST}", "by chance", "by transfer"], rows), flush=True)
     rows = []
     for device in devices:
         found = searched(programs, predictions[device], device)
