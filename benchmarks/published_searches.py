@@ -89,7 +89,7 @@ class Predictions:
     def of(cls, calibration: pm.Calibration, features: Mapping[str, Floats]) -> Predictions:
         string, count = calibration.model.string, len(next(iter(features.values())))
         seconds = np.broadcast_to(string.compile()(calibration.parameters, features), count)
-        slopes, _ = sensitivities(string, calibration.parameters, features, count)
+        slopes = sensitivities(string, calibration.parameters, features, count)
         return cls(seconds, np.array([np.broadcast_to(each, count) for each in slopes.values()]).T)
 
 
