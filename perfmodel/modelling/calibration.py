@@ -311,9 +311,9 @@ class Calibration(Fitted):
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
-                f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped (there are "
-                f"{', '.join(path.stem for path in found) or 'none'}{nearest(wanted, keys_of_known())}); calibrate "
-                f"yourself by 'perfmodel reproduce {model or default_models()[0]}'"
+                f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped"
+                f"{nearest(wanted, keys_of_known())} (there are {', '.join(path.stem for path in found) or 'none'}); "
+                f"calibrate yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
         return cls._of(*chosen[0])
 
