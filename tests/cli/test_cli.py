@@ -132,7 +132,7 @@ WRONG = {
         ["calibrate", "p_a * f_op_float32_madd + p_b * f_thread_groups", "--tags", "matmul_sq", "n:64", *QUICK],
         ["2 parameters", "1 measurement"],
     ),
-    "recipe": (["reproduce", "demoo"], ["no recipe 'demoo'", "'demo'", "known: "]),
+    "recipe": (["reproduce", "demoo"], ["no recipe 'demoo'", "'demo'"]),
     "budget": (["reproduce", "demo", *QUICK, "--budget", "-1"], ["a budget of -1 s is none"]),
     "folder for results": (["reproduce", "demo", *QUICK, "--out", "/dev/null/x"], ["/dev/null/x", "another one"]),
     "no memory": (["calibrate", MADDS, "--tags", "matmul_sq", "n:46336", *QUICK], ["n=46336"]),
