@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
+from perfmodel.models.gpu_scales import SCALES
 from perfmodel.models.unified_plus import BUSY
 
 SHEET = "NVIDIA's H200 data sheet"
@@ -21,64 +22,6 @@ GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
 LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
-
-# What prices scale with from device to device: seconds that a lane, or a byte of a cache, takes on all units together.
-CLOCKS = "1 / f_device_clock"
-BYTES_OF_L2 = "1 / (f_device_units * f_device_clock * f_device_l2_bandwidth)"
-ISSUED = "1 / (f_device_units * f_device_clock * f_device_issue_lanes)"
-F32 = "1 / (f_device_units * f_device_clock * min(f_device_f32_lanes, f_device_issue_lanes))"
-I32 = "1 / (f_device_units * f_device_clock * min(f_device_i32_lanes, f_device_issue_lanes))"
-SCALES: dict[str, str] = {
-    "p_launch": "f_device_launch",
-    "p_group": "1 / (f_device_units * f_device_clock)",
-    "p_units": "f_device_units",
-    "p_f32": F32,
-    "p_f32_minmax": I32,
-    "p_i32": I32,
-    "p_f32_div": "1 / (f_device_units * f_device_clock * f_device_special_lanes)",
-    "p_f32_log": "1 / (f_device_units * f_device_clock * f_device_special_lanes)",
-    "p_f32_pow": F32,
-    "p_f64": "1 / (f_device_units * f_device_clock * f_device_f64_lanes)",
-    "p_f64_div": "1 / (f_device_units * f_device_clock * f_device_f64_lanes)",
-    "p_f64_exp": "1 / (f_device_units * f_device_clock * f_device_f64_lanes)",
-    "p_i32_div": I32,
-    "p_i64": I32,
-    "p_i64_mul": I32,
-    "p_i64_div": I32,
-    "p_index": ISSUED,
-    "p_convert": ISSUED,
-    "p_branch": ISSUED,
-    "p_access": ISSUED,
-    "p_store": ISSUED,
-    "p_barrier": ISSUED,
-    "p_fill": "f_device_units * f_device_issue_lanes",
-    "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
-    "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
-    "p_l1_scratch": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
-    "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
-    "p_near_scratch": "f_device_l1_bytes",
-    "p_near": "f_device_l1_bytes",
-    "p_contend": CLOCKS,
-    "p_l2_scratch": BYTES_OF_L2,
-    "p_l2_atomic": BYTES_OF_L2,
-    "p_l2_load": BYTES_OF_L2,
-    "p_l2_single": BYTES_OF_L2,
-    "p_l2_line": BYTES_OF_L2,
-    "p_l2_partial": BYTES_OF_L2,
-    "p_phase": "f_device_dram_latency / (f_device_clock * f_device_units * f_device_resident_items)",
-    "p_wave": "f_device_dram_latency / (f_device_clock * f_device_units * f_device_resident_items)",
-    "p_cache": "f_device_l2_bytes",
-    "p_kept": "f_device_l2_bytes",
-    "p_scatter": "1 / f_device_dram_bandwidth",
-    "p_dram": "1 / f_device_dram_bandwidth",
-    "p_wait_scratch": "f_device_l2_latency / f_device_clock",
-    "p_wait_near": "f_device_l1_latency / f_device_clock",
-    "p_wait_load": "f_device_l2_latency / f_device_clock",
-    "p_wait_dram": "f_device_dram_latency / f_device_clock",
-    "p_wait_local": "f_device_local_latency / f_device_clock",
-    "p_wait_op": "f_device_op_latency / f_device_clock",
-    "p_wait_slow": "f_device_op_latency / f_device_clock",
-}
 
 SLOTS = "min(f_work_items / (2048 * p_units), 1)"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}

@@ -305,9 +305,10 @@ class Calibration(Fitted):
             chosen = [(content, path) for content, path in loaded if _is_of(content["device"], wanted)]
             if chosen:
                 break
-        facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
-        if not chosen and facts and (carried_over := cls._carried_over(model, facts, found)):
-            return carried_over
+        if not chosen:
+            facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
+            if facts and (carried_over := cls._carried_over(model, facts, found)):
+                return carried_over
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(

@@ -91,18 +91,18 @@ def warn_of(calibration: Fitted) -> None:
 
 def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, float]:
     """Returns by how much each parameter that scales with facts is larger there than here."""
-    found = {}
+    found, known = {}, [device.values() for device in (here, there)]
     for name, meaning in calibration.model.meanings.items():
         if not meaning.scales:
             continue
         expression = parsed(name, meaning.scales, calibration.model.string)
-        if unknown := [each for each in expression.features if each not in here.values()]:
+        if unknown := [each for each in expression.features if each not in known[0]]:
             raise CalibrationError(
                 f"parameter {name!r} scales with {unknown[0]!r}, which is no fact of a {here.kind}"
-                f"{nearest(unknown[0], here.values())}"
+                f"{nearest(unknown[0], known[0])}"
             )
         compiled = compile_nodes([expression.value])
-        own, other = (float(compiled({}, device.values())[0]) for device in (here, there))
+        own, other = (float(compiled({}, facts)[0]) for facts in known)
         if not (math.isfinite(own) and math.isfinite(other) and own > 0 and other > 0):
             raise CalibrationError(f"parameter {name!r} scales with {meaning.scales!r}, which is not positive")
         found[name] = other / own
