@@ -158,11 +158,12 @@ class TransactionFeature(AccessFeature):
         Work-items at the same place in theirs access neighbouring elements; those at different places, other rows.
         """
         item, is_known = access.bits // 8, None not in access.local_strides.values()
-        places = max(n_bytes // item, 2)
-        at_once = (
-            1.0 if is_known and not access.local_strides else -places * np.expm1(self.width * np.log1p(-1 / places))
-        )
-        return max(1.0, self.width * item / self.size) * at_once
+        if is_known and not access.local_strides:
+            return max(1.0, self.width * item / self.size)
+        rows, neighbours = max(n_bytes // item, 2), min(max(self.size / item, 1.0), self.width)
+        # Work-items whose elements of one row share a block hit it if any of them goes to that row.
+        hit = -rows * np.expm1(neighbours * np.log1p(-1 / rows))
+        return float(self.width / neighbours * max(item / self.size, 1.0) * hit)
 
 
 class TransactionFamily(AccessFamily):

@@ -87,6 +87,8 @@ private_array start:* access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{s
 pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
 decisions form:* dtype:* start:* unrolled:1,4 m:64,256 n:{some}
 decisions form:* dtype:* start:* m:256 n:{few_items}
+residency step:* held:1024,8192,16384,45056 lsize_0:32,64,256 m:16,64 n:{some}
+residency step:* held:8192,45056 lsize_0:16,128 m:16 n:{few}
 """
 SIZES_OF_EVERYDAY = {
     True: {

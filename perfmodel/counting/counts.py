@@ -20,6 +20,8 @@ ACCESS_CLASSES = ("continuous", "constant", "interval", "identical", "complex")
 """The classes of accesses by what neighbours touch at one time, see `perfmodel.counting.access_classes`."""
 SUBGROUP_SIZE = 32
 """The number of work-items of a sub-group where nothing else is said."""
+RESERVED = 4
+"""Registers beside those that hold values: a stack pointer, and ids and the base of an address while it is computed."""
 
 
 class CountingWarning(PerfmodelWarning):
@@ -241,6 +243,9 @@ class KernelCounts:
         sampled: whether executions follow from some work-groups that were emulated, as all are too hard to count.
         scratch: private arrays that lie in memory, as a compiler can't keep them in registers: name and bytes.
         grid: work-groups along each axis; empty where only their number is known.
+        registers: words of 32 bits that a work-item holds at once, estimated; at least so many of Loopy programs as
+            they stand, whose values nobody looked at.
+        local_bytes: bytes of local memory that a work-group holds; None where they are not known.
     """
 
     operations: tuple[OperationCount, ...]
@@ -261,6 +266,8 @@ class KernelCounts:
     sampled: bool = False
     scratch: tuple[tuple[str, int], ...] = ()
     grid: tuple[QuasiPolynomial, ...] = ()
+    registers: int = RESERVED
+    local_bytes: QuasiPolynomial | None = None
 
     @cached_property
     def unknown_places(self) -> int:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-RESERVED = 4
-"""Registers beside those that hold values: a stack pointer, and ids and the base of an address while it is computed."""
-
 
 @dataclass(frozen=True)
 class Resources:

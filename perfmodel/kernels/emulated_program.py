@@ -20,6 +20,7 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, FeatureError
 from perfmodel.counting.counts import (
     FOOTPRINTS,
+    RESERVED,
     AccessCount,
     BranchCount,
     CollectiveCount,
@@ -39,6 +40,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.scratch import scratch_arrays, words_in_registers
 from perfmodel.opencl_c.types import element_of
 
 Sizes = tuple[tuple[str, int], ...]
@@ -188,6 +190,7 @@ class _Counter:
     def counts(self) -> KernelCounts:
         run = self.run
         items, met = math.prod(run.local_size), run.barriers
+        launched = sum(extent.at(dict(self.sizes)) for extent in self.program.program.local_arguments)
         subgroups = None if self.subgroup_size is None else run.whole(met * math.ceil(items / self.subgroup_size))
         by_item = run.whole(met * items)
         return KernelCounts(
@@ -204,6 +207,8 @@ class _Counter:
             subgroup_size=self.subgroup_size,
             exact=True,
             collectives=tuple(self.collectives()),
+            registers=words_in_registers(self.kernel, scratch_arrays(self.kernel)) + RESERVED,
+            local_bytes=constant(self.kernel.local_bytes + launched),
         )
 
     def collectives(self) -> Iterator[CollectiveCount]:

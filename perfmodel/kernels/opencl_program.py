@@ -199,7 +199,7 @@ class OpenCLProgram:
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
         lowered = optimized(self.lowered) if self.is_compiled else self.lowered
-        return count_opencl(
+        counts = count_opencl(
             lowered,
             grid,
             arrays,
@@ -212,6 +212,8 @@ class OpenCLProgram:
             self.is_sampled,
             max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
         )
+        launched = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
+        return replace(counts, local_bytes=sum(launched, number(lowered.local_bytes)).quasipolynomial())
 
     def _item(self, array: Array) -> int:
         """Returns how many bytes lie between elements, as the lowered kernel has them: pixels as what they are read

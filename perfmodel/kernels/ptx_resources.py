@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from perfmodel.basics.errors import SourceError
+from perfmodel.counting.counts import RESERVED
 from perfmodel.device.device import CUDA, Device
 from perfmodel.kernels.bound_kernel import BoundKernel
-from perfmodel.kernels.demand import RESERVED, Resources
+from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.ptx.liveness import words_at_once
 from perfmodel.sass.machine_code import MachineCode, machine_code

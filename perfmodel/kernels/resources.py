@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from perfmodel.counting.counts import RESERVED
 from perfmodel.counting.symbolic import Polynomial, number
 from perfmodel.device.device import CUDA, Device, find_device
-from perfmodel.kernels.demand import RESERVED, Resources
+from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself
 from perfmodel.opencl_c.lowered import LoweredKernel
-from perfmodel.opencl_c.static.liveness import words_at_once
+from perfmodel.opencl_c.static.scratch import scratch_arrays, words_in_registers
 
 _COMPILING = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
 _REGISTERS = re.compile(r"Used (?P<number>\d+) registers")
@@ -70,7 +71,7 @@ def estimate(program: OpenCLProgram) -> ResourceEstimate:
 
 
 def _registers(lowered: LoweredKernel) -> int:
-    return words_at_once(lowered) + RESERVED
+    return words_in_registers(lowered, scratch_arrays(lowered)) + RESERVED
 
 
 def compiled(log: str, kernel: str) -> tuple[int, int] | None:

@@ -12,10 +12,11 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import FeatureError, KernelError, SourceError
+from perfmodel.counting.counts import RESERVED
 from perfmodel.device import Device, find_device
 from perfmodel.device.session import VERBOSE, Session
 from perfmodel.kernels import ptx_resources
-from perfmodel.kernels.demand import RESERVED, Resources
+from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.resources import compiled, estimate, resources
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once

@@ -23,6 +23,7 @@ IN_SOURCE = {
     "access_classes",
     "atomic_update",
     "decisions",
+    "residency",
     "index_arithmetic",
     "pointer_chase",
     "private_array",

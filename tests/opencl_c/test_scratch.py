@@ -1,5 +1,6 @@
 """Private arrays lie in memory where their indices are not known to a compiler."""
 
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -74,3 +75,15 @@ def test_of_arrays_that_find_no_room_together_the_largest_is_in_memory() -> None
     assert scratch(150, 120) == 64 * 4 * 150
     assert scratch(100, 250) == 64 * 4 * 250
     assert scratch(300, 300) == 64 * 4 * 600
+
+
+def test_work_items_at_one_place_share_sectors_by_eight() -> None:
+    body = "own[0] = 1; for (int j = 0; j < m; j++) own[places[i]] = x[i];"
+    sizes = {"x": "n + m", "places": "n", "out": "n"}
+    apart = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", 64, sizes, n=1024, m=16)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 8, (4000, 32))
+    # A row of 32 elements of 4 bytes is four sectors, each of eight neighbours.
+    sectors = np.mean([len({(row, lane // 8) for lane, row in enumerate(each)}) for each in rows])
+    found = pm.feature("f_mem_transactions_scratch_store_block:32").eval(apart)
+    assert found == pytest.approx((16 * sectors + 4) * 1024 / 32, rel=0.01)

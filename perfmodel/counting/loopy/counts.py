@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -26,6 +27,7 @@ from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import OperationCounter, index_of
 from perfmodel.counting.loopy.types import Typing
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL
 
 
@@ -135,7 +137,15 @@ class _LoopyCounter:
             self.domains.subgroup_size,
             self.domains.exact,
             grid=tuple(self.domains.finished(self.domains.product([count])) for count in self.domains.group_counts),
+            local_bytes=self.local_bytes(),
         )
+
+    def local_bytes(self) -> QuasiPolynomial | None:
+        """Returns the bytes of the temporaries that lie in local memory; None where their shapes are no numbers."""
+        local = [t for t in self.kernel.temporary_variables.values() if t.address_space == lp.AddressSpace.LOCAL]
+        if not all(isinstance(extent, int) for each in local for extent in each.shape):
+            return None
+        return number(sum(math.prod(each.shape) * each.dtype.itemsize for each in local)).quasipolynomial()
 
     def deciding(self, instruction: Any, accesses: Accesses, operations: list[OperationCount]) -> list[AccessCount]:
         """Returns the loads of an instruction's predicates that depend on data; one around several instructions counts

@@ -11,7 +11,7 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.budget import extended, within_budget
-from perfmodel.counting.counts import ChainCount, CollectiveCount, Executions, KernelCounts
+from perfmodel.counting.counts import RESERVED, ChainCount, CollectiveCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region, projected_on
 from perfmodel.counting.symbolic import (
     ZERO,
@@ -30,6 +30,7 @@ from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.known_numbers import known
 from perfmodel.opencl_c.static.loops import Loops
+from perfmodel.opencl_c.static.scratch import words_in_registers
 from perfmodel.opencl_c.static.values import Components, PointsTo, Value
 from perfmodel.opencl_c.types import Pointer, Vector, element_of, is_float
 
@@ -153,6 +154,7 @@ class StaticCounter(Loops):
             sampled=self.is_sampled,
             scratch=tuple(self.scratch.items()),
             grid=tuple(finished(self.domains.product([count])) for count in group_counts),
+            registers=words_in_registers(self.kernel, self.scratch) + RESERVED,
         )
 
     def parameter(self, register: low.Register) -> Value:

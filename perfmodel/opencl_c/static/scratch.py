@@ -5,7 +5,7 @@ The GPU makers' names of such memory are local (NVIDIA) and scratch (AMD) memory
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -41,6 +41,12 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
         if room < 0:
             found.add(name)
     return {name: private[name] for name in sorted(found)}
+
+
+def words_in_registers(kernel: low.LoweredKernel, scratch: Container[str]) -> int:
+    """Returns the words that a work-item holds in registers at once: values, and private arrays that lie there."""
+    private = [each.type.size for each in kernel.objects if each.space == "private" and each.name not in scratch]
+    return words_at_once(kernel) + sum(-(-size // WORD_BYTES) for size in private)
 
 
 def _is_known(value: low.Expression | low.Register, origins: Origins, unknown: Collection[low.Register]) -> bool:

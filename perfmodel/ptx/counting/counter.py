@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.counting.counts import (
+    RESERVED,
     AccessCount,
     Blocks,
     BranchCount,
@@ -32,6 +33,7 @@ from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
+from perfmodel.ptx.liveness import words_at_once
 from perfmodel.ptx.syntax import Instruction
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
@@ -114,6 +116,8 @@ class _Counter:
             collectives=tuple(self.collectives()),
             sampled=self.is_estimate,
             scratch=tuple(self.scratch()),
+            registers=words_at_once(self.code) + RESERVED,
+            local_bytes=constant(launch.shared + self.declared("shared")),
         )
 
     @cached_property
@@ -438,7 +442,11 @@ class _Counter:
     def scratch(self) -> Iterator[tuple[str, int]]:
         used = {each.name for each in self._accesses if each.space == "scratch"}
         if used:
-            yield "scratch", sum(v.n_bytes for v in self.code.kernel.variables.values() if v.space == "local")
+            yield "scratch", self.declared("local")
+
+    def declared(self, space: str) -> int:
+        """Returns the bytes of the variables that the text declares in a space."""
+        return sum(each.n_bytes for each in self.code.kernel.variables.values() if each.space == space)
 
 
 def constant(value: float) -> QuasiPolynomial:

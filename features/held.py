@@ -1,0 +1,64 @@
+"""Says what a kernel's work-items and work-groups hold while they run: ``f_held_registers``, ``f_held_local``.
+
+How many of them a compute unit has room for follows from that, and from what it has of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+
+
+class HeldRegisters(CountedFeature):
+    """Words of 32 bits that a work-item holds at once, as far as the source shows; compilers move, unroll and spill."""
+
+    unit = "register"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        return np.full_like(counts.work_items(sizes), counts.registers)
+
+
+class HeldLocal(CountedFeature):
+    """Bytes of local memory that a work-group holds, by its declarations and by what the launch provides."""
+
+    unit = "byte"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        if counts.local_bytes is None:
+            raise FeatureError(f"feature {self.name!r} is not known: no polynomial of the sizes gives the local memory")
+        return counts.local_bytes(sizes)
+
+
+class _HeldFamily(FeatureFamily):
+    kind: type[CountedFeature]
+
+    @property
+    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.name,)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        return ()  # by themselves they take no time
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> CountedFeature:
+        if words:
+            raise unknown_word(name, words[0], ("nothing more",))
+        return self.kind(name)
+
+
+class HeldRegistersFamily(_HeldFamily):
+    prefix = ("held", "registers")
+    summary = "words of 32 bits that a work-item holds at once, estimated from the source"
+    kind = HeldRegisters
+
+
+class HeldLocalFamily(_HeldFamily):
+    prefix = ("held", "local")
+    summary = "bytes of local memory that a work-group holds"
+    kind = HeldLocal

@@ -1,0 +1,46 @@
+"""What work-items and work-groups hold while they run, against declarations counted by hand, in every form."""
+
+import pytest
+
+import perfmodel as pm
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.kernels.resources import resources
+
+SOURCE = """__kernel void f(__global float *a, __local float *given, const int n)
+{
+    __local float declared[64];
+    float own[16];
+    const int l = get_local_id(0);
+    for (int k = 0; k < 16; ++k) own[k] = a[k * n + get_global_id(0)];
+    declared[l] = own[3];
+    given[l] = own[5];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float total = 0;
+    for (int k = 0; k < 16; ++k) total += own[k] * declared[k] + given[k];
+    a[get_global_id(0)] = total;
+}"""
+
+
+@pytest.mark.parametrize("form", ["as it stands", "as compiled", "emulated"])
+def test_what_a_kernel_holds_is_the_same_in_each_form(form: str) -> None:
+    kernel = pm.Kernel.from_opencl(SOURCE, "f", "n", 64, {"a": "16 * n", "given": "4 * 64"}, n=1024)
+    forms = {"as it stands": kernel, "as compiled": kernel.as_compiled(), "emulated": kernel.as_emulated()}
+    chosen = forms[form]
+    assert pm.feature("f_held_local").eval(chosen) == 4 * 64 + 4 * 64
+    registers = pm.feature("f_held_registers").eval(chosen)
+    assert 16 + 4 < registers < 16 + 4 + 12  # the array, the compiler's own, and some values
+    assert registers == resources(kernel).registers
+
+
+def test_tiles_of_loopy_kernels_are_held_in_local_memory() -> None:
+    tags = ["matmul_sq", "tiled_prefetch:True", "lsize_0:16", "lsize_1:16", "n:256"]
+    (kernel,) = KernelCollection(ALL_GENERATORS).generate_kernels(tags)
+    local = pm.feature("f_held_local")
+    assert local.eval(kernel) == local.eval(kernel.as_compiled()) == 2 * 16 * 16 * 4
+
+
+def test_a_group_holds_what_the_launch_provides_by_size() -> None:
+    source = """__kernel void f(__global float *a, __local float *part, int n, int m)
+    { part[get_local_id(0)] = a[get_global_id(0)]; a[get_global_id(0)] = part[0]; }"""
+    kernel = pm.Kernel.from_opencl(source, "f", "n", 64, {"a": "n", "part": "4 * m"}, n=1024)
+    assert [pm.feature("f_held_local").eval(kernel.at(m=m)) for m in (64, 128)] == [256, 512]
