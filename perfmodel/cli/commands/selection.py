@@ -50,16 +50,21 @@ def sets_to_measure(
     Raises:
         KernelError: where options say what arrays hold, as kernels are measured with random numbers.
     """
-    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
-
     found = selected_sets(parsed, sets, device)
     for kernel in (kernel for kernels in found for kernel in kernels):
-        if given := contents(kernel, parsed):
-            raise KernelError(
-                f"--arg {next(iter(given))} says what an array holds, and kernels are measured with random numbers; "
-                "give its SIZE alone"
-            )
+        check_measurable(kernel, parsed)
     return found
+
+
+def check_measurable(kernel: Kernel, parsed: argparse.Namespace) -> None:
+    """Refuses contents of arrays that options say of a kernel to be measured, which is with random numbers."""
+    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
+
+    if given := contents(kernel, parsed):
+        raise KernelError(
+            f"--arg {next(iter(given))} says what an array holds, and kernels are measured with random numbers; "
+            "give its SIZE alone"
+        )
 
 
 def selected_sets(
