@@ -169,12 +169,12 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
     return {"kernel": kernel.name, "variant": kernel.variant, "sizes": kernel.sizes}
 
 
-def check_writable(path: str) -> None:
+def check_writable(path: str, option: str = "--out") -> None:
     """Refuses a file that can't be written before anything is measured for it."""
     folder = os.path.dirname(path) or "."  # noqa: PTH120
     is_folder = os.path.isdir(folder) and os.access(folder, os.W_OK)  # noqa: PTH112
     if not path or os.path.isdir(path) or not is_folder:  # noqa: PTH112
-        raise PerfmodelError(f"--out {path!r} cannot be written; give a file in a folder that is there")
+        raise PerfmodelError(f"{option} {path!r} cannot be written; give a file in a folder that is there")
 
 
 def store_beside(path: str) -> str:
