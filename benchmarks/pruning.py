@@ -254,7 +254,7 @@ def of_kernel_tuner(
                 if count < LEAST_EVALUATIONS:
                     continue
                 runs = [search(strategy, count, seed) for seed in range(seeds)]
-                ratios = [min(run, default=math.inf) / np.nanmin(times) for run in runs]
+                ratios = [min(run.values(), default=math.inf) / np.nanmin(times) for run in runs]
                 measurements = statistics.median(map(len, runs))
                 low, middle, high = (float(q) for q in np.quantile(ratios, [0.1, 0.5, 0.9], method="nearest"))
                 saved = 1 - measurements / len(times)
@@ -284,9 +284,9 @@ def cache_file(configurations: Sequence[Mapping[str, int]], times: np.ndarray, d
     }
 
 
-def simulation(cache: Path) -> Callable[[Any, int, int], list[float]]:
-    """Returns a search by a strategy with so many measurements, from a seed: the seconds that it found, one for each
-    configuration that it measured, in that order; infinite for those that failed."""
+def simulation(cache: Path) -> Callable[[Any, int, int], dict[tuple[int, ...], float]]:
+    """Returns a search by a strategy with so many measurements, from a seed: the seconds that it found, by the values
+    of each configuration that it measured, in that order; infinite for those that failed."""
     import kernel_tuner
     from constraint import FunctionConstraint
 
@@ -294,7 +294,7 @@ def simulation(cache: Path) -> Callable[[Any, int, int], list[float]]:
     parameters = document["tune_params"]
     known = {tuple(each[name] for name in parameters) for each in document["cache"].values()}
 
-    def search(strategy: Any, count: int, seed: int) -> list[float]:
+    def search(strategy: Any, count: int, seed: int) -> dict[tuple[int, ...], float]:
         random.seed(seed)  # tune_kernel has a seed, but most strategies draw from these
         np.random.seed(seed)
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -316,7 +316,7 @@ def simulation(cache: Path) -> Callable[[Any, int, int], list[float]]:
         for result in results:
             taken = math.inf if "__error__" in result else result["time"] / MS
             found.setdefault(tuple(result[name] for name in parameters), taken)
-        return list(found.values())
+        return found
 
     return search
 

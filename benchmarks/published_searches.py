@@ -153,7 +153,7 @@ def tuned(programs: Programs, device: str, seeds: int) -> dict[str, dict[int, fl
         cache.write_text(json.dumps(cache_file([programs.configurations[p] for p in there], measured, device)))
         search = simulation(cache)
         for strategy in STRATEGIES:
-            runs = [search(strategy, max(EVALUATIONS), seed) for seed in range(seeds)]
+            runs = [list(search(strategy, max(EVALUATIONS), seed).values()) for seed in range(seeds)]
             found[strategy] = {
                 count: float(np.median([measured.min() / min(run[:count], default=math.inf) for run in runs]))
                 for count in EVALUATIONS

@@ -59,6 +59,7 @@ def kernel(configuration: Configuration, side: int = SIDE) -> pm.Kernel:
             "c": side**2 // configuration["VWM"],
         },
         [f"-D{name}={value}" for name, value in configuration.items()],
+        tags={name: str(value) for name, value in configuration.items()},
         m=side,
         n=side,
         k=side,

@@ -35,6 +35,7 @@ from perfmodel.cli.commands import (
     specifications,
     store,
     surveying,
+    tuning,
     verification,
 )
 from perfmodel.cli.options import CommandParser, SentenceParser, added_command
@@ -49,7 +50,7 @@ GROUPS = {
     "see what there is": ("devices", "device", "doctor", "kernels", "features", "store", "browse"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
-    "predict": ("predict", "explain", "rank", "project", "run"),
+    "predict": ("predict", "explain", "rank", "tune", "project", "run"),
     "judge predictions": ("evaluate", "survey", "reproduce", "demo", "report"),
     "on the command line": ("completion",),
 }
@@ -57,7 +58,7 @@ GROUPS = {
 
 FAMILIES = (
     *(listings, specifications, doctor, store, browsing, counting, occupancy, verification, measuring),
-    *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
+    *(fitting, predicting, tuning, projection, running, evaluating, surveying, reproducing, report, completing),
 )
 
 

@@ -1,4 +1,4 @@
-"""Makes kernels of a ``.cl`` file at the configurations of a tuner, as the command line describes them."""
+"""Makes kernels of a file of source at the configurations of a tuner, as the command line describes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.cli.opencl_command import countable, source_kernel
+from perfmodel.cli.opencl_command import countable, source_kernels
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
 
@@ -21,7 +21,8 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
     """
     if is_kernel_file(path):
         raise KernelError(
-            f"--source {path} is no FILE.cl; give import_kernel_tuner, in Python, a function that makes kernels"
+            f"{path} is no FILE.cl or FILE.cu; give import_kernel_tuner or perfmodel.tune, in Python, a function that "
+            "makes kernels"
         )
 
     def kernel(configuration: Mapping[str, Any]) -> Kernel:
@@ -29,12 +30,13 @@ def tuned_kernel(path: str, parsed: argparse.Namespace) -> Callable[[Mapping[str
             return re.sub(r"\{(\w*)\}", lambda found: _value(found[1], text, configuration), text)
 
         given = argparse.Namespace(**vars(parsed))
-        for name in ("global_size", "local_size", "assume"):
+        for name in ("global_size", "local_size", "grid", "block_size", "assume"):
             setattr(given, name, filled(getattr(parsed, name) or ""))
         for name in ("arg", "option", "statistic"):
             setattr(given, name, [filled(text) for text in getattr(parsed, name)])
         given.option += [f"-D{name}={_word(name, value)}" for name, value in configuration.items()]
-        return countable(source_kernel(path, given), given)
+        (found,) = source_kernels([path], given)
+        return countable(found, given)
 
     return kernel
 

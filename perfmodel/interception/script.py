@@ -16,7 +16,7 @@ from perfmodel.basics.files import check_file
 from perfmodel.device.drivers import LOADER_VARIABLES, SYSTEM_FOLDER, drivers
 from perfmodel.interception.log import LaunchLog
 
-FLAGS, VALUED = ("--json", "--emulate"), ("--predict", "--load")
+FLAGS, VALUED = ("--json", "--emulate"), ("--predict", "--learn", "--load")
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -33,7 +33,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         word = waiting.pop()
         if word == "--":
             break
-        if has_path and word not in (*FLAGS, *VALUED) and not word.startswith(("--predict=", "--load=")):
+        if has_path and word not in (*FLAGS, *VALUED) and not word.startswith(tuple(f"{each}=" for each in VALUED)):
             scripts.append(word)
             continue
         ours.append(word)

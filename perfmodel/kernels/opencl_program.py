@@ -122,7 +122,7 @@ class OpenCLProgram:
         self.touched = touched
         self.samples: dict[object, OpenCLProgram] = {}
         self.places: dict[object, Touched | None] = {}
-        self._conditions = conditions_of(self.assumptions, name, self.sizes)
+        self._conditions = conditions_of(self.assumptions, f"assumption of kernel {name!r}", self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:

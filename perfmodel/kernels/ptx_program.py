@@ -93,7 +93,7 @@ class PtxProgram:
             if isinstance(each, Array | Derived)
         }
         self._arrays = frozenset(each.name for each in self._declared if isinstance(each, Array))
-        self._conditions = conditions_of(assumptions, name, self.sizes)
+        self._conditions = conditions_of(assumptions, f"assumption of kernel {name!r}", self.sizes)
         shaping = (*self._grid, *self._block, self._shared)
         self._shaping = frozenset(name for axis in shaping for name in axis.names)
         self._extending = self._shaping | {name for each in self._extents.values() for name in each.names}

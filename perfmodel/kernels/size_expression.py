@@ -232,13 +232,12 @@ class SizeCondition:
         return f"{self.left.text} {_COMPARISONS[self.comparison][0]} {self.right.text}"
 
 
-def conditions_of(text: str, kernel: str, sizes: Sequence[str]) -> tuple[SizeCondition, ...]:
-    """Returns the comparisons that assumptions consist of.
+def conditions_of(text: str, role: str, sizes: Sequence[str]) -> tuple[SizeCondition, ...]:
+    """Returns the comparisons that a condition over sizes consists of; `role` says of what, for errors.
 
     Raises:
         KernelError: for anything else.
     """
-    role = f"assumption of kernel {kernel!r}"
     if not isinstance(text, str):
         raise KernelError(f"{role} cannot be {text!r}; write comparisons such as n % 16 == 0 and n >= m")
     try:

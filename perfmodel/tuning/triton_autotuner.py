@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from perfmodel.basics.brief import brief
@@ -17,6 +14,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.triton_compiler import unwrapped
 from perfmodel.modelling.calibration import Calibration
+from perfmodel.tuning.side_by_side import check_workers, side_by_side
 
 Kernels = TypeVar("Kernels")
 Found = tuple[float, str]
@@ -49,8 +47,7 @@ class TritonPredictions:
     def __init__(self, calibration: Calibration, *, target: str = "sm_90", workers: int | None = None) -> None:
         if not isinstance(calibration, Calibration):
             raise PerfmodelError(f"{calibration!r:.60} predicts nothing; give a calibration")
-        if workers is not None and workers < 1:
-            raise PerfmodelError(f"workers={workers} are too few; give 1 or more")
+        check_workers(workers)
         self.calibration, self.target = calibration, target
         self.workers = workers or os.cpu_count() or 1
         self.seconds: dict[str, float] = {}
@@ -81,7 +78,9 @@ class TritonPredictions:
         calls = [self._own({**arguments, **call, **config.all_kwargs()}) for config in configs]
         keys = [_key(own) for own in calls]
         missing = {key: own for key, own in zip(keys, calls, strict=True) if key not in self._known}
-        self._known |= dict(zip(missing, self._side_by_side(list(missing.values())), strict=True))
+        self._known |= dict(
+            zip(missing, side_by_side(self._predicted, list(missing.values()), self.workers), strict=True)
+        )
         names = [str(config) for config in configs]
         found = [self._known[key] for key in keys]
         self.seconds = {name: seconds for name, (seconds, _) in zip(names, found, strict=True)}
@@ -92,20 +91,6 @@ class TritonPredictions:
         if self._kernel is None:
             raise PerfmodelError("the predictions are of no kernel; put @predictions.of above its @triton.jit")
         return {name: value for name, value in call.items() if name not in _OF_A_CALL}
-
-    def _side_by_side(self, calls: Sequence[dict[str, Any]]) -> list[Found]:
-        workers = min(self.workers, len(calls))
-        if workers < 2 or "fork" not in multiprocessing.get_all_start_methods():
-            return [self._predicted(own) for own in calls]
-        global _work
-        _work = lambda place: self._predicted(calls[place])  # noqa: E731, which forked processes know without a name
-        try:
-            with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-                return list(pool.map(_done, range(len(calls))))
-        except BrokenProcessPool:
-            return [self._predicted(own) for own in calls]
-        finally:
-            _work = None
 
     def _predicted(self, call: dict[str, Any]) -> Found:
         """Returns the seconds of a call, or infinity and why there is no prediction."""
@@ -138,15 +123,6 @@ class TritonPredictions:
 
     def __repr__(self) -> str:
         return brief(self, getattr(self._kernel, "__name__", "of no kernel yet"), f"{len(self._known)} predicted")
-
-
-_work: Callable[[int], Found] | None = None
-"""Gives one prediction of those that forked processes share out."""
-
-
-def _done(place: int) -> Found:
-    assert _work is not None
-    return _work(place)
 
 
 def _key(call: Mapping[str, Any]) -> Any:

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.resources import resources
 from perfmodel.modelling.calibration import Calibration
-from perfmodel.modelling.intervals import sensitivities
-from perfmodel.modelling.prediction import feature_values
 from perfmodel.tuning.correction import Corrected, Correction, Floats
+from perfmodel.tuning.foreseeing import foresight
 from perfmodel.tuning.pruning import C, Configuration
 
 BETTER, DOUBT = 0.03, 0.05
@@ -219,6 +217,7 @@ def tune(
     *,
     better: float = BETTER,
     doubt: float = DOUBT,
+    workers: int | None = None,
 ) -> Tuner[C]:
     """Returns a tuner of a kernel's configurations, which are predicted, and left out where they cannot be launched.
 
@@ -227,49 +226,23 @@ def tune(
         kernel: gives the kernel of a configuration.
         calibration: of the device.
         better, doubt: see `Tuner`.
+        workers: processes that predict at the same time; as many as there are processors, if left out. They are
+            forked, and use no device; 1 predicts in this process.
 
     Raises:
         PerfmodelError: as `Tuner`.
     """
-    found: list[Configuration[C]] = []
-    values: list[Mapping[str, Any]] = []
-    words: list[float] = []
-    for config in configs:
-        try:
-            built = kernel(config)
-            demand = resources(built)
-            check_launch(built, demand.local_bytes, calibration.device)
-            features = feature_values(calibration, built, {})
-        except (KernelError, FeatureError) as error:
-            found.append(Configuration(config, math.nan, unpredicted=str(error)))
-            continue
-        values.append(features)
-        words.append(math.log((demand.registers or 1) + demand.private_bytes / 4))
-        found.append(Configuration(config, 1.0))
-    predicted = [place for place, each in enumerate(found) if not each.unpredicted]
-    further = np.zeros((len(found), 1))
-    further[predicted, 0] = words
-    elasticities = np.zeros((len(found), len(calibration.parameters)))
-    if predicted:
-        model = calibration.model.string
-        columns = {name: np.array([float(each[name]) for each in values]) for name in calibration.model.features}
-        seconds = np.broadcast_to(model.compile()(calibration.parameters, columns), len(predicted))
-        slopes = sensitivities(model, calibration.parameters, columns, len(predicted))
-        elasticities[predicted, : len(slopes)] = np.array(list(slopes.values())).T
-        for place, time in zip(predicted, seconds, strict=True):
-            reason = "" if 0 < time < math.inf else f"{time:g} s is no time"
-            found[place] = replace(found[place], seconds=float(time), unpredicted=reason)
-    return Tuner(found, elasticities, further=further, better=better, doubt=doubt)
+    every = list(configs)
+    known = foresight(every, kernel, calibration, workers)
+    found = [
+        Configuration(config, float(seconds), unpredicted=each.refused or _no_time(seconds))
+        for config, each, seconds in zip(every, known.every, known.seconds, strict=True)
+    ]
+    return Tuner(found, known.elasticities, further=known.words, better=better, doubt=doubt)
 
 
-def check_launch(kernel: Kernel, local_bytes: int, device: Mapping[str, Any]) -> None:
-    """Raises KernelError for a kernel that a device cannot launch, by what a calibration knows of the device."""
-    items = math.prod(kernel.launch().local_size)
-    most, room = device.get("max_work_group_size"), device.get("local_memory")
-    if most and items > most:
-        raise KernelError(f"its work-groups have {items} work-items, and the device takes {most}")
-    if room and local_bytes > room:
-        raise KernelError(f"its work-groups take {local_bytes} bytes of local memory, and there are {room}")
+def _no_time(seconds: float) -> str:
+    return "" if 0 < seconds < math.inf else f"{seconds:g} s is no time"
 
 
 def _descriptors(configs: Sequence[Any]) -> NDArray[np.float64]:

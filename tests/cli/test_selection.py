@@ -284,7 +284,7 @@ WRONG = {
     "reference of a kernel": (["verify", "mine.py:doubled"], "which mine.py:doubled has not; name a generator"),
     "Python file of tuned kernels": (
         ["store", "import", "t.sqlite", "cache.json", "--source", "mine.py:doubled"],
-        "--source mine.py:doubled is no FILE.cl; give import_kernel_tuner, in Python, a function",
+        "mine.py:doubled is no FILE.cl or FILE.cu; give import_kernel_tuner or perfmodel.tune, in Python, a function",
     ),
     "lacking class": (["kernels", "lacking.py:Some", "n:1"], "generator Some of module kernel file lacking.py lacks"),
     "no kernels": (["kernels", "empty.cl"], "empty.cl defines no kernel"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from perfmodel.cli.commands import printing
+from perfmodel.cli.commands import learning, printing
 from perfmodel.cli.options import Command, json_option, predict_option
 
 _python_shows_warning = warnings.showwarning
@@ -19,12 +19,13 @@ def add(command: Command) -> None:
         "perfmodel run my_program.py 1024 --predict unified-plus@h200",
     )
     added.runs_scripts = True  # type: ignore[attr-defined]
-    added.usage = "%(prog)s [-h] [--json] [--predict CALIBRATION] [--emulate] SCRIPT [ARGUMENT ...]"
+    added.usage = "%(prog)s [-h] [--json] [--predict CALIBRATION] [--learn FILE] [--emulate] SCRIPT [ARGUMENT ...]"
     added.add_argument(
         "script", metavar="SCRIPT", help="a Python file, and its own arguments; after -- all are its own"
     )
     json_option(added, "print one line of JSON at the end instead of the table")
     predict_option(added)
+    learning.learn_option(added)
     added.add_argument("--emulate", action="store_true", help="emulate the first work-group of each kernel as well")
 
 
@@ -36,12 +37,18 @@ def _run(parsed: argparse.Namespace) -> None:
 
     check_script(parsed.script)
     calibration = calibration_called(parsed.predict) if parsed.predict else None
+    student = learning.student(parsed)
     make_drivers_visible()
     log = intercept(contents="first" if parsed.emulate else False)
     with warnings.catch_warnings():
         warnings.showwarning = _python_shows_warning
         status = run_script(parsed.script, parsed.arguments, log)
     told = (log.groups(), calibration, parsed.emulate)
-    printing.found(parsed, lambda: as_json(*told), lambda: as_text(*told))
+    learned = student.learned(log.groups()) if student else None
+    printing.found(
+        parsed,
+        lambda: as_json(*told) | ({"learned": learned.as_json()} if learned else {}),
+        lambda: "\n\n".join([as_text(*told), *([str(learned)] if learned else [])]),
+    )
     if status:
         raise SystemExit(status)

@@ -50,16 +50,21 @@ def sets_to_measure(
     Raises:
         KernelError: where options say what arrays hold, as kernels are measured with random numbers.
     """
-    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
-
     found = selected_sets(parsed, sets, device)
     for kernel in (kernel for kernels in found for kernel in kernels):
-        if given := contents(kernel, parsed):
-            raise KernelError(
-                f"--arg {next(iter(given))} says what an array holds, and kernels are measured with random numbers; "
-                "give its SIZE alone"
-            )
+        check_measurable(kernel, parsed)
     return found
+
+
+def check_measurable(kernel: Kernel, parsed: argparse.Namespace) -> None:
+    """Refuses contents of arrays that options say of a kernel to be measured, which is with random numbers."""
+    from perfmodel.cli.opencl_command import contents  # keeps start-up quick
+
+    if given := contents(kernel, parsed):
+        raise KernelError(
+            f"--arg {next(iter(given))} says what an array holds, and kernels are measured with random numbers; "
+            "give its SIZE alone"
+        )
 
 
 def selected_sets(
@@ -164,12 +169,12 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
     return {"kernel": kernel.name, "variant": kernel.variant, "sizes": kernel.sizes}
 
 
-def check_writable(path: str) -> None:
+def check_writable(path: str, option: str = "--out") -> None:
     """Refuses a file that can't be written before anything is measured for it."""
     folder = os.path.dirname(path) or "."  # noqa: PTH120
     is_folder = os.path.isdir(folder) and os.access(folder, os.W_OK)  # noqa: PTH112
     if not path or os.path.isdir(path) or not is_folder:  # noqa: PTH112
-        raise PerfmodelError(f"--out {path!r} cannot be written; give a file in a folder that is there")
+        raise PerfmodelError(f"{option} {path!r} cannot be written; give a file in a folder that is there")
 
 
 def store_beside(path: str) -> str:

@@ -146,6 +146,6 @@ def grouped(failures: Mapping[str, str]) -> dict[str, list[str]]:
     first."""
     groups: dict[str, tuple[str, list[str]]] = {}
     for label, reason in failures.items():
-        form = re.sub(r"\d+", "", re.sub(r"'[^']*'", "", reason.splitlines()[0]))
+        form = re.sub(r"\d+(\.\d+)?", "", re.sub(r"'[^']*'", "", reason.splitlines()[0]))
         groups.setdefault(form, (reason, []))[1].append(label)
     return dict(sorted(groups.values(), key=lambda group: -len(group[1])))
