@@ -39,9 +39,10 @@ def main() -> int:
         case "compile":
             print(f"{cases.compile_all(print)} kernels in {cases.COMPILED}")
         case "measure":
-            measuring.measure(parsed.folder, parsed.gpu, parsed.only)
+            wanted, runtimes = cases.compiled_cases(parsed.only), measuring.RUNTIMES
+            measuring.measure(wanted, parsed.folder, parsed.gpu, runtimes, "benchmarks.cuda_kernels")
         case "worker":
-            measuring.work(parsed.folder, parsed.gpu, parsed.only)
+            measuring.work(cases.compiled_cases(parsed.only), parsed.folder, parsed.gpu, measuring.RUNTIMES)
         case "predict":
             calibration = Calibration.shipped(parsed.calibration, device=parsed.device)
             judging.predict(parsed.folder, calibration, parsed.only, parsed.again)

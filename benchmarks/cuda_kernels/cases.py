@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import lzma
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cuda_kernels.opencl_as_cuda import OPTIONS, as_cuda
-from benchmarks.cuda_kernels.twins import CUDA, TWINS, Twin
+from benchmarks.cuda_kernels.twins import CUDA as CUDA_WORDS
+from benchmarks.cuda_kernels.twins import TWINS, Twin
 from benchmarks.programs import named
+from benchmarks.programs.checking import compare
 from benchmarks.programs.judging import HALVES, half_of
 from benchmarks.programs.program import Case as Program
 from benchmarks.programs.program import Local
 from perfmodel import Kernel, KernelCollection
 from perfmodel.collection.collection import ALL_GENERATORS
+from perfmodel.device import CUDA, OPENCL
 from perfmodel.kernels.arguments import scalars_of
 from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.kernels.ptx_program import PtxProgram
@@ -65,14 +68,36 @@ class Case:
         plain = {name: np.ascontiguousarray(array).reshape(-1).view(np.uint8) for name, array in given.items()}
         return {each.name: plain[each.name].view(each.dtype) for each in kernel.launch().arrays()} if given else {}
 
-    def cuda(self) -> Kernel:
-        """Returns the kernel of PTX, as it was compiled."""
-        return as_kernel(self.name, compiled_launches()[self.name])
+    @property
+    def has_data(self) -> bool:
+        return self.arrays is not None
+
+    def kernel(self, runtime: str) -> Kernel:
+        """Returns the kernel for a runtime, for CUDA of the PTX as it was compiled."""
+        return as_kernel(self.name, compiled_launches()[self.name]) if runtime == CUDA else self.opencl()
+
+    def difference(self, outputs: Mapping[str, Arrays]) -> str:
+        """Returns where the two languages' results differ; empty where they don't."""
+        one, other = (outputs[runtime] for runtime in (CUDA, OPENCL))
+        for name in one:
+            if name not in self.any_order:
+                try:
+                    with np.errstate(all="ignore"):
+                        compare(name, one[name], other[name].view(one[name].dtype), self.tolerance, self.outliers)
+                except AssertionError as error:
+                    return f"results differ: {error}"
+        return ""
 
 
 def cases() -> list[Case]:
     """Returns all cases, those of one origin together."""
     return [*_twins(), *_generated(), *_programs()]
+
+
+def compiled_cases(names: Sequence[str]) -> list[Case]:
+    """Returns the cases of these names that were compiled, or all of them where no name is given."""
+    compiled = compiled_launches()
+    return [case for case in cases() if case.name in compiled and (not names or case.name in names)]
 
 
 def compile_all(tell: Callable[[str], None]) -> int:
@@ -119,7 +144,7 @@ def _twins() -> Iterable[Case]:
 
 
 def _text_of(twin: Twin) -> Callable[[], tuple[str, str]]:
-    return lambda: (CUDA + twin.body, "twin")
+    return lambda: (CUDA_WORDS + twin.body, "twin")
 
 
 def _random(low: int, high: int, count: int) -> NDArray[np.int32]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cuda_kernels.cases import Case, cases, compiled_launches
+from benchmarks.cuda_kernels.cases import Case, compiled_cases
 from benchmarks.cuda_kernels.measuring import RUNTIMES, done
 from perfmodel import Calibration
 from perfmodel.basics.errors import PerfmodelError
@@ -40,9 +40,8 @@ def predict(folder: Path, calibration: Calibration, names: Sequence[str], again:
     """Writes what is predicted of kernels in both languages; of those that the folder has, only if asked again."""
     path = folder / PREDICTED
     known = {} if again else predicted(folder)
-    compiled = compiled_launches()
-    for case in cases():
-        if case.name not in compiled or case.name in known or (names and case.name not in names):
+    for case in compiled_cases(names):
+        if case.name in known:
             continue
         found: dict[str, float] = {}
         why: dict[str, str] = {}
@@ -57,7 +56,7 @@ def predict(folder: Path, calibration: Calibration, names: Sequence[str], again:
 
 
 def _predicted(case: Case, runtime: str, calibration: Calibration) -> float:
-    kernel = case.cuda() if runtime == CUDA else case.opencl()
+    kernel = case.kernel(runtime)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         contents = case.contents(kernel)

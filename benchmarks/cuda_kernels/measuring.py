@@ -10,15 +10,13 @@ import faulthandler
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import perfmodel as pm
-from benchmarks.cuda_kernels.cases import Case, cases, compiled_launches
-from benchmarks.programs.checking import compare
 from perfmodel.basics.json_values import reason
 from perfmodel.device import CUDA, OPENCL, Device, find_device
 from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
@@ -30,19 +28,46 @@ LIMIT_S = 90
 RUNTIMES = (CUDA, OPENCL)
 
 
-def devices(gpu: str) -> dict[str, Device]:
-    """Returns the devices that the two runtimes make of a GPU."""
-    return {runtime: find_device(gpu, runtime=runtime) for runtime in RUNTIMES}
+class Timed(Protocol):
+    """A kernel at one launch, by way of one runtime or more.
+
+    Attributes:
+        has_data: whether its arrays hold something else than random numbers.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def origin(self) -> str: ...
+
+    @property
+    def has_data(self) -> bool: ...
+
+    def kernel(self, runtime: str) -> pm.Kernel: ...
+
+    def contents(self, kernel: pm.Kernel) -> dict[str, np.ndarray]:
+        """Returns what the arrays of a kernel of either language hold; nothing where that is random."""
+
+    def difference(self, outputs: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+        """Returns where results by way of the runtimes differ; empty where they don't."""
 
 
-def measure(folder: Path, gpu: str, names: Sequence[str]) -> None:
-    """Measures what the folder has no times of, and writes a line for each kernel."""
-    compiled = compiled_launches()
-    wanted = [case for case in cases() if case.name in compiled and (not names or case.name in names)]
-    for runtime, device in devices(gpu).items():
+def devices(gpu: str, runtimes: Sequence[str]) -> dict[str, Device]:
+    """Returns the devices that runtimes make of a GPU."""
+    return {runtime: find_device(gpu, runtime=runtime) for runtime in runtimes}
+
+
+def measure(wanted: Sequence[Timed], folder: Path, gpu: str, runtimes: Sequence[str], module: str) -> None:
+    """Measures what the folder has no times of, and writes a line for each kernel.
+
+    Args:
+        module: whose command ``worker`` calls `work`.
+    """
+    for runtime, device in devices(gpu, runtimes).items():
         print(f"{runtime}: {device.key}, driver {device.driver}, {device.opencl_version}", flush=True)
-    _measure_random([case for case in wanted if case.arrays is None], folder, gpu)
-    _measure_with_data([case for case in wanted if case.arrays is not None], folder, gpu)
+    _measure_random([case for case in wanted if not case.has_data], folder, gpu, runtimes)
+    _measure_with_data([case for case in wanted if case.has_data], folder, gpu, module)
 
 
 def done(folder: Path) -> dict[str, dict[str, Any]]:
@@ -52,15 +77,15 @@ def done(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in map(json.loads, lines)}
 
 
-def _measure_random(wanted: Sequence[Case], folder: Path, gpu: str) -> None:
+def _measure_random(wanted: Sequence[Timed], folder: Path, gpu: str, runtimes: Sequence[str]) -> None:
     known = done(folder)
     left = [case for case in wanted if case.name not in known]
     if not left:
         return
     found: dict[str, list[Any]] = {}
     with pm.Store(folder / STORE) as store:
-        for runtime, device in devices(gpu).items():
-            kernels = [case.cuda() if runtime == CUDA else case.opencl() for case in left]
+        for runtime, device in devices(gpu, runtimes).items():
+            kernels = [case.kernel(runtime) for case in left]
             campaign = pm.Campaign(kernels, [device], store=store)
             (result,) = campaign.run(progress=False).devices
             found[runtime] = [
@@ -69,12 +94,12 @@ def _measure_random(wanted: Sequence[Case], folder: Path, gpu: str) -> None:
             ]
             print(f"{runtime}: {result.new} measured, {result.known} known, {result.stopped}", flush=True)
     for number, case in enumerate(left):
-        _write(folder, case, {runtime: found[runtime][number] for runtime in RUNTIMES}, "")
+        _write(folder, case, {runtime: found[runtime][number] for runtime in runtimes}, "")
 
 
-def _measure_with_data(wanted: Sequence[Case], folder: Path, gpu: str) -> None:
+def _measure_with_data(wanted: Sequence[Timed], folder: Path, gpu: str, module: str) -> None:
     while left := [case for case in wanted if case.name not in done(folder)]:
-        command = [sys.executable, "-m", "benchmarks.cuda_kernels", "worker", str(folder), "--gpu", gpu]
+        command = [sys.executable, "-m", module, "worker", str(folder), "--gpu", gpu]
         ended = subprocess.run([*command, "--only", *(case.name for case in left)], check=False)
         still = [case for case in left if case.name not in done(folder)]
         if still and len(still) <= len(left) and ended.returncode:
@@ -84,18 +109,16 @@ def _measure_with_data(wanted: Sequence[Case], folder: Path, gpu: str) -> None:
             return
 
 
-def work(folder: Path, gpu: str, names: Sequence[str]) -> None:
+def work(wanted: Sequence[Timed], folder: Path, gpu: str, runtimes: Sequence[str]) -> None:
     """Measures kernels with data in this process; ends it where one takes too long."""
-    known = {case.name: case for case in cases()}
-    for name in names:
+    for case in wanted:
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
-        case = known[name]
         times: dict[str, Any] = {}
         outputs: dict[str, dict[str, Any]] = {}
         why = ""
-        for runtime, device in devices(gpu).items():
+        for runtime, device in devices(gpu, runtimes).items():
             try:
-                kernel = case.cuda() if runtime == CUDA else case.opencl()
+                kernel = case.kernel(runtime)
                 launch, contents = kernel.launch(), case.contents(kernel)
                 timing = time_launch(launch, device, PROTOCOLS["unified"], contents)
                 times[runtime] = {"seconds": timing.seconds, "flags": list(timing.flags)}
@@ -103,26 +126,14 @@ def work(folder: Path, gpu: str, names: Sequence[str]) -> None:
             except Exception as error:
                 why += f"{runtime}: {reason(error)} "
         if not why:
-            why = _difference(case, *(outputs[runtime] for runtime in RUNTIMES))
+            why = case.difference(outputs)
         _write(folder, case, times, why.strip())
-        print(f"{name}: {times} {why}", flush=True)
+        print(f"{case.name}: {times} {why}", flush=True)
         if why.startswith(CUDA):  # whose context may be spoilt
             sys.exit(3)
 
 
-def _difference(case: Case, one: dict[str, Any], other: dict[str, Any]) -> str:
-    """Returns where the two languages' results differ; empty where they don't."""
-    for name in one:
-        if name not in case.any_order:
-            try:
-                with np.errstate(all="ignore"):
-                    compare(name, one[name], other[name].view(one[name].dtype), case.tolerance, case.outliers)
-            except AssertionError as error:
-                return f"results differ: {error}"
-    return ""
-
-
-def _write(folder: Path, case: Case, times: dict[str, Any], why: str) -> None:
+def _write(folder: Path, case: Timed, times: dict[str, Any], why: str) -> None:
     row = {"name": case.name, "origin": case.origin, "why": why, "times": times}
     with (folder / MEASURED).open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")

@@ -154,6 +154,9 @@ def test_kernels_are_values() -> None:
         ("add.f32 %f2, %f1;", "2 operands"),
         ("add.f32 %f2, %f1 %f1;", "'%f1' stands where ';' should"),
         ("call.uni (param0), missing, (param1);", "'missing' has no body"),
+        ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [%rd1, {%f1, %f1}];", "'tex.2d.v4.f32.f32' is for textures, which"),
+        ("sust.b.1d.b32.trap [%rd1, {%r1}], {%f1};", "'sust.b.1d.b32.trap' is for surfaces, which are not emulated"),
+        ("mov.u32 %r1, %envreg2;", "blocks that wait for all others (grid.sync(), '%envreg2') are not emulated"),
     ],
 )
 def test_what_is_not_understood_is_refused_by_name_and_line(body: str, message: str) -> None:

@@ -17,6 +17,7 @@ from perfmodel.ptx.types import PREDICATE, TYPES
 Step = Callable[[Mask], None]
 _U32 = TYPES["u32"]
 _LANE = np.arange(WARP)
+_ALL = np.uint32(2**32 - 1)
 _BIT = (np.uint32(1) << np.arange(WARP, dtype=np.uint32)).astype(np.uint32)
 
 
@@ -83,14 +84,38 @@ def _shuffle(instruction: Instruction, registers: Registers) -> Step:
     return shuffle
 
 
+Companions = Callable[[Mask], NDArray[np.bool_]]
+
+
+def _companions(operand: Operand | None, instruction: Instruction, registers: Registers) -> Companions:
+    """Returns what tells which lanes do an instruction together: by warps, by lanes (one where all have the same), by
+    the lanes beside them.
+
+    Args:
+        operand: the member mask; lanes that give different ones act on their own. All lanes that are there without it.
+    """
+    total = registers.lanes.total
+    members = None if operand is None else registers.reader(operand, _U32, instruction)
+
+    def companions(mask: Mask) -> NDArray[np.bool_]:
+        active = mask.active.reshape(-1, WARP)
+        given = None if members is None else _rows(members(), total)
+        if given is None or (given[active] == _ALL).all():
+            return np.asarray(active[:, None, :])
+        named = (given[:, :, None] & _BIT) != 0
+        return np.asarray(active[:, None, :] & named & (given[:, :, None] == given[:, None, :]))
+
+    return companions
+
+
 def _ballot(holds: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Returns for each warp the bits of the lanes for which something holds."""
-    return np.asarray(np.where(holds, _BIT, np.uint32(0)).sum(axis=1, dtype=np.uint32))
+    """Returns the bits of the lanes, along the last axis, for which something holds."""
+    return np.asarray(np.where(holds, _BIT, np.uint32(0)).sum(axis=-1, dtype=np.uint32))
 
 
-def _each(of_warps: NDArray[Any]) -> NDArray[Any]:
-    """Returns numbers of warps for each of their lanes."""
-    return np.repeat(of_warps, WARP)
+def _each(found: NDArray[Any]) -> NDArray[Any]:
+    """Returns what was found by warps, and by lanes or one for all of them, for each lane."""
+    return np.broadcast_to(found, (len(found), WARP)).reshape(-1)
 
 
 def _vote(instruction: Instruction, registers: Registers) -> Step:
@@ -99,20 +124,21 @@ def _vote(instruction: Instruction, registers: Registers) -> Step:
     type_ = TYPES["b32"] if mode == "ballot" else PREDICATE
     write = registers.writer(instruction.operands[0], type_, instruction)
     predicate = registers.reader(instruction.operands[1], PREDICATE, instruction)
+    companions = _companions(next(iter(instruction.operands[2:]), None), instruction, registers)
 
     def vote(mask: Mask) -> None:
-        active = mask.active.reshape(-1, WARP)
-        holds = _rows(predicate(), total)
-        yes, no = active & holds, active & ~holds
+        beside = companions(mask)
+        holds = _rows(predicate(), total)[:, None, :]
+        yes, no = beside & holds, beside & ~holds
         found: Any
         if mode == "ballot":
             found = _ballot(yes)
         elif mode == "any":
-            found = yes.any(axis=1)
+            found = yes.any(axis=-1)
         elif mode == "all":
-            found = ~no.any(axis=1)
+            found = ~no.any(axis=-1)
         else:
-            found = ~(yes.any(axis=1) & no.any(axis=1))
+            found = ~(yes.any(axis=-1) & no.any(axis=-1))
         write(_each(found), mask)
 
     return vote
@@ -124,17 +150,17 @@ def _match(instruction: Instruction, registers: Registers) -> Step:
     write = registers.writer(to, TYPES["b32"], instruction)
     write_same = None if is_same is None else registers.writer(is_same, PREDICATE, instruction)
     value = registers.reader(instruction.operands[1], TYPES[f"b{instruction.types[-1].bits}"], instruction)
+    companions = _companions(next(iter(instruction.operands[2:]), None), instruction, registers)
 
     def match(mask: Mask) -> None:
-        active = mask.active.reshape(-1, WARP)
+        beside = companions(mask)
         rows = _rows(value(), total)
-        equal = (rows[:, :, None] == rows[:, None, :]) & active[:, None, :]
+        equal = rows[:, :, None] == rows[:, None, :]
         if instruction.has("any"):
-            write(np.where(equal, _BIT, np.uint32(0)).sum(axis=2, dtype=np.uint32).reshape(-1), mask)
+            write(_each(_ballot(equal & beside)), mask)
             return
-        first = np.take_along_axis(rows, active.argmax(axis=1)[:, None], axis=1)
-        same = (~active | (rows == first)).all(axis=1)
-        write(_each(np.where(same, _ballot(active), np.uint32(0))), mask)
+        same = (equal | ~beside).all(axis=-1)
+        write(_each(np.where(same, _ballot(beside), np.uint32(0))), mask)
         if write_same is not None:
             write_same(_each(same), mask)
 
@@ -156,10 +182,11 @@ def _reduce(instruction: Instruction, registers: Registers) -> Step:
         "xor": (np.bitwise_xor, 0),
     }
     join, neutral = joins[name]
+    companions = _companions(next(iter(instruction.operands[2:]), None), instruction, registers)
 
     def reduce(mask: Mask) -> None:
-        rows = np.where(mask.active.reshape(-1, WARP), _rows(value(), total), type_.numpy.type(neutral))
-        write(_each(join.reduce(rows, axis=1, dtype=type_.numpy)), mask)
+        rows = np.where(companions(mask), _rows(value(), total)[:, None, :], type_.numpy.type(neutral))
+        write(_each(join.reduce(rows, axis=-1, dtype=type_.numpy)), mask)
 
     return reduce
 
@@ -168,7 +195,7 @@ def _active(instruction: Instruction, registers: Registers) -> Step:
     write = registers.writer(instruction.operands[0], TYPES["b32"], instruction)
 
     def active(mask: Mask) -> None:
-        write(_each(_ballot(mask.active.reshape(-1, WARP))), mask)
+        write(_each(_ballot(mask.active.reshape(-1, 1, WARP))), mask)
 
     return active
 
@@ -177,12 +204,13 @@ def _elect(instruction: Instruction, registers: Registers) -> Step:
     to, is_leader = _pair(instruction.operands[0])
     write = registers.writer(to, TYPES["b32"], instruction)
     write_leader = None if is_leader is None else registers.writer(is_leader, PREDICATE, instruction)
+    companions = _companions(next(iter(instruction.operands[1:]), None), instruction, registers)
 
     def elect(mask: Mask) -> None:
-        leader = mask.active.reshape(-1, WARP).argmax(axis=1)
+        leader = companions(mask).argmax(axis=-1)
         write(_each(leader.astype(np.uint32)), mask)
         if write_leader is not None:
-            write_leader((leader[:, None] == _LANE).reshape(-1), mask)
+            write_leader(_each(leader) == np.tile(_LANE, len(leader)), mask)
 
     return elect
 

@@ -14,9 +14,9 @@ SPACES = (".global", ".const", ".shared", ".local", ".param", ".tex")
 _VECTORS = {".v2": 2, ".v4": 4}
 
 
-def read_registers(cursor: Cursor) -> dict[str, Type]:
-    """Reads ``.reg .b32 %r<5>, %x;`` behind its first word."""
-    type_ = read_type(cursor)
+def read_registers(cursor: Cursor, word: str = "") -> dict[str, Type]:
+    """Reads ``.reg .b32 %r<5>, %x;`` behind its first word, which may hold the type."""
+    type_ = _type_named(cursor, word) if word else read_type(cursor)
     found: dict[str, Type] = {}
     while True:
         name = cursor.word("a register's name")
@@ -35,7 +35,10 @@ def read_registers(cursor: Cursor) -> dict[str, Type]:
 
 
 def read_type(cursor: Cursor) -> Type:
-    word = cursor.word("a type")
+    return _type_named(cursor, cursor.word("a type"))
+
+
+def _type_named(cursor: Cursor, word: str) -> Type:
     if word.removeprefix(".") not in TYPES:
         cursor.fail(f"type {word!r} is not understood")
     return TYPES[word.removeprefix(".")]

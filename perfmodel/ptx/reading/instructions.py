@@ -34,6 +34,11 @@ SPECIAL = frozenset(
     )
 )
 """The special registers that are known."""
+_IMAGES = {
+    **dict.fromkeys(("tex", "tld4", "txq"), "textures"),
+    **dict.fromkeys(("suld", "sust", "sured", "suq"), "surfaces"),
+}
+"""Instructions for images, by their first words."""
 
 
 def read_instruction(cursor: Cursor, registers: Collection[str], source: Source | None) -> Instruction:
@@ -53,6 +58,8 @@ def read_instruction(cursor: Cursor, registers: Collection[str], source: Source 
         guard = Guard(_register(cursor, registers), is_negated)
     text = cursor.word("an instruction")
     parts = parts_of(text)
+    if images := _IMAGES.get(text.partition(".")[0]):
+        cursor.fail(f"the instruction {text!r} is for {images}, which are not emulated; give the kernel an array", line)
     if isinstance(parts, str):
         which = f"instruction {text!r}" if not parts.startswith(".") else f"word {parts!r} of instruction {text!r}"
         cursor.fail(f"the {which} is not understood; docs/cuda.md says what is", line)
@@ -105,6 +112,8 @@ def _simple(cursor: Cursor, registers: Collection[str]) -> Operand:
         return Special(word)
     if word == "WARP_SZ":
         return Immediate(32)
+    if word.startswith("%envreg"):
+        cursor.fail(f"blocks that wait for all others (grid.sync(), {word!r}) are not emulated")
     if word.startswith("%"):
         cursor.fail(f"register {word!r} is not declared, and no special register that is understood")
     offset = 0

@@ -194,8 +194,8 @@ class _Body:
 
     def _directive(self, word: str) -> None:
         cursor = self.cursor
-        if word == ".reg":
-            self.registers |= read_registers(cursor)
+        if word == ".reg" or word.startswith(".reg."):  # as headers write it in one word: .reg.b32
+            self.registers |= read_registers(cursor, word.removeprefix(".reg"))
         elif word in SPACES:
             self.variables.append(read_variable(cursor, word))
             cursor.expects(";")
