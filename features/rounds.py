@@ -17,25 +17,19 @@ ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
 class RoundsFeature(CountedFeature):
     """Executions of loads, or of stores; those of one loop body, and of unrolled loops in it, count once.
 
-    None of these waits for another. With ``stored``, only those of loop bodies that also store to this space: a compiler
-    moves no load ahead of a store that may be to the same place, so that each iteration waits by itself.
+    None of these waits for another.
     """
 
     unit = "round"
 
-    def __init__(
-        self, name: FeatureName, space: str, direction: str, granularity: Granularity, is_stored: bool
-    ) -> None:
+    def __init__(self, name: FeatureName, space: str, direction: str, granularity: Granularity) -> None:
         super().__init__(name)
-        self.space, self.direction, self.is_stored = space, direction, is_stored
+        self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
-        if self.is_stored:
-            bodies = {a.body for a in counts.accesses if a.space == self.space and a.direction != "load"}
-            chosen = [a for a in chosen if a.body and a.body in bodies]
         rounds = (self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
         return once_a_body(zip((access.body for access in chosen), rounds, strict=True))
 
@@ -57,15 +51,12 @@ class RoundsFamily(FeatureFamily):
             found["space"].key,
             found["direction"].key if "direction" in found else "load",
             parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM,
-            "stored" in found,
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "granularity" and word.condition is not None:
             return word.key, word
-        if word.key == "stored" and word.condition is None:
-            return word.key, word
         for role, known in ROLES.items():
             if word.key in known and word.condition is None:
                 return role, word
-        raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "stored", "granularity"))
+        raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "granularity"))

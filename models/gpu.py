@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device
+from perfmodel.device.occupancy import limits_of_device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
 from perfmodel.models.gpu_terms import MEANINGS
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.models.unified_plus import BUSY, FAST, FILTERS, SIZES, SLOW, WAITS, options, sum_of
+from perfmodel.models.unified_plus import BUSY, FAST, FILTERS, SIZES, SLOW, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 COMPARED = ["float32_compare", "int32_compare", "uint32_compare"]
@@ -36,44 +38,63 @@ LOADS = "f_mem_access_global_load{}_granularity:subgroup"
 SINGLE = f"max({LINES} / max({SECTORS}, 1) - 0.25, 0) * {LOADS.format('_class:complex')} / max({LOADS.format('')}, 1)"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
 TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
+STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
+
+# Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
+SCRATCH_LOADED, SCRATCH_STORED = (f"f_mem_transactions_scratch_{direction}_block:32" for direction in ("load", "store"))
 
 LANES = 128
 """So many work-items issue an instruction on a compute unit at a time: four sub-groups of 32."""
 
-RESIDENT = 2048
-"""So many work-items run on a compute unit at a time, at most."""
+ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
+"""What a compute unit of an H200 has room for at a time; other devices' follow from their facts."""
 
 MODEL = f"""
 transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from * f_transfer_bytes_from \
 + p_from_latency * f_transfers_from
 launch   = p_launch * f_sync_kernel_launch
 groups   = p_group * f_thread_groups
+group    = f_work_items / f_thread_groups
+slots    = ceil(group / 32) * 32
+room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots * f_held_registers),
+               p_local_bytes / (f_held_local + 1024))
+resident = group * max(floor(room), 1)
+together = min(f_work_items, resident * p_units)
+abreast  = min(resident, group * ceil(f_thread_groups / p_units))
 issued   = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
            + p_access * f_mem_access_global_load_granularity:subgroup
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
-compute  = max({BUSY}, p_fill / f_work_items) * issued
+compute  = {BUSY} * (1 + (p_fill / (p_units * abreast)) ** 2) ** 0.5 * issued
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_line * f_mem_transactions_global_load_block:128
                    + p_l1_local * f_mem_transactions_local_banks:32
-                   + p_l1_scratch * f_mem_transactions_scratch_block:128)
-own      = f_mem_scratch / f_work_items * min(f_work_items / p_units, {RESIDENT}) / p_near_scratch
-spilled  = own ** 2 / (1 + own ** 2) * f_mem_transactions_scratch_block:128
+                   + p_l1_global * f_mem_access_scratch_load_granularity:subgroup)
+own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
+spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
+held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
-l2       = p_l2_scratch * spilled + p_l2_atomic * f_mem_transactions_global_atomic_block:32
+l2       = p_l2_load * spilled + p_l2_scratch * 32 * {SCRATCH_STORED}
+           + p_l2_atomic * f_mem_transactions_global_atomic_block:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
            + p_l2_line * f_mem_transactions_global_store_block:128
            + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
                                 - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
-{WAITS}scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
-dram     = p_dram * missed * f_mem_footprint_global_block:64 + scatter
+phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
+waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
+filled   = f_mem_footprint_global_block:32 / p_cache
+missed   = filled ** 8 / (1 + filled ** 8)
+scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
+           + p_scatter_store * max({STRAY} - p_kept * {STRAY_TURNS}, 0)
+dram     = p_dram * (missed * f_mem_footprint_global_block:64 + held / (1 + held) * 32 * {SCRATCH_STORED}) + scatter
 near     = {LOADED} / f_thread_groups / p_near
 far      = near ** 2 / (1 + near ** 2)
 waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
            + (p_wait_near + p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
            + p_wait_local * f_mem_access_local_load_granularity:longest
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
-latency  = waits / f_work_items
+even     = max(f_mem_rounds_global, 1) / max(f_mem_rounds_global_granularity:longest, 1)
+latency  = waits * max(1 / f_work_items, even / together)
 chip     = overlap(compute, l1, latency, p_chip)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
 """
@@ -106,6 +127,18 @@ SIZES_OF_EVERYDAY = {
 }
 PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 10.1e12}}
 """Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
+
+
+def room_of(device: Device | None) -> dict[str, float]:
+    """Returns what a compute unit of a device has room for at a time; an H200's where the device does not tell."""
+    try:
+        limits = limits_of_device(device) if device else None
+    except DeviceError:
+        limits = None
+    if limits is None:
+        return dict(ROOM)
+    items = limits.waves * limits.wave_sizes[0]
+    return dict(zip(ROOM, (items, limits.groups, limits.registers, limits.local_bytes), strict=True))
 
 
 class Gpu(Recipe):
@@ -143,8 +176,9 @@ class Gpu(Recipe):
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
             "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
-            "p_fill": {"value": lanes * 1.5, "min": lanes, "max": lanes * 2},
-            "p_near_scratch": {"value": 1e5, "min": 2e4, "max": 3e5},
+            "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
+            "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
+            **room_of(device),
         }
         peaks = next((peaks for name, peaks in PEAKS.items() if device and name in device.name), {})
         bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks.items()}

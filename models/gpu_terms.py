@@ -19,11 +19,19 @@ SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
 SECOND_LEVEL = Physical(0, 10.1, "5,120 bytes a clock as of NVIDIA's A100 architecture paper, 1.98 GHz")
 GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
+LIMITS = "CUDA C++ Programming Guide, compute capability 9.0"
 LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
 
-SLOTS = "min(f_work_items / (2048 * p_units), 1)"
+GROUP_SLOTS = "(ceil(f_work_items / f_thread_groups / 32) * 32)"
+ABREAST = (
+    f"floor(max(1, min(p_resident_groups, p_resident_items / {GROUP_SLOTS}, "
+    f"p_registers / {GROUP_SLOTS} / f_held_registers, p_local_bytes / (f_held_local + 1024))))"
+)
+ROOM = f"({ABREAST} * f_work_items / f_thread_groups)"
+# Work-groups, and work-items, that a compute unit has room for at a time.
+SLOTS = f"min(f_work_items / p_units, {ROOM}) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
 LOADS = "f_mem_access_global_load_granularity:subgroup"
 STORES = "f_mem_access_global_store_granularity:subgroup"
@@ -89,13 +97,21 @@ TERMS: dict[str, Meaning] = {
         },
         "larger work-groups, or several elements for each work-item, would help",
     ),
+    "group": Meaning("work-items of a work-group"),
+    "slots": Meaning("places for work-items that a work-group takes, in whole sub-groups"),
+    "room": Meaning(
+        "work-groups that a compute unit has room for, by what they hold of its registers and local memory"
+    ),
+    "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
+    "together": Meaning("work-items that run at a time on all compute units"),
+    "abreast": Meaning("work-items that the busiest compute unit holds at a time"),
     "issued": Meaning("instructions that sub-groups issue, each at its price"),
     "compute": Meaning(
         "instructions that compute units issue",
         {
             "{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)",
             "{:.2g} % of the work-items that it takes to keep them issuing": (
-                "100 * f_work_items / p_fill / step(p_fill - f_work_items)"
+                f"100 * min(f_work_items, {ROOM} * p_units) / p_fill / step(p_fill - f_work_items)"
             ),
         },
         {
@@ -108,7 +124,8 @@ TERMS: dict[str, Meaning] = {
     ),
     "l1": Meaning("cycles of the first-level caches and local memories"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
-    "spilled": Meaning("what the first-level cache does not keep of private arrays"),
+    "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
+    "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
         {
@@ -121,21 +138,26 @@ TERMS: dict[str, Meaning] = {
     "l2": Meaning("what the second-level cache, which all compute units share, has to do"),
     "phases": Meaning(
         "work-groups that wait at barriers for what they load into local memory",
-        {"{:.3g} times in each work-item": "phases / p_phase / f_work_items"},
+        {
+            "{:.3g} times in each work-item": (
+                "min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / f_work_items"
+            ),
+            "{:.3g} work-groups at a time on a compute unit": ABREAST,
+        },
         "more work from barrier to barrier (larger tiles), or the next tile's loads before it, would help",
     ),
     "waves": Meaning(
         "waits for the first loads of each wave of work-items",
-        {"{:.3g} waves": "f_work_items / (2048 * p_units)"},
+        {"{:.3g} waves": f"f_work_items / p_units / {ROOM}"},
         {
-            "several elements for each work-item, loaded together, would help": "f_work_items - 2048 * p_units",
+            "several elements for each work-item, loaded together, would help": f"f_work_items - {ROOM} * p_units",
             "only a shorter way to the first load would help: fewer addresses read from memory": "",
         },
     ),
     "filled": Meaning("all data that the launch touches, by what the last-level cache keeps"),
     "missed": Meaning("the part of all data that the last-level cache does not keep"),
     "scatter": Meaning(
-        "sectors that memory brings one by one for scattered loads",
+        "sectors that memory brings one by one for scattered loads, or takes of scattered stores",
         {"{:si}B of them": "scatter / p_scatter"},
         "places sorted so that neighbouring work-items read near each other, or smaller tables, would help",
     ),
@@ -143,7 +165,10 @@ TERMS: dict[str, Meaning] = {
     "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
     "far": Meaning("the part of a work-group's loads that the first-level cache does not keep"),
     "waits": Meaning("what the longest work-item waits for, times the work-items"),
-    "latency": Meaning("what the longest work-item waits for", FILLED, PARALLEL),
+    "even": Meaning("rounds of a work-item, on average over those of the longest"),
+    "latency": Meaning(
+        "what work-items wait for: the longest by itself, or all in turn where few run at a time", FILLED, PARALLEL
+    ),
     "chip": Meaning("what compute units do by themselves: instructions, first-level caches and waits, overlapped"),
 }
 
@@ -280,6 +305,26 @@ PARAMETERS: dict[str, Meaning] = {
         "fewer barriers would help: larger tiles, sums within sub-groups",
         reads={"{:.3g} T work-items/s": "1e-12 / p_barrier"},
     ),
+    "p_resident_items": Meaning(
+        "work-items that a compute unit has places for",
+        reads={"{:.0f}": "p_resident_items"},
+        physical={"H200": Physical(2048, 2048, LIMITS)},
+    ),
+    "p_resident_groups": Meaning(
+        "work-groups that a compute unit has places for",
+        reads={"{:.0f}": "p_resident_groups"},
+        physical={"H200": Physical(32, 32, LIMITS)},
+    ),
+    "p_registers": Meaning(
+        "registers of a compute unit",
+        reads={"{:.0f}": "p_registers"},
+        physical={"H200": Physical(65536, 65536, LIMITS)},
+    ),
+    "p_local_bytes": Meaning(
+        "bytes of local memory of a compute unit",
+        reads={"{:.0f} B": "p_local_bytes"},
+        physical={"H200": Physical(233472, 233472, LIMITS)},
+    ),
     "p_fill": Meaning(
         "work-items that it takes to keep the compute units issuing",
         reads={"{:.3g} cycles between a sub-group's instructions": f"p_fill / (128 * {UNITS})"},
@@ -289,7 +334,7 @@ PARAMETERS: dict[str, Meaning] = {
         lacks="chains of operations that need each other, beside such as don't",
     ),
     "p_l1_global": Meaning(
-        "loads from global memory that come to the banks",
+        "loads from global memory, and of private arrays that lie in memory, that come to the banks",
         {"{:.2g} times the cycles that their bytes need": LOAD_CYCLES},
         {NEIGHBOURS.format("load"): f"{LOAD_CYCLES} - 1.9", FEWER_LOADS: ""},
         {"{:.3g} TB/s": "128e-12 / p_l1_global"},
@@ -313,31 +358,17 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} TB/s": "128e-12 / p_l1_local"},
         {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
     ),
-    "p_l1_scratch": Meaning(
-        "private arrays that lie in memory",
-        {"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
-        LESS_SCRATCH,
-        {"{:.3g} TB/s": "128e-12 / p_l1_scratch"},
-        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
-        "stores and loads of private arrays cost different numbers of cycles, at one price here",
-    ),
-    "p_near_scratch": Meaning(
-        "private arrays of which a first-level cache keeps one half",
-        reads={"{:.3g} kB": "1e-3 * p_near_scratch"},
-        physical={"H200": Physical(200, 262, f"256 KB a compute unit, {PAPER}, of which local memory takes some")},
-        lacks="work-items that do run at a time, which are fewer than 2,048 where arrays take registers",
-    ),
     "p_contend": Meaning(
         "an update of a sector that another waits for",
         reads={"{:.3g} ns": "1e9 * p_contend"},
         physical={"H200": Physical(0.8, 0.8, OURS.format("`atomic_update`"))},
     ),
     "p_l2_scratch": Meaning(
-        "lines of private arrays that the first-level cache does not keep",
+        "sectors of private arrays that stores write through to the second-level cache",
         {"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
         LESS_SCRATCH,
-        {"{:.3g} TB/s": "128e-12 / p_l2_scratch"},
-        lacks="measurements of private arrays beyond the first-level cache",
+        {"{:.3g} TB/s": "1e-12 / p_l2_scratch"},
+        {"H200": SECOND_LEVEL},
     ),
     "p_l2_atomic": Meaning(
         "sectors that atomics update in the second-level cache",
@@ -386,13 +417,13 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_phase": Meaning(
         "a work-group's wait at a barrier for its loads",
-        reads={"{:.3g} ns a wave": "1e9 * p_phase * 2048 * p_units"},
+        reads={"{:.3g} ns": "1e9 * p_phase"},
         physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
-        lacks="how many work-groups run at a time: a wave is 2,048 work-items a compute unit here",
+        lacks="the barrier itself, and the time until its last sub-group is there",
     ),
     "p_wave": Meaning(
         "a wave's wait for its first load",
-        reads={"{:.3g} ns a wave": "1e9 * p_wave * 2048 * p_units"},
+        reads={"{:.3g} ns": "1e9 * p_wave"},
         physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
         lacks="starting and ending work-items, and queues before memory while a whole wave asks at once",
     ),
@@ -406,6 +437,11 @@ PARAMETERS: dict[str, Meaning] = {
         "bytes of single sectors from memory",
         reads={"{:.3g} TB/s": "1e-12 / p_scatter"},
         physical={"H200": Physical(0, 2.4, f"half of 4.8 TB/s ({SHEET}): memory brings 64 bytes for 32")},
+    ),
+    "p_scatter_store": Meaning(
+        "bytes of single sectors that scattered stores read and write again",
+        reads={"{:.3g} TB/s": "1e-12 / p_scatter_store"},
+        physical={"H200": Physical(0, 1.2, f"a quarter of 4.8 TB/s ({SHEET}): 64 bytes for 32 come and go")},
     ),
     "p_kept": Meaning(
         "bytes that the last-level cache keeps of what is scattered over more",

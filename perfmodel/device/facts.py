@@ -56,6 +56,9 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "dram_latency": ("clocks", "until memory answers"),
     "launch": ("s", "launch of an empty kernel"),
     "resident_items": ("", "work-items that a unit holds at a time"),
+    "resident_groups": ("", "work-groups that a unit holds at a time, at most"),
+    "registers": ("", "registers of 32 bits of a unit"),
+    "local_bytes": ("B", "bytes of local memory of a unit"),
     "group_items": ("", "work-items of a work-group, at most"),
     "group_local_bytes": ("B", "bytes of local memory of a work-group, at most"),
 }
