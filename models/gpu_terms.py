@@ -358,6 +358,12 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} TB/s": "128e-12 / p_l1_local"},
         {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
     ),
+    "p_near_scratch": Meaning(
+        "private arrays of which a first-level cache keeps one half",
+        reads={"{:.3g} kB": "1e-3 * p_near_scratch"},
+        physical={"H200": Physical(200, 262, f"256 KB a compute unit, {PAPER}, of which local memory takes some")},
+        lacks="sectors of rows that are still to come, which a cache keeps no better than those that are done with",
+    ),
     "p_contend": Meaning(
         "an update of a sector that another waits for",
         reads={"{:.3g} ns": "1e9 * p_contend"},
