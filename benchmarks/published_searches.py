@@ -146,7 +146,7 @@ def searched(programs: Programs, predictions: Predictions, device: str) -> dict[
     return found
 
 
-def tuned(programs: Programs, device: str, seeds: int) -> dict[str, Reached]:
+def tuned(programs: Programs, device: str, seeds: int, strategies: Sequence[str]) -> dict[str, Reached]:
     """Returns what Kernel Tuner's strategies reach after some measurements, the median over seeds."""
     there, measured = programs.on(device)
     found: dict[str, Reached] = {}
@@ -154,7 +154,7 @@ def tuned(programs: Programs, device: str, seeds: int) -> dict[str, Reached]:
         cache = Path(folder) / "cache.json"
         cache.write_text(json.dumps(cache_file([programs.configurations[p] for p in there], measured, device)))
         search = simulation(cache)
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             runs = [list(search(strategy, max(EVALUATIONS), seed).values()) for seed in range(seeds)]
             found[strategy] = {
                 count: float(np.median([measured.min() / min(run[:count], default=math.inf) for run in runs]))
@@ -165,7 +165,12 @@ def tuned(programs: Programs, device: str, seeds: int) -> dict[str, Reached]:
 
 
 def unlearned(
-    programs: Programs, predictions: Predictions, published: Published, device: str, seeds: int
+    programs: Programs,
+    predictions: Predictions,
+    published: Published,
+    device: str,
+    seeds: int,
+    strategies: Sequence[str] = STRATEGIES,
 ) -> dict[str, Reached]:
     """Returns what part of the best speed every search but `perfmodel.tune` reaches, by its name and measurements."""
     there, measured = programs.on(device)
@@ -176,7 +181,9 @@ def unlearned(
     found = {name: {count: reached(order, measured, count) for count in counts} for name, order in orders.items()}
     found["by chance"] = {count: by_chance(measured, count) for count in counts}
     if seeds and importlib.util.find_spec("kernel_tuner"):
-        found |= {f"Kernel Tuner, `{name}`": parts for name, parts in tuned(programs, device, seeds).items()}
+        found |= {
+            f"Kernel Tuner, `{name}`": parts for name, parts in tuned(programs, device, seeds, strategies).items()
+        }
     return found
 
 
@@ -200,6 +207,7 @@ def main() -> None:
     parser.add_argument("--calibration", default="@h200", help="a file, or one that comes along")
     parser.add_argument("--device", action="append", help="a column of the times; all if left out")
     parser.add_argument("--seeds", type=int, default=0, help="of Kernel Tuner's strategies; 0 for none")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="of Kernel Tuner")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore")
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
@@ -216,7 +224,7 @@ def main() -> None:
     found = {
         device: {
             "`perfmodel.tune`": {count: part for count, (part, *_) in learned[device].items()},
-            **unlearned(programs, predictions[device], published, device, parsed.seeds),
+            **unlearned(programs, predictions[device], published, device, parsed.seeds, parsed.strategies.split(",")),
         }
         for device in devices
     }
