@@ -4,9 +4,10 @@
 
 The folder holds a space with its times, the table the features of its programs (`benchmarks.feature_tables`); programs
 that are not in it are left out, in the baselines as well. The calibration is carried over to each device by its
-specification. Printed are tables in Markdown: what the best of the first eight reach, and searches that learn
-(`perfmodel.tune`), beside chance, the times of other GPUs (`transfer`), and with ``--seeds`` Kernel Tuner's strategies,
-in its simulation mode.
+specification. Printed are tables in Markdown of the part of the best speed that searches reach after some measurements:
+of all devices the median and the worst, and each device's. They are a search that learns (`perfmodel.tune`), the order
+of predictions (`PredictedFirst`), the order of the times of other GPUs, chance, and with ``--seeds`` Kernel
+Tuner's strategies, in its simulation mode, the median of all seeds.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from perfmodel.tuning.pruning import Configuration
 from perfmodel.tuning.tuner import Tuner
 
 Floats = NDArray[np.float64]
+Reached = dict[int, float]
 FIRST = 8
 EVALUATIONS = (8, 16, 32, 64)
 STRATEGIES = ("random_sample", "genetic_algorithm", "simulated_annealing", "diff_evo", "pso")
@@ -144,21 +146,54 @@ def searched(programs: Programs, predictions: Predictions, device: str) -> dict[
     return found
 
 
-def tuned(programs: Programs, device: str, seeds: int) -> dict[str, dict[int, float]]:
+def tuned(programs: Programs, device: str, seeds: int, strategies: Sequence[str]) -> dict[str, Reached]:
     """Returns what Kernel Tuner's strategies reach after some measurements, the median over seeds."""
     there, measured = programs.on(device)
-    found: dict[str, dict[int, float]] = {}
+    found: dict[str, Reached] = {}
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache.json"
         cache.write_text(json.dumps(cache_file([programs.configurations[p] for p in there], measured, device)))
         search = simulation(cache)
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             runs = [list(search(strategy, max(EVALUATIONS), seed).values()) for seed in range(seeds)]
             found[strategy] = {
                 count: float(np.median([measured.min() / min(run[:count], default=math.inf) for run in runs]))
                 for count in EVALUATIONS
+                if count < len(there)
             }
     return found
+
+
+def unlearned(
+    programs: Programs,
+    predictions: Predictions,
+    published: Published,
+    device: str,
+    seeds: int,
+    strategies: Sequence[str] = STRATEGIES,
+) -> dict[str, Reached]:
+    """Returns what part of the best speed every search but `perfmodel.tune` reaches, by its name and measurements."""
+    there, measured = programs.on(device)
+    counts = [count for count in EVALUATIONS if count < len(there)]
+    orders = {"`PredictedFirst`": predictions.seconds[there]}
+    if len({each["name"] for each in published.devices.values()}) > 1:
+        orders["times of the other GPUs"] = transferred(programs, published, device, there)
+    found = {name: {count: reached(order, measured, count) for count in counts} for name, order in orders.items()}
+    found["by chance"] = {count: by_chance(measured, count) for count in counts}
+    if seeds and importlib.util.find_spec("kernel_tuner"):
+        found |= {
+            f"Kernel Tuner, `{name}`": parts for name, parts in tuned(programs, device, seeds, strategies).items()
+        }
+    return found
+
+
+def over_devices(found: Mapping[str, Mapping[str, Reached]]) -> list[list[str]]:
+    """Returns a row a search: the median and the worst of all devices, by measurements."""
+    rows = []
+    for search in next(iter(found.values())):
+        parts = [[each[search].get(count, math.nan) for each in found.values()] for count in EVALUATIONS]
+        rows.append([search, *(f"{np.nanmedian(part):.3f} / {np.nanmin(part):.3f}" for part in parts)])
+    return rows
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -172,6 +207,7 @@ def main() -> None:
     parser.add_argument("--calibration", default="@h200", help="a file, or one that comes along")
     parser.add_argument("--device", action="append", help="a column of the times; all if left out")
     parser.add_argument("--seeds", type=int, default=0, help="of Kernel Tuner's strategies; 0 for none")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="of Kernel Tuner")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore")
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
@@ -184,27 +220,27 @@ def main() -> None:
         for device, known in facts.items()
     }
     print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
-    rows = []
-    for device in devices:
-        there, measured = programs.on(device)
-        other = transferred(programs, published, device, there)
-        parts = reached(predictions[device].seconds[there], measured), by_chance(measured), reached(other, measured)
-        rows.append([device, str(len(there)), *(f"{part:.2f}" for part in parts)])
-    print(table(["device", "programs", f"best of {FIRST}", "by chance", "by transfer"], rows), flush=True)
-    rows = []
-    for device in devices:
-        found = searched(programs, predictions[device], device)
-        rows.append([device, *(f"{part:.2f} / {off:.0%} / {inside:.0%}" for part, off, inside in found.values())])
-    print("\nbest so far / error on all others / in the 90 % interval, after so many measurements:\n")
-    print(table(["`perfmodel.tune`", *map(str, found)], rows), flush=True)
-    if parsed.seeds and importlib.util.find_spec("kernel_tuner"):
-        print(f"\nbest so far of Kernel Tuner's strategies, median of {parsed.seeds} seeds:\n")
-        rows = [
-            [device, strategy, *(f"{part:.2f}" for part in parts.values())]
-            for device in devices
-            for strategy, parts in tuned(programs, device, parsed.seeds).items()
-        ]
-        print(table(["device", "strategy", *map(str, EVALUATIONS)], rows))
+    learned = {device: searched(programs, predictions[device], device) for device in devices}
+    found = {
+        device: {
+            "`perfmodel.tune`": {count: part for count, (part, *_) in learned[device].items()},
+            **unlearned(programs, predictions[device], published, device, parsed.seeds, parsed.strategies.split(",")),
+        }
+        for device in devices
+    }
+    head = [f"median / worst of {len(devices)} devices after", *map(str, EVALUATIONS)]
+    print(table(head, over_devices(found)), flush=True)
+    rows = [
+        [device, search, *(f"{part:.3f}" for part in parts.values())]
+        for device, each in found.items()
+        for search, parts in each.items()
+    ]
+    print(f"\n{table(['device', 'search', *map(str, EVALUATIONS)], rows)}", flush=True)
+    rows = [
+        [device, *(f"{off:.0%} / {inside:.0%}" for _, off, inside in learned[device].values())] for device in devices
+    ]
+    print("\nerror on all others, and those in the 90 % interval, after so many measurements:\n")
+    print(table(["`perfmodel.tune`", *map(str, EVALUATIONS)], rows))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -297,6 +298,29 @@ def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: 
     kernels = [convolution.kernel(each) for each in programs.configurations]
     expected = [float(pm.Calibration.shipped(device="H200").predict(kernel)) for kernel in kernels]
     assert predictions.seconds[there] == pytest.approx(expected)
+
+
+def test_searches_are_compared_on_each_device_and_over_all() -> None:
+    """Twelve programs, predicted in the order of their times, on two devices of which one fails four."""
+    seconds = pd.DataFrame({"some": np.arange(1.0, 13), "few": [*np.arange(1.0, 9), *[np.nan] * 4]})
+    configurations = [{"a": place, "b": place % 3} for place in range(12)]
+    programs = published_searches.Programs(configurations, {}, np.zeros((12, 1)), seconds)
+    predictions = published_searches.Predictions(np.arange(1.0, 13)[::-1].copy(), np.zeros((12, 1)))
+    published = SimpleNamespace(devices={"some": {"name": "a"}, "few": {"name": "b"}})
+    found = {
+        device: published_searches.unlearned(programs, predictions, published, device, 0)  # type: ignore[arg-type]
+        for device in ("some", "few")
+    }
+    some = found["some"]
+    assert some["`PredictedFirst`"] == {8: 1 / 5}  # the slowest eight
+    assert some["times of the other GPUs"] == {8: 1}
+    assert some["by chance"][8] == pytest.approx(published_searches.by_chance(np.arange(1.0, 13), 8))
+    assert not found["few"]["by chance"]  # it has no more than eight
+    rows = {
+        name: rest for name, *rest in published_searches.over_devices({"x": some, "y": {**some, "by chance": {8: 0.5}}})
+    }
+    assert rows["`PredictedFirst`"][0] == "0.200 / 0.200"
+    assert rows["by chance"][0].endswith(" / 0.500")
 
 
 def test_figures_of_exams() -> None:

@@ -119,6 +119,8 @@ def simulated(rows: Mapping[Values, Measurement], built: Mapping[Values, float],
 
 
 def table(own: Found | None, others: Mapping[str, Sequence[Found]]) -> str:
+    """Returns a row a search, medians of its seeds, the cheapest first; no costs where half of the seeds never came
+    near the best."""
     head = ["search", "near the best", "runs", "building", "running", "further", "seconds"]
     rows = [] if own is None else [_row("perfmodel.tune", [own])]
     rows += [_row(name, found) for name, found in sorted(others.items(), key=lambda each: _seconds(each[1]))]
@@ -126,11 +128,13 @@ def table(own: Found | None, others: Mapping[str, Sequence[Found]]) -> str:
 
 
 def _row(name: str, every: Sequence[Found]) -> list[str]:
-    near = [each for each in every if math.isfinite(each.runs)]
-    parts = [float(np.median([getattr(each, part) for each in every])) for part in ("runs", "building_s", "running_s")]
-    parts += [float(np.median([getattr(each, part) for each in every])) for part in ("further_s", "seconds")]
-    shown = [f"{part:.0f}" if place == 0 else f"{part:.1f} s" for place, part in enumerate(parts)]
-    return [name, f"{len(near)} of {len(every)}", *shown]
+    near = sum(math.isfinite(each.runs) for each in every)
+    runs, *parts = (
+        float(np.median([getattr(each, part) for each in every]))
+        for part in ("runs", "building_s", "running_s", "further_s", "seconds")
+    )
+    shown = [f"{runs:.0f}", *(f"{part:.1f} s" for part in parts)] if math.isfinite(runs) else ["-"] * 5
+    return [name, f"{near} of {len(every)}", *shown]
 
 
 def _seconds(every: Sequence[Found]) -> float:

@@ -8,6 +8,7 @@ of LLVM's AMDGPU back end (Karan Kumar, "Influencing Parameters", 1. Occupancy).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -19,6 +20,7 @@ from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
 from perfmodel.device.device import Device, find_device
+from perfmodel.device.facts import DeviceFacts, architectures
 
 FILE = Path(__file__).parent / "occupancy_limits.json"
 CHECKED_WARPS = 4
@@ -239,6 +241,16 @@ def limits_of(compute_capability: str | float | None = None, arch: str | None = 
             f"no limits of architecture {arch!r} are known{nearest(name, known)}; there are {', '.join(known)}"
         )
     return _limits(name, {**amd["common"], **amd["families"][known[name]], "registers_per_group": None})
+
+
+def limits_of_facts(facts: DeviceFacts) -> OccupancyLimits | None:
+    """Returns the limits of a device that is known by its specification; None where those of its architecture are
+    not."""
+    words = architectures()[facts.architecture]
+    found = re.search(r"compute capability (?P<capability>[\d.]+)|(?P<arch>gfx\w+)", words)
+    with suppress(DeviceError):
+        return limits_of(found["capability"], found["arch"]) if found else None
+    return None
 
 
 def limits_of_device(device: str | Device | None) -> OccupancyLimits:

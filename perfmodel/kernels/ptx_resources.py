@@ -40,7 +40,8 @@ def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> 
         )
         return Resources(registers, shared + launched, private, "driver")
     if (code := machine_code_of(program)) is not None:
-        return Resources(code.registers, code.shared_bytes + launched, code.stack_bytes, "assembler")
+        spilled = code.spill_store_bytes + code.spill_load_bytes
+        return Resources(code.registers, code.shared_bytes + launched, code.stack_bytes, "assembler", spilled)
     return _estimated(program, launched)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from perfmodel.kernels.resources import resources
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.intervals import sensitivities
 from perfmodel.modelling.prediction import feature_values
+from perfmodel.tuning.limits import Limits
 from perfmodel.tuning.pruning import C
 from perfmodel.tuning.side_by_side import side_by_side
 
@@ -33,11 +33,13 @@ class Foreseen:
         refused: why it cannot be launched or counted; empty if it can.
         features: those that the model names.
         words: logarithm of the words of 32 bits that a work-item holds.
+        spills: why some of these are most likely in memory; empty where they are not.
     """
 
     refused: str = ""
     features: Mapping[str, float] = field(default_factory=dict)
     words: float = 0.0
+    spills: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,13 @@ def foresight(
         kernel: gives the kernel of a configuration.
         workers: see `side_by_side`.
     """
+    limits = Limits.of(calibration.device)
+    every = side_by_side(lambda config: foreseen(lambda: kernel(config), calibration, limits), configs, workers)
+    return together(every, calibration)
 
-    def known(config: C) -> Foreseen:
-        try:
-            return foreseen(kernel(config), calibration)
-        except (KernelError, FeatureError) as error:
-            return Foreseen(str(error))
 
-    every = side_by_side(known, configs, workers)
+def together(every: Sequence[Foreseen], calibration: Calibration) -> Foresight:
+    """Returns what a calibration makes of what is known of all configurations."""
     there = [place for place, each in enumerate(every) if not each.refused]
     seconds = np.full(len(every), math.nan)
     elasticities = np.zeros((len(every), len(calibration.parameters)))
@@ -88,24 +89,14 @@ def foresight(
     return Foresight(every, seconds, elasticities, np.array([[each.words] for each in every]))
 
 
-def foreseen(kernel: Kernel, calibration: Calibration) -> Foreseen:
-    """Returns what is known of a kernel on the calibration's device.
-
-    Raises:
-        KernelError: for a kernel that the device cannot launch.
-        FeatureError: for one that cannot be counted.
-    """
-    demand = resources(kernel)
-    check_launch(kernel, demand.local_bytes, calibration.device)
-    features = {name: float(value) for name, value in feature_values(calibration, kernel, {}).items()}
-    return Foreseen("", features, math.log((demand.registers or 1) + demand.private_bytes / 4))
-
-
-def check_launch(kernel: Kernel, local_bytes: int, device: Mapping[str, Any]) -> None:
-    """Raises KernelError for a kernel that a device cannot launch, by what a calibration knows of the device."""
-    items = math.prod(kernel.launch().local_size)
-    most, room = device.get("max_work_group_size"), device.get("local_memory")
-    if most and items > most:
-        raise KernelError(f"its work-groups have {items} work-items, and the device takes {most}")
-    if room and local_bytes > room:
-        raise KernelError(f"its work-groups take {local_bytes} bytes of local memory, and there are {room}")
+def foreseen(kernel: Callable[[], Kernel], calibration: Calibration, limits: Limits) -> Foreseen:
+    """Returns what is known of a kernel on a device, or why it cannot be launched there or counted."""
+    try:
+        made = kernel()
+        demand = resources(made)
+        limits.check(made, demand)
+        features = {name: float(value) for name, value in feature_values(calibration, made, {}).items()}
+    except (KernelError, FeatureError) as error:
+        return Foreseen(str(error))
+    words = (demand.registers or 1) + demand.private_bytes / 4
+    return Foreseen("", features, math.log(words), limits.spills(made, demand))

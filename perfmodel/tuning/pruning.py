@@ -26,6 +26,7 @@ class Configuration(Generic[C]):
         std_s: standard deviation of the prediction; NaN where `predict` gives none.
         place: the prediction's rank among all, from 1; predictions that are equal share it.
         unpredicted: why nothing is predicted; empty where something is.
+        spills: why its work-items most likely have no room for their values in registers; empty where they do.
         pruned: why it is not to be measured; empty where it is.
     """
 
@@ -35,6 +36,7 @@ class Configuration(Generic[C]):
     place: int = 0
     unpredicted: str = ""
     pruned: str = ""
+    spills: str = ""
 
 
 @dataclass(frozen=True)

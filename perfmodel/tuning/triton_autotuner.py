@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.device.occupancy import limits_of
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.triton_compiler import unwrapped
 from perfmodel.modelling.calibration import Calibration
+from perfmodel.tuning.foreseeing import Foreseen, Foresight, foreseen, together
+from perfmodel.tuning.limits import Limits
 from perfmodel.tuning.side_by_side import check_workers, side_by_side
+from perfmodel.tuning.tuner import Tuner, tuner_of
 
 Kernels = TypeVar("Kernels")
-Found = tuple[float, str]
 _OF_A_CALL = ("warmup", "pre_hook", "ir_override")
 """Words of Triton's for a call and its configurations that decide on no time."""
 
@@ -42,6 +43,8 @@ class TritonPredictions:
     Attributes:
         seconds: as predicted for each configuration of the last call, infinite where nothing is.
         unpredicted: why nothing is, by configuration.
+        tuner: a search through these, which learns from times that it is told (`Tuner`), by the configurations' texts;
+            None before there is a prediction.
     """
 
     def __init__(self, calibration: Calibration, *, target: str = "sm_90", workers: int | None = None) -> None:
@@ -49,11 +52,14 @@ class TritonPredictions:
             raise PerfmodelError(f"{calibration!r:.60} predicts nothing; give a calibration")
         check_workers(workers)
         self.calibration, self.target = calibration, target
-        self.workers = workers or os.cpu_count() or 1
+        self.workers = workers
+        digits = "".join(letter for letter in target if letter.isdigit())
+        self.limits = replace(Limits.of(calibration.device), unit=limits_of(f"{digits[:-1]}.{digits[-1:]}"))
         self.seconds: dict[str, float] = {}
         self.unpredicted: dict[str, str] = {}
         self._kernel: Any = None
-        self._known: dict[Any, Found] = {}
+        self.tuner: Tuner[str] | None = None
+        self._known: dict[Any, Foreseen] = {}
 
     def of(self, kernel: Kernels) -> Kernels:
         """Returns a kernel under ``@triton.jit`` as it is; its configurations are those that are predicted."""
@@ -67,59 +73,48 @@ class TritonPredictions:
     def __call__(self, **call: Any) -> float:
         """Returns the seconds of a call, with the constants of a configuration among its arguments: Triton's
         ``perf_model``."""
-        own = self._own(call)
-        key = _key(own)
-        if key not in self._known:
-            self._known[key] = self._predicted(own)
-        return self._known[key][0]
+        return self._looked_up([self._own(call)])[1][0]
 
     def predict_all(self, configs: Sequence[Any], arguments: Mapping[str, Any], **call: Any) -> list[Any]:
         """Returns all configurations, once they are predicted: Triton's ``early_config_prune``."""
-        calls = [self._own({**arguments, **call, **config.all_kwargs()}) for config in configs]
-        keys = [_key(own) for own in calls]
-        missing = {key: own for key, own in zip(keys, calls, strict=True) if key not in self._known}
-        self._known |= dict(
-            zip(missing, side_by_side(self._predicted, list(missing.values()), self.workers), strict=True)
-        )
+        known, seconds = self._looked_up([self._own({**arguments, **call, **each.all_kwargs()}) for each in configs])
         names = [str(config) for config in configs]
-        found = [self._known[key] for key in keys]
-        self.seconds = {name: seconds for name, (seconds, _) in zip(names, found, strict=True)}
-        self.unpredicted = {name: reason for name, (_, reason) in zip(names, found, strict=True) if reason}
+        self.seconds = dict(zip(names, seconds, strict=True))
+        reasons = zip(names, known.every, seconds, strict=True)
+        self.unpredicted = {
+            name: each.refused or f"{time:g} s is no time" for name, each, time in reasons if time == math.inf
+        }
+        self.tuner = None if all(time == math.inf for time in seconds) else tuner_of(names, known)
         return list(configs)
+
+    def _looked_up(self, calls: Sequence[dict[str, Any]]) -> tuple[Foresight, list[float]]:
+        """Returns what is known of calls, and their seconds, infinite where there are none; what was not met before is
+        found out side by side."""
+        keys = [_key(call) for call in calls]
+        missing = {key: call for key, call in zip(keys, calls, strict=True) if key not in self._known}
+        self._known |= dict(
+            zip(missing, side_by_side(self._foreseen, list(missing.values()), self.workers), strict=True)
+        )
+        known = together([self._known[key] for key in keys], self.calibration)
+        return known, [float(time) if 0 < time < math.inf else math.inf for time in known.seconds]
 
     def _own(self, call: Mapping[str, Any]) -> dict[str, Any]:
         if self._kernel is None:
             raise PerfmodelError("the predictions are of no kernel; put @predictions.of above its @triton.jit")
         return {name: value for name, value in call.items() if name not in _OF_A_CALL}
 
-    def _predicted(self, call: dict[str, Any]) -> Found:
-        """Returns the seconds of a call, or infinity and why there is no prediction."""
+    def _foreseen(self, call: dict[str, Any]) -> Foreseen:
+        return foreseen(lambda: self._compiled(call), self.calibration, self.limits)
+
+    def _compiled(self, call: dict[str, Any]) -> Kernel:
         given = dict(call)
         grid = given.pop("grid", None)
-        try:
-            parameters = unwrapped(self._kernel)[0].params
-            names = [parameter.name for parameter in parameters if not parameter.is_constexpr]
-            args = {name: given.pop(name) for name in names if name in given}
-            if grid is None:
-                raise KernelError("the call says no grid; call the kernel as kernel[grid](…)")
-            kernel = Kernel.from_triton(self._kernel, grid, args, target=self.target, **given)
-            self._check(kernel)
-            seconds = float(self.calibration.predict(kernel))
-        except (KernelError, FeatureError) as error:
-            return math.inf, str(error)
-        return (seconds, "") if 0 < seconds < math.inf else (math.inf, f"{seconds:g} s is no time")
-
-    def _check(self, kernel: Kernel) -> None:
-        """Raises KernelError for a kernel that the target has not the shared memory for."""
-        program = kernel.program
-        assert isinstance(program, PtxProgram)
-        shared = program.shape(kernel.bound)[2]
-        digits = "".join(letter for letter in self.target if letter.isdigit())
-        limits = limits_of(f"{digits[:-1]}.{digits[-1]}")
-        if shared > limits.local_bytes_per_group:
-            raise KernelError(
-                f"its blocks take {shared} bytes of shared memory, and there are {limits.local_bytes_per_group}"
-            )
+        parameters = unwrapped(self._kernel)[0].params
+        names = [parameter.name for parameter in parameters if not parameter.is_constexpr]
+        args = {name: given.pop(name) for name in names if name in given}
+        if grid is None:
+            raise KernelError("the call says no grid; call the kernel as kernel[grid](…)")
+        return Kernel.from_triton(self._kernel, grid, args, target=self.target, **given)
 
     def __repr__(self) -> str:
         return brief(self, getattr(self._kernel, "__name__", "of no kernel yet"), f"{len(self._known)} predicted")

@@ -15,7 +15,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.tuning.correction import Corrected, Correction, Floats
-from perfmodel.tuning.foreseeing import foresight
+from perfmodel.tuning.foreseeing import Foresight, foresight
 from perfmodel.tuning.pruning import C, Configuration
 
 BETTER, DOUBT = 0.03, 0.05
@@ -131,7 +131,7 @@ class Tuner(Generic[C]):
         """All configurations with what is expected of each by now; in their own order.
 
         Those that need no measurement say so in `pruned`: they cannot be launched, or are most likely slower than what
-        is known.
+        is known, which may be because their registers spill.
         """
         corrected = self._corrected()
         best = math.log(self.best[1]) if self.best else float(corrected.mean.min())
@@ -141,7 +141,8 @@ class Tuner(Generic[C]):
             now = replace(self._all[whole], seconds=math.exp(mean), std_s=math.exp(mean) * std)
             if place not in self._told and mean - LEVEL * std > best + math.log1p(-self.better):
                 low, high = (math.exp(mean + sign * LEVEL * std - best) for sign in (-1, 1))
-                now = replace(now, pruned=f"it is predicted to take {low:.2g} to {high:.2g} times the best")
+                slower = f"it is predicted to take {low:.2g} to {high:.2g} times the best"
+                now = replace(now, pruned=f"{now.spills}; {slower}" if now.spills else slower)
             found[whole] = now
         return [replace(each, pruned=each.unpredicted) if each.unpredicted else each for each in found]
 
@@ -233,10 +234,14 @@ def tune(
         PerfmodelError: as `Tuner`.
     """
     every = list(configs)
-    known = foresight(every, kernel, calibration, workers)
+    return tuner_of(every, foresight(every, kernel, calibration, workers), better=better, doubt=doubt)
+
+
+def tuner_of(configs: Sequence[C], known: Foresight, *, better: float = BETTER, doubt: float = DOUBT) -> Tuner[C]:
+    """Returns a tuner of configurations of which all is known that can be without running them; see `tune`."""
     found = [
-        Configuration(config, float(seconds), unpredicted=each.refused or _no_time(seconds))
-        for config, each, seconds in zip(every, known.every, known.seconds, strict=True)
+        Configuration(config, float(seconds), unpredicted=each.refused or _no_time(seconds), spills=each.spills)
+        for config, each, seconds in zip(configs, known.every, known.seconds, strict=True)
     ]
     return Tuner(found, known.elasticities, further=known.words, better=better, doubt=doubt)
 

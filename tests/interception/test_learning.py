@@ -63,7 +63,7 @@ def test_what_teaches_nothing_is_left_out_with_its_reason() -> None:
         [launches(2**20, None), launches(2**21, time, device="Other GPU"), launches(2**22, 1000.0)], calibration
     )
     assert found.after is calibration
-    assert [name for name in found.left_out] == [f"scale ({2**power},)" for power in (20, 21, 22)]
+    assert list(found.left_out) == [f"scale ({2**power},)" for power in (20, 21, 22)]
     reasons = list(found.left_out.values())
     assert reasons[0] == "its queue tells no times"
     assert reasons[1] == "it ran on Other GPU, and the calibration is of NVIDIA H200"

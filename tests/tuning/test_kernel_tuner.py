@@ -271,7 +271,11 @@ def test_a_value_is_one_word_to_the_compiler(value: str, tmp_path: Path) -> None
     from perfmodel.cli.tuned_source import tuned_kernel
 
     parsed = argparse.Namespace(
-        global_size="n", local_size="16", assume="", arg=[], option=[], statistic=[], include=[], kernel=None
+        **dict.fromkeys(("grid", "block_size", "kernel")),
+        **{key: [] for key in ("arg", "option", "statistic", "include")},
+        global_size="n",
+        local_size="16",
+        assume="",
     )
     with pytest.raises(KernelError, match="which no macro can be"):
         tuned_kernel(str(SOURCE), parsed)({"block_size_x": value})

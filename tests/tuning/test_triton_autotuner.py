@@ -79,6 +79,23 @@ def test_configurations_are_predicted(workers: int, calls: list[dict[str, Any]])
     assert len(calls) == before  # what was predicted is not compiled again
 
 
+def test_configurations_are_searched_as_any(calls: list[dict[str, Any]]) -> None:
+    made = predictions(1)
+    assert made.tuner is None
+    made.predict_all(CONFIGS, {"x": ARRAY, "n": 777}, grid=(4,))
+    tuner = made.tuner
+    assert tuner is not None
+    fastest = min(made.seconds, key=lambda name: made.seconds[name])
+    assert tuner.ask() == [fastest]
+    tuner.tell(fastest, 3 * made.seconds[fastest])
+    expected = {each.config: each for each in tuner.predicted}
+    assert expected["BLOCK: 256"].pruned == "it does not compile"
+    others = [name for name in made.seconds if name not in (fastest, "BLOCK: 256")]
+    assert all(expected[name].seconds > 1.5 * made.seconds[name] for name in others)  # what all share is learned
+    made.predict_all([CONFIGS[2]], {"x": ARRAY, "n": 777}, grid=(4,))
+    assert made.tuner is None
+
+
 def test_a_call_is_what_triton_says(calls: list[dict[str, Any]]) -> None:
     made = predictions(1)
     made(x=ARRAY, n=777, grid=(4,), warmup=False, **CONFIGS[0].all_kwargs())
