@@ -39,9 +39,14 @@ class AccessPlaces:
     @property
     def local_strides(self) -> tuple[int | None, ...]:
         """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
-        if not self.places.is_regular:
+        if not self.places.is_regular or self.is_laid_out:
             return (None, None, None)
         return tuple(stride or 0 for stride in self.places.strides)
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether threads lie to each other in another way than by strides, which is the same in all blocks."""
+        return self.places.layout is not None
 
     @cached_property
     def group_strides(self) -> tuple[int, ...] | None:
@@ -89,6 +94,8 @@ class AccessPlaces:
 
     @cached_property
     def _along(self) -> Array:
+        if self.places.layout is not None:
+            return np.tile(self.places.layout, self.lanes.count)
         strides = [stride or 0 for stride in self.places.strides]
         of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
         return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
