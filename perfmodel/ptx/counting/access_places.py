@@ -45,7 +45,7 @@ class AccessPlaces:
 
     @property
     def is_laid_out(self) -> bool:
-        """Whether threads lie to each other in another way than by strides, which is the same in all blocks."""
+        """True where threads lie to each other in another way than by strides, which is the same in all blocks."""
         return self.places.layout is not None
 
     @cached_property
