@@ -76,6 +76,15 @@ def test_tiles_of_a_stencil_are_regular() -> None:
     assert feature("f_mem_scattered_global_load_block:32").eval(kernel) == 0
 
 
+def test_loads_of_tiles_take_the_cycles_of_all_their_parts() -> None:
+    (case,) = named(["repeated_dot float16 32x64x64 warps:4 1056"])
+    kernel = case.kernel()
+    loaded = feature("f_mem_bytes_local_load").eval(kernel)
+    assert loaded == pytest.approx(1056 * 512 * 4 * 12 * 512, rel=1e-2)  # 12 ldmatrix of 512 bytes by each of 4 warps
+    cycles = feature("f_mem_transactions_local_load_banks:32").eval(kernel)
+    assert cycles == pytest.approx(loaded / 128, rel=1e-6)
+
+
 class Copy:
     """A kernel with data, as `benchmarks.cuda_kernels.measuring` takes one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -272,7 +272,9 @@ class _Counter:
             turns = min(self.unrolling.turns(block, same[0][0].instruction.source), len(own))
             rounds.append(_scaled(_sum(own, with_subgroups), turns / len(own)))
         executions = _sum([count.executions for _, count in same], with_subgroups)
-        return replace(first, executions=executions, rounds=_sum(rounds, with_subgroups))
+        known = [count.recorded for _, count in same if count.recorded is not None]
+        recorded = partial(_added_up, known) if known else None
+        return replace(first, executions=executions, rounds=_sum(rounds, with_subgroups), recorded=recorded)
 
     def access(self, access: _Access) -> AccessCount:
         instruction, places = access.instruction, access.places
@@ -470,6 +472,10 @@ def _sum(several: list[Executions], with_subgroups: bool) -> Executions:
 
     longest = constant(sum(float(each.longest[0]({})) for each in several))
     return Executions(total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup"), (longest,))
+
+
+def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
+    return sum(each(width, kind, size) for each in recorded)
 
 
 def _scaled(executions: Executions, factor: float) -> Executions:
