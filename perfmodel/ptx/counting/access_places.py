@@ -123,6 +123,12 @@ class AccessPlaces:
             subgroups += len(names)
         return cycles / max(subgroups, 1)
 
+    def residue(self, size: int) -> int | None:
+        """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
+        executions = self.executions_at(MOST_LOOKED_AT)
+        found = np.unique(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
+        return int(found[0]) if len(found) == 1 else None
+
     def region_of(self, block: int) -> Region:
         """Returns the bytes that one emulated block touches."""
         return touched_by([self], block)

@@ -30,6 +30,7 @@ from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operatio
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
+from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
@@ -220,7 +221,7 @@ class _Counter:
     def _accesses(self) -> list[_Access]:
         blocks = dict(self.instructions())
         found = []
-        for instruction, by_array in self.emulation.places.items():
+        for instruction, by_array in with_vectors(self.code.flow, self.emulation.places):
             made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1
             for key, each in by_array.items():
