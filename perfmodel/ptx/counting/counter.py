@@ -29,6 +29,7 @@ from perfmodel.ptx.counting.copies import under_way
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
+from perfmodel.ptx.counting.three_inputs import joined_bitwise
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
@@ -157,9 +158,10 @@ class _Counter:
     def operations(self, of_values: bool) -> Iterator[OperationCount]:
         """Yields operations, those of one block and kind together."""
         found: dict[tuple[str, str, int], tuple[Executions, int]] = {}
+        joined = joined_bitwise(self.code.dataflow)
         for instruction, block in self.instructions():
             own = own_operations(instruction)
-            if not own or self.purposes.values(instruction) != of_values:
+            if not own or instruction in joined or self.purposes.values(instruction) != of_values:
                 continue
             if not of_values and not self.purposes.indices(instruction):
                 continue
