@@ -58,6 +58,33 @@ def test_tensor_cores_work_as_cases_say() -> None:
     assert feature("f_op_float16_mma").eval(case.kernel()) == 1056 * 512 * 64**3
 
 
+@pytest.mark.parametrize(("stages", "turns"), [(1, 64), (2, 64), (3, 32), (4, 64 / 3)])
+def test_copies_that_are_begun_ahead_are_waited_for_together(stages: int, turns: float) -> None:
+    (case,) = named([f"gram 64x64x32 stages:{stages} 2048x2048"])
+    kernel = case.kernel()
+    rounds = feature("f_mem_rounds_global").eval(kernel) / feature("f_work_items").eval(kernel)
+    assert rounds == pytest.approx(turns)
+
+
+def test_tiles_of_a_stencil_are_regular() -> None:
+    (case,) = named(["stencil"])
+    kernel = case.kernel()
+    assert feature("f_mem_footprint_global_load").eval(kernel) == pytest.approx(4 * 8192**2, rel=1e-3)
+    assert feature("f_mem_footprint_global_store").eval(kernel) == pytest.approx(4 * 8190**2, rel=5e-3)
+    of_groups = feature("f_mem_footprint_global_load_granularity:workgroup").eval(kernel)
+    assert of_groups == pytest.approx(4 * 1024 * 32 * (10 * 256 + 2 * 8), rel=5e-3)  # tiles with their borders
+    assert feature("f_mem_scattered_global_load_block:32").eval(kernel) == 0
+
+
+def test_loads_of_tiles_take_the_cycles_of_all_their_parts() -> None:
+    (case,) = named(["repeated_dot float16 32x64x64 warps:4 1056"])
+    kernel = case.kernel()
+    loaded = feature("f_mem_bytes_local_load").eval(kernel)
+    assert loaded == pytest.approx(1056 * 512 * 4 * 12 * 512, rel=1e-2)  # 12 ldmatrix of 512 bytes by each of 4 warps
+    cycles = feature("f_mem_transactions_local_load_banks:32").eval(kernel)
+    assert cycles == pytest.approx(loaded / 128, rel=1e-6)
+
+
 class Copy:
     """A kernel with data, as `benchmarks.cuda_kernels.measuring` takes one."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.cuda_host import HEADERS, device_code
+from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
 
 USUAL_TARGET = "compute_90"
@@ -87,11 +88,12 @@ def _version(library: Any) -> list[int]:
 
 def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tuple[str, str]:
     program = ctypes.c_void_p()
+    headers = {**HEADERS, **HIP_HEADERS}
     contents, names = (
-        (ctypes.c_char_p * len(HEADERS))(*(text.encode() for text in texts)) for texts in (HEADERS.values(), HEADERS)
+        (ctypes.c_char_p * len(headers))(*(text.encode() for text in texts)) for texts in (headers.values(), headers)
     )
     made = library.nvrtcCreateProgram(
-        ctypes.byref(program), source.encode(), _FILE.encode(), len(HEADERS), contents, names
+        ctypes.byref(program), source.encode(), _FILE.encode(), len(headers), contents, names
     )
     _check(library, made)
     try:

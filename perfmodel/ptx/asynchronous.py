@@ -1,6 +1,7 @@
 """Writes asynchronous copies from global to shared memory as loads and stores, done at once.
 
-A program that waits for its copies, as it has to, can't tell the difference; what it moves is the same.
+A program that waits for its copies, as it has to, can't tell the difference; what it moves is the same. What groups
+copies and waits for them is kept, as it says how many are under way at a time.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ class Copies:
         self._count = 0
 
     def lowered(self, copy: Instruction) -> Iterator[Instruction]:
-        """Yields the instructions in the place of a ``cp.async``.
+        """Yields the instructions in the place of a ``cp.async``; what groups copies or waits for them as it is.
 
         Raises:
             SourceError: for one that is not understood.
         """
         if copy.has("commit_group", "wait_group", "wait_all"):
+            yield copy
             return
         match copy.operands:
             case (Address() as to, Address() as source, Immediate(value=int() as n_bytes), *rest) if (
@@ -62,7 +64,7 @@ class Copies:
                     yield made("not", (), PREDICATE, own, guard.register, guard=None)
                 yield made("and", (), PREDICATE, loads, loads, own, guard=None)
             guard = Guard(loads, False)
-        yield made("ld", ("global", *_VECTORS[n_bytes]), _WORD, moved, source, guard=guard)
+        yield made("ld", ("global", "async", *_VECTORS[n_bytes]), _WORD, moved, source, guard=guard)
         yield made("st", ("shared", *_VECTORS[n_bytes]), _WORD, to, moved, guard=copy.guard)
 
     def _register(self, type_: Type) -> Register:

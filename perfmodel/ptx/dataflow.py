@@ -18,7 +18,7 @@ WITHOUT_RESULT = STORES | frozenset(
     (
         *("red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "trap", "brkpt", "nanosleep"),
         *("bra", "brx", "ret", "exit", "griddepcontrol", "setmaxnreg"),
-        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "cp"),
         *("mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "cp.async.mbarrier", *BULK),
     )
 )

@@ -37,6 +37,7 @@ class Kernel:
     Attributes:
         variables: by name: the module's, its own, and the parameters of calls (of space ``stack``).
         targets: labels that a ``brx`` chooses from.
+        is_of_tiles: as the module's.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Kernel:
     variables: Mapping[str, Variable]
     body: tuple[Instruction | Label, ...]
     targets: Mapping[str, tuple[str, ...]]
+    is_of_tiles: bool = False
 
 
 def kernel_of(module: Module, entry: str) -> Kernel:
@@ -68,6 +70,7 @@ def kernel_of(module: Module, entry: str) -> Kernel:
         {**module.variables, **inliner.variables},
         tuple(inliner.body),
         inliner.targets,
+        module.is_of_tiles,
     )
 
 

@@ -184,12 +184,18 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """All that one PTX text defines."""
+    """All that one PTX text defines.
+
+    Attributes:
+        is_of_tiles: whether places in the source do whole tiles, as Triton's: it stems from Python, and its compiler
+            chose the threads of a block. The instructions of one place are parts of a tile then, not turns of a loop.
+    """
 
     version: str
     target: str
     variables: Mapping[str, Variable]
     functions: Mapping[str, Function]
+    is_of_tiles: bool = False
 
     @property
     def entries(self) -> tuple[str, ...]:

@@ -81,6 +81,30 @@ int main(int argc, char **argv) {
 }
 """
 
+HIP = """#include <hip/hip_runtime.h>
+#include <iostream>
+#define CHECK(call) do { hipError_t e = call; if (e != hipSuccess) std::cerr << hipGetErrorString(e); } while (0)
+template <typename T> __global__ void __launch_bounds__(256) total(const T *__restrict__ x, T *z, int n) {
+  HIP_DYNAMIC_SHARED(T, part)
+  int i = hipBlockIdx_x * hipBlockDim_x + threadIdx.x;
+  T v = i < n ? x[i] : T(0);
+  for (int d = warpSize / 2; d; d /= 2) v += __shfl_down(v, d);
+  if (threadIdx.x % warpSize == 0) part[threadIdx.x / warpSize] = v;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    T sum = 0;
+    for (int k = 0; k < hipBlockDim_x / warpSize; k++) sum += part[k];
+    unsafeAtomicAdd(z, sum);
+  }
+}
+int main() {
+  float *x, *z;
+  CHECK(hipMalloc(&x, 4096));
+  hipLaunchKernelGGL(HIP_KERNEL_NAME(total<float>), dim3(4), dim3(256), 32, 0, x, z, 1000);
+  total<float><<<4, 256, 32>>>(x, z, 1000);
+}
+"""
+
 
 def test_functions_for_the_host_are_taken_out() -> None:
     left = device_code(PROGRAM)
@@ -108,6 +132,12 @@ class TestCompiled:
         np.testing.assert_array_equal(found, np.where(np.arange(64) < 60, 1.5 * np.arange(64), 0))
         assert kernel.name == name
         assert feature("f_op_float64_mul").eval(kernel) == 120
+
+    def test_a_program_of_hip(self) -> None:
+        kernel = Kernel.from_cuda(HIP, "total<float>", "(n + 255) / 256", 256, {"x": "n", "z": 1}, shared=32, n=1000)
+        given = {"x": np.arange(1000, dtype="float32"), "z": np.zeros(1, "float32")}
+        assert emulate(kernel, given, groups="all").array("z") == [499500]
+        assert feature("f_mem_bytes_global_load").eval(kernel) == 4000
 
     def test_structs_by_value_are_numbers(self) -> None:
         args = {"v": 32, "d": 32, "bytes": 8}

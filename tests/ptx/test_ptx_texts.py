@@ -233,3 +233,36 @@ def test_nothing_of_ptx_is_loaded_for_other_kernels() -> None:
 def test_a_division_that_rounds_exactly_is_two(instruction: str, divisions: int) -> None:
     kernel = twice(f"{instruction} %f2, %f1, %f1;")
     assert feature("f_op_float32_div").eval(kernel) == divisions * 1000
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("xor.b32 %r7, %r6, %r5; and.b32 %r8, %r7, %r2;", 1),
+        ("xor.b32 %r7, %r6, 5; and.b32 %r3, %r7, 77; or.b32 %r8, %r3, 1;", 2),
+        ("xor.b32 %r7, %r6, %r5; xor.b32 %r8, %r6, %r2; and.b32 %r8, %r7, %r8;", 2),
+        ("xor.b32 %r7, %r6, %r5; and.b32 %r8, %r7, %r2; add.s32 %r8, %r8, %r7;", 2),
+    ],
+)
+def test_bitwise_operations_of_three_inputs_are_one(body: str, count: int) -> None:
+    kernel = twice(f"mov.b32 %r6, %f1; {body} mov.b32 %f2, %r8;").at(n=1024)
+    assert feature("f_op_int32_bitwise").eval(kernel) == 1024 * count
+
+
+@pytest.mark.parametrize(
+    ("loads", "count"),
+    [
+        ("ld.shared.f32 %f2, [%r6]; ld.shared.f32 %f3, [%r6+4]; ld.shared.f32 %f4, [%r6+8];", 2),
+        ("ld.shared.f32 %f3, [%r6+4]; ld.shared.f32 %f4, [%r6+12]; ld.shared.f32 %f2, [%r6+8];", 2),
+        ("ld.shared.f32 %f2, [%r6]; st.shared.f32 [%r6+16], %f1; ld.shared.f32 %f3, [%r6+4]; mov.f32 %f4, %f3;", 2),
+        ("ld.shared.f32 %f2, [%r6+4]; ld.shared.f32 %f3, [%r6+8]; mov.f32 %f4, %f3;", 2),
+    ],
+)
+def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligned(loads: str, count: int) -> None:
+    body = f"""shl.b32 %r6, %r2, 5;
+  {loads}
+  add.f32 %f2, %f2, %f3;
+  add.f32 %f2, %f2, %f4;"""
+    text = HEAD + ".shared .align 16 .b8 s[4096];\n" + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count

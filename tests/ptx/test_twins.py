@@ -17,6 +17,9 @@ OF_COMPILERS = ("_index", "_uint64_", "_branch_if_")
 """Features with these words are index arithmetic, of which a compiler leaves less than the source has, and branches, of
 which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones."""
 
+VECTORS = "tiled product"
+"""The assembler makes vectors of neighbouring loads from shared memory, where a loop over them is unrolled."""
+
 LOADS = "f_mem_access_global_load_granularity:subgroup"
 
 
@@ -30,7 +33,7 @@ def test_twins_have_the_same_features(name: str) -> None:
     cuda, opencl = TWINS[name].cuda().as_compiled(), TWINS[name].opencl().as_compiled()
     differing = {}
     for each in calibration().model.features:
-        if not any(word in each for word in OF_COMPILERS):
+        if not any(word in each for word in (*OF_COMPILERS, *["_local_"] * (name == VECTORS))):
             one, other = (float(feature(each).eval(kernel)) for kernel in (cuda, opencl))
             # of a loop's last turns, which a compiler takes out of it, neighbours are no longer in step
             apart = 0.02 + ("_class:" in each) * 0.01 * float(feature(LOADS).eval(opencl))
@@ -42,7 +45,18 @@ def test_twins_have_the_same_features(name: str) -> None:
 @pytest.mark.parametrize("name", TWINS)
 def test_twins_take_the_same_predicted_time(name: str) -> None:
     cuda, opencl = (float(calibration().predict(kernel)) for kernel in (TWINS[name].cuda(), TWINS[name].opencl()))
-    assert cuda == pytest.approx(opencl, rel=0.02)
+    if name == VECTORS:  # measured: 0.80
+        assert 0.7 < cuda / opencl < 0.9
+    else:
+        assert cuda == pytest.approx(opencl, rel=0.02)
+
+
+def test_neighbouring_loads_from_shared_memory_are_one_of_a_vector() -> None:
+    cuda, opencl = (kernel.as_compiled() for kernel in (TWINS[VECTORS].cuda(), TWINS[VECTORS].opencl()))
+    bytes_, loads = feature("f_mem_bytes_local_load"), feature("f_mem_access_local_load")
+    assert bytes_.eval(cuda) == bytes_.eval(opencl)
+    # of 16 turns, those along the rows of one tile are 4 loads of 16 bytes; those down the columns of the other stay
+    assert loads.eval(cuda) / loads.eval(opencl) == pytest.approx((4 + 16) / 32)
 
 
 RUNS = Twin(

@@ -39,9 +39,14 @@ class AccessPlaces:
     @property
     def local_strides(self) -> tuple[int | None, ...]:
         """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
-        if not self.places.is_regular:
+        if not self.places.is_regular or self.is_laid_out:
             return (None, None, None)
         return tuple(stride or 0 for stride in self.places.strides)
+
+    @property
+    def is_laid_out(self) -> bool:
+        """True where threads lie to each other in another way than by strides, which is the same in all blocks."""
+        return self.places.layout is not None
 
     @cached_property
     def group_strides(self) -> tuple[int, ...] | None:
@@ -89,6 +94,8 @@ class AccessPlaces:
 
     @cached_property
     def _along(self) -> Array:
+        if self.places.layout is not None:
+            return np.tile(self.places.layout, self.lanes.count)
         strides = [stride or 0 for stride in self.places.strides]
         of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
         return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
@@ -115,6 +122,12 @@ class AccessPlaces:
             cycles += int(bank_cycles(table, self.places.n_bytes, banks, active=active)[0].sum())
             subgroups += len(names)
         return cycles / max(subgroups, 1)
+
+    def residue(self, size: int) -> int | None:
+        """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
+        executions = self.executions_at(MOST_LOOKED_AT)
+        found = np.unique(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
+        return int(found[0]) if len(found) == 1 else None
 
     def region_of(self, block: int) -> Region:
         """Returns the bytes that one emulated block touches."""

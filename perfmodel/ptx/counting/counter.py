@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -26,10 +26,13 @@ from perfmodel.counting.counts import (
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
 from perfmodel.ptx.counting.access_places import AccessPlaces, touched_by
 from perfmodel.ptx.counting.chains import chains_of
+from perfmodel.ptx.counting.copies import under_way
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
+from perfmodel.ptx.counting.three_inputs import joined_bitwise
 from perfmodel.ptx.counting.unrolling import Unrolling
+from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
@@ -159,9 +162,10 @@ class _Counter:
     def operations(self, of_values: bool) -> Iterator[OperationCount]:
         """Yields operations, those of one block and kind together."""
         found: dict[tuple[str, str, int], tuple[Executions, int]] = {}
+        joined = joined_bitwise(self.code.dataflow)
         for instruction, block in self.instructions():
             own = own_operations(instruction)
-            if not own or self.purposes.values(instruction) != of_values:
+            if not own or instruction in joined or self.purposes.values(instruction) != of_values:
                 continue
             if not of_values and not self.purposes.indices(instruction):
                 continue
@@ -223,7 +227,7 @@ class _Counter:
     def _accesses(self) -> list[_Access]:
         blocks = dict(self.instructions())
         found = []
-        for instruction, by_array in self.emulation.places.items():
+        for instruction, by_array in with_vectors(self.code.flow, self.emulation.places):
             made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1
             for key, each in by_array.items():
@@ -271,11 +275,13 @@ class _Counter:
             return replace(first, executions=executions, rounds=waits)
         rounds = []
         for block in {access.block for access, _ in same}:
-            own = [count.executions for access, count in same if access.block == block]
+            own = [count.rounds for access, count in same if access.block == block]
             turns = min(self.unrolling.turns(block, same[0][0].instruction.source), len(own))
             rounds.append(_scaled(_sum(own, with_subgroups), turns / len(own)))
         executions = _sum([count.executions for _, count in same], with_subgroups)
-        return replace(first, executions=executions, rounds=_sum(rounds, with_subgroups))
+        known = [count.recorded for _, count in same if count.recorded is not None]
+        recorded = partial(_added_up, known) if known else None
+        return replace(first, executions=executions, rounds=_sum(rounds, with_subgroups), recorded=recorded)
 
     def access(self, access: _Access) -> AccessCount:
         instruction, places = access.instruction, access.places
@@ -312,7 +318,7 @@ class _Counter:
             loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
             executions=executions,
             body=loops,
-            rounds=executions if instruction.opcode not in BULK else self.copies(instruction, access.block),
+            rounds=self._rounds(instruction, access.block, executions),
             footprint=self._footprint_of(access, item),
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",
@@ -323,6 +329,14 @@ class _Counter:
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
         )
+
+    def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
+        """Returns how often an access is waited for; several turns share a wait for copies that they all began."""
+        if instruction.opcode in BULK:
+            return self.copies(instruction, block)
+        if instruction.has("async"):
+            return _scaled(executions, 1 / under_way(self.code.flow, block))
+        return executions
 
     def _recorded(self, access: _Access, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
@@ -395,7 +409,9 @@ class _Counter:
         known = all(
             self.origins.arrays_behind(each.instruction) <= {*self.given, *self.origins.constants} for each in accesses
         )
-        is_regular = None not in steps and all(each.places.places.is_regular for each in accesses)
+        is_regular = None not in steps and all(
+            each.places.places.is_regular and (known or not each.places.is_laid_out) for each in accesses
+        )
         found = Footprint("global", name, dtype, direction, None, None, None, constant(size))
         if not is_regular:
             if not known or all(self._jumps(each) for each in accesses):
@@ -407,29 +423,35 @@ class _Counter:
             own = [each for each in accesses if each.places.group_strides == step]
             one = touched_by([each.places for each in own], fullest)
             extent = over_grid(one, step or (0, 0, 0), self.emulation.lanes.grid)
-            n_bytes, blocks = n_bytes + extent.bytes, blocks + extent.blocks
+            # Blocks may touch less than the fullest, as in triangles: all together not more than each for itself.
+            times = self._by_group(own) / max(one.bytes, 1)
+            n_bytes += min(extent.bytes, one.bytes * times)
+            blocks += min(extent.blocks, one.blocks(BLOCK) * times)
         elements = min(n_bytes / item, size)
         filled = max(min(blocks * BLOCK / item, size), elements)
         return replace(
             found,
             elements=constant(elements),
             filled=constant(filled),
-            by_group=constant(self._by_group(accesses, fullest) / item),
+            by_group=constant(self._by_group(accesses) / item),
         )
 
     def _jumps(self, access: _Access) -> bool:
         """Returns whether ids alone decide on places that are all over an array; of others, what blocks touch is known
         by what the emulated ones do, as where a place is clamped to a border, or where arrays are given."""
-        if self.given or None not in access.places.local_strides or self.origins.arrays_behind(access.instruction):
+        if self.given or None not in access.places.local_strides or access.places.is_laid_out:
+            return False
+        if self.origins.arrays_behind(access.instruction):
             return False
         width = self.subgroup_size or 32
         return access.places.blocks_of_subgroups(width, SECTOR) > width / 2
 
-    def _by_group(self, accesses: list[_Access], fullest: int) -> float:
-        """Returns the bytes that blocks touch, added up over the grid; those of blocks that do less by what they do."""
-        whole = touched_by([each.places for each in accesses], fullest).bytes
-        made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
-        return float(self.weights @ (np.asarray(made) / max(int(np.max(made)), 1))) * whole
+    def _by_group(self, accesses: list[_Access]) -> float:
+        """Returns the bytes that blocks touch, added up over the grid; blocks that do as much touch as much."""
+        made = np.asarray(sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses))
+        alike = {each: block for block, each in enumerate(made.tolist())}
+        touched = {each: touched_by([a.places for a in accesses], block).bytes for each, block in alike.items()}
+        return float(sum(weight * touched[each] for weight, each in zip(self.weights, made.tolist(), strict=True)))
 
     def _touched(self, accesses: list[_Access]) -> Blocks:
         total = dict.fromkeys(TOUCHED, 0.0)
@@ -461,6 +483,10 @@ def _sum(several: list[Executions], with_subgroups: bool) -> Executions:
 
     longest = constant(sum(float(each.longest[0]({})) for each in several))
     return Executions(total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup"), (longest,))
+
+
+def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
+    return sum(each(width, kind, size) for each in recorded)
 
 
 def _scaled(executions: Executions, factor: float) -> Executions:

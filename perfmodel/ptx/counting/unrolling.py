@@ -15,7 +15,8 @@ class Unrolling:
     """The turns that basic blocks hold of each place in the source.
 
     What a place does once in a turn, such as one operation of a kind or one access of an array, is there once for each
-    turn; so what all kinds of instructions of a place have in common is the number of turns.
+    turn; so what all kinds of instructions of a place have in common is the number of turns. Where places do whole
+    tiles, there is one turn.
     """
 
     def __init__(self, code: Code, purposes: Purposes, arrays: dict[object, str]) -> None:
@@ -26,7 +27,8 @@ class Unrolling:
                 if each.source is not None and (is_access or (own_operations(each) and purposes.values(each))):
                     kind = f"{each.opcode} {arrays.get(each, '')}"
                     kinds.setdefault((block.number, each.source), Counter())[kind] += 1
-        self._turns = {place: gcd(*counts.values()) for place, counts in kinds.items()}
+        is_of_tiles = code.kernel.is_of_tiles
+        self._turns = {place: 1 if is_of_tiles else gcd(*counts.values()) for place, counts in kinds.items()}
 
     def turns(self, block: int, source: Source | None) -> int:
         """Returns how many turns a basic block holds of a place in the source; 1 where it isn't known."""

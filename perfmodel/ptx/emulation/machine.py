@@ -29,7 +29,7 @@ Step = Callable[[Mask], None]
 _NOTHING = frozenset(
     (
         *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "brkpt", "griddepcontrol", "setmaxnreg"),
-        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"),
+        *("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "cp"),
     )
 )
 

@@ -70,6 +70,8 @@ class Places:
         name: of the array; empty for shared and local memory.
         strides: bytes from a thread to the next one along each axis of the block; None where that is not constant, and
             0 for an axis along which no two threads were seen.
+        layout: where the threads of a block lie to each other, where that is not by strides but the same in all blocks,
+            as of tiles whose rows are shared out over the threads of one axis; None otherwise.
         rows: for each execution at regular places, its lanes and for each block where the thread at the origin would
             access.
         series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
@@ -84,6 +86,7 @@ class Places:
     n_bytes: int
     lanes: Lanes
     strides: list[int | None] = field(default_factory=lambda: [None, None, None])
+    layout: NDArray[np.int64] | None = None
     rows: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
     series: list[tuple[Mask, NDArray[np.int64], NDArray[np.int64], int]] = field(default_factory=list)
     scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
@@ -91,6 +94,7 @@ class Places:
     beyond: int = 0
     _kept: int = 0
     _along: Any = None
+    _laid: Any = None
 
     def add(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Notes one execution, with the address of each lane that takes part, in bytes from the array's start.
@@ -130,13 +134,44 @@ class Places:
         return not self.scattered and not self.left_out
 
     def _regular(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Returns where each block's thread at the origin would access; None where strides are not constant."""
+        """Returns where each block's thread at the origin would access; None where blocks differ in more than that."""
         if self._along is None:
             self._find_strides(mask, addresses)
         found = self._rest(mask, addresses)
         if found is None and None in self.strides and self._find_strides(mask, addresses):
             found = self._rest(mask, addresses)
+        if found is None and self.lanes.count > 1 and self.is_regular:
+            before = self.layout, self._laid, self._along
+            found = self._rest(mask, addresses) if self._find_layout(mask, addresses) else None
+            if found is None:
+                self.layout, self._laid, self._along = before
         return found
+
+    def _find_layout(self, mask: Mask, addresses: NDArray[np.int64]) -> bool:
+        """Finds where threads lie to each other that have not been seen yet; returns whether there were any."""
+        lanes = self.lanes
+        active = mask.active.reshape(lanes.count, lanes.per_block)
+        full = np.zeros(lanes.total, np.int64)
+        full[mask.index] = addresses
+        places = full.reshape(active.shape)
+        layout, laid = self.layout, self._laid
+        if layout is None:
+            layout, laid = self._along[: lanes.per_block].copy(), np.zeros(lanes.per_block, bool)
+            for before, _ in self.rows:
+                laid |= before.active.reshape(active.shape).any(axis=0)
+        is_new = False
+        if not laid.any():
+            widest = int(active.sum(axis=1).argmax())
+            own = active[widest]
+            layout[own] = places[widest, own] - places[widest, np.argmax(own)]
+            laid, is_new = laid | own, True
+        for block in np.flatnonzero((active & ~laid).any(axis=1) & (active & laid).any(axis=1)).tolist():
+            known, new = active[block] & laid, active[block] & ~laid
+            one = int(np.argmax(known))
+            layout[new] = places[block, new] - (places[block, one] - layout[one])
+            laid, is_new = laid | new, True
+        self.layout, self._laid, self._along = layout, laid, np.tile(layout, lanes.count)
+        return is_new
 
     def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         rest = addresses - self._along[mask.index]

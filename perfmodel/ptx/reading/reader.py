@@ -38,6 +38,7 @@ class _Reader:
         self.variables: dict[str, Variable] = {}
         self.functions: dict[str, Function] = {}
         self.version = self.target = ""
+        self.is_of_python = self.has_fixed_blocks = False
 
     def module(self) -> Module:
         cursor = self.cursor
@@ -69,13 +70,14 @@ class _Reader:
                     self._defined()
         if not self.version:
             raise SourceError("the text has no .version; give PTX as its compiler wrote it")
-        return Module(self.version, self.target, self.variables, self.functions)
+        is_of_tiles = self.is_of_python and self.has_fixed_blocks
+        return Module(self.version, self.target, self.variables, self.functions, is_of_tiles)
 
     def _file(self) -> None:
         cursor = self.cursor
         cursor.next()
         cursor.whole("a file's number")
-        cursor.next()
+        self.is_of_python |= cursor.next().text.strip('"').endswith(".py")
         while cursor.takes(","):
             cursor.next()
 
@@ -104,9 +106,11 @@ class _Reader:
         name = cursor.word("a function's name")
         parameters = self._parameters(name) if cursor.sees("(") else ()
         while cursor.now.text in _LIMITS or cursor.now.text == ".pragma":
-            if cursor.next().text == ".pragma":
+            limit = cursor.next().text
+            if limit == ".pragma":
                 cursor.skip_statement()
                 continue
+            self.has_fixed_blocks |= limit == ".reqntid"
             while cursor.now.kind == "number" or cursor.sees(","):
                 cursor.next()
         if cursor.takes(";"):  # the function is only declared
