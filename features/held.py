@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
@@ -22,7 +20,8 @@ class HeldRegisters(CountedFeature):
     unit = "register"
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        return np.full_like(counts.work_items(sizes), counts.registers)
+        found: Floats = 0.0 * counts.work_items(sizes) + counts.registers
+        return found
 
 
 class HeldLocal(CountedFeature):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import perfmodel as pm
 from perfmodel.basics.errors import KernelError
+from perfmodel.counting.counts import KernelCounts
 from perfmodel.modelling.prediction import PredictionWarning
+from perfmodel.vocabulary.feature_name import parse_name
+from perfmodel.vocabulary.named_features import CountedFeature
 from tests.opencl_c.test_families import FAMILIES
 
 SIZES = np.array([1, 2, 3, 5, 9, 10, 13, 40])
@@ -139,3 +144,24 @@ def test_a_feature_of_ones_own_is_asked_each_time() -> None:
         warnings.simplefilter("error")
         for n in (16, 64, 16):
             assert float(calibration.predict(kernel_of_source(), n=n)) == n**0.5
+
+
+class Unrecordable(CountedFeature):
+    """A feature of one, by what is no arithmetic."""
+
+    unit = "work-item"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, Any]) -> NDArray[np.float64]:
+        return np.full_like(counts.work_items(sizes), 1.0)
+
+
+def test_a_function_with_constant_sizes_holds_where_it_was_made() -> None:
+    # Known at one n, counts of this kernel's footprints at any m are not those at both.
+    tags = "access_pattern gstride_0:0 loopstride:tile_0 lsizes:16x16 n:4096 m:64".split()
+    (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags)
+    text = "p_one * f_mem_footprint_global_load_granularity:workgroup_block:32 * f_one"
+    model = pm.Model("f_cl_wall_time", text, {"f_one": Unrecordable(parse_name("f_one"))})
+    device = pm.Calibration.shipped("unified-plus", device="H200").device
+    calibration = pm.Calibration(model, {"p_one": 1.0}, {"p_one": 0.0}, np.zeros((1, 1)), 0.1, {}, device, {}, (), "")
+    several = [float(calibration.predict(kernel.at(m=m))) for m in (64, 16, 32)]
+    assert several == calibration.predict(kernel, m=[64, 16, 32]).tolist()
