@@ -174,12 +174,13 @@ def calibration_option(parser: argparse.ArgumentParser, unless: str = "") -> Non
     completion.complete(added, completion.calibrations)
 
 
-def predict_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option of commands that predict beside what they do otherwise."""
+def predict_option(parser: argparse.ArgumentParser, how_often: str = "", **options: Any) -> None:
+    """Adds the option of commands that predict beside what they do otherwise; `how_often` ends its help."""
     added = parser.add_argument(
         "--predict",
         metavar="CALIBRATION",
-        help="a calibration's file, or a shipped one: MODEL@DEVICE, or @DEVICE for the default there",
+        help=f"a calibration's file, or a shipped one: MODEL@DEVICE, or @DEVICE for the default there{how_often}",
+        **options,
     )
     completion.complete(added, completion.calibrations)
 
