@@ -24,6 +24,7 @@ from perfmodel.cli.commands import (
     doctor,
     evaluating,
     fitting,
+    improving,
     listings,
     measuring,
     occupancy,
@@ -49,7 +50,7 @@ GROUPS = {
     "see what there is": ("devices", "device", "doctor", "kernels", "features", "store", "browse"),
     "look into kernels": ("count", "emulate", "occupancy", "verify"),
     "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
-    "predict": ("predict", "explain", "rank", "project", "run"),
+    "predict": ("predict", "explain", "rank", "improve", "project", "run"),
     "judge predictions": ("evaluate", "survey", "reproduce", "demo", "report"),
     "on the command line": ("completion",),
 }
@@ -57,7 +58,7 @@ GROUPS = {
 
 FAMILIES = (
     *(listings, specifications, doctor, store, browsing, counting, occupancy, verification, measuring),
-    *(fitting, predicting, projection, running, evaluating, surveying, reproducing, report, completing),
+    *(fitting, predicting, improving, projection, running, evaluating, surveying, reproducing, report, completing),
 )
 
 

@@ -30,17 +30,22 @@ def add(command: Command) -> None:
         added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
-        shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
-        complete(added.add_argument("--device", help=shipped), devices)
+        shipped_option(added)
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
 
 
+def shipped_option(added: argparse.ArgumentParser) -> None:
+    """Adds the option that names a device in the place of a calibration."""
+    shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
+    complete(added.add_argument("--device", help=shipped), devices)
+
+
 def _predict(parsed: argparse.Namespace) -> None:
     from perfmodel.modelling.prediction import predict  # keeps start-up quick
 
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
     _print(
         parsed,
@@ -85,7 +90,7 @@ def _label(kernel: Kernel, variant: str) -> str:
 
 
 def _explain(parsed: argparse.Namespace) -> None:
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     if parsed.compare:
         _compare(parsed, calibration, kernels)
         return
@@ -108,12 +113,13 @@ def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list
 
 
 def _rank(parsed: argparse.Namespace) -> None:
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     found = calibration.rank(kernels)
     _print(parsed, calibration, lambda: {"ranking": found.as_json()}, found.__str__)
 
 
-def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+    """Returns the calibration that a command names, or its --device, and the kernels that it selects."""
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
     from perfmodel.modelling.transfer import warn_of
 
