@@ -40,6 +40,8 @@ def add(command: Command) -> None:
     added = subcommand(_show, "show", "show one row in full", "times.sqlite 9599609512")
     added.add_argument("key", metavar="KEY-PREFIX", help="the beginning of the row's key, as of a table's column key")
     json_option(added)
+    added = subcommand(_history, "history", "show evaluations from version to version", "times.sqlite")
+    json_option(added)
     added = subcommand(_export, "export", "write all rows to a file", "times.sqlite times.parquet")
     added.add_argument("file", metavar="FILE", help="whose name ends in .parquet, .csv or .jsonl")
     added.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -103,6 +105,14 @@ def _show(parsed: argparse.Namespace) -> None:
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
     printing.found(parsed, lambda: row_as_json(row), lambda: row_text(row))
+
+
+def _history(parsed: argparse.Namespace) -> None:
+    from perfmodel.report.history import as_json, as_text  # keeps start-up quick
+
+    with _read(parsed.store) as store:
+        evaluations = store.evaluations()
+    printing.found(parsed, lambda: {"evaluations": as_json(evaluations)}, lambda: as_text(evaluations))
 
 
 def _export(parsed: argparse.Namespace) -> None:
