@@ -59,7 +59,7 @@ def as_html(evaluations: Sequence[StoredEvaluation]) -> str:
     parts = []
     for series in by_series(evaluations).values():
         caption = (
-            "Geometric mean of the errors of each evaluation, in the order of time; the grey line is the limit, and "
+            "Geometric mean of the errors of each evaluation, in the order of time; the dashed line is the limit, and "
             "marks in red are above it."
         )
         rows = details(f"Table of {len(series)} evaluations", table(HEADER, _rows(series), texts=(0, 1, 2, 7)))
