@@ -13,7 +13,6 @@ def add(command: Command) -> None:
     added = command(
         _count,
         "count",
-        "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
         "perfmodel count my_kernels.py:tiled --at n=256,1024",
     )
     counting_options(added, "+")
@@ -22,7 +21,6 @@ def add(command: Command) -> None:
     added = command(
         _emulate,
         "emulate",
-        "run some work-groups of a kernel in numpy, and show what they do",
         "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
     )
     kernel_options(added, "+")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfmodel.basics.errors import PerfmodelError, StoreError
-from perfmodel.basics.statistics import Errors
 from perfmodel.basics.version import VERSION
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import sets_to_measure, store_beside
@@ -23,6 +21,7 @@ from perfmodel.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from perfmodel.basics.statistics import Errors
     from perfmodel.modelling.calibration import Calibration
     from perfmodel.modelling.evaluation import Evaluation
 
@@ -31,7 +30,6 @@ def add(command: Command) -> None:
     added = command(
         _evaluate,
         "evaluate",
-        "measure kernels that a calibration was not fitted to, and compare with what it predicts",
         "perfmodel evaluate madd.json matmul_sq n:384,640 --store times.sqlite --fail-above 15",
     )
     calibration_option(added)
@@ -82,7 +80,9 @@ def _evaluate(parsed: argparse.Namespace) -> int:
 
 def _kept(parsed: argparse.Namespace, calibration: Calibration, found: Evaluation, errors: Errors) -> str:
     """Adds the errors to the history in the store; returns a line on it, or on why nothing was added."""
-    from perfmodel.measuring.store import Store, StoredEvaluation  # keeps start-up quick
+    from datetime import UTC, datetime  # keeps start-up quick
+
+    from perfmodel.measuring.store import Store, StoredEvaluation
     from perfmodel.measuring.store.evaluations import digest_of
     from perfmodel.report.history import latest_as_text
 

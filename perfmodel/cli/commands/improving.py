@@ -18,7 +18,6 @@ def add(command: Command) -> None:
     added = command(
         _improve,
         "improve",
-        "propose changes of a kernel, predict them, compare their results, and measure the best",
         "perfmodel improve --device h200 matmul.py:product n=1024",
     )
     calibration_option(added, "left out with --device")

@@ -12,7 +12,7 @@ from perfmodel.basics.errors import CalibrationError, KernelError
 from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
-from perfmodel.cli.completion import complete, devices
+from perfmodel.cli.completion import complete
 from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
 
 if TYPE_CHECKING:
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
 
 def add(command: Command) -> None:
-    for run, name, summary in (
-        (_predict, "predict", "predict the time of kernels"),
-        (_explain, "explain", "say where the predicted time of kernels goes"),
-        (_rank, "rank", "order kernels by their predicted time"),
-    ):
-        added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
+    for run, name in ((_predict, "predict"), (_explain, "explain"), (_rank, "rank")):
+        added = command(run, name, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
         shipped_option(added)
@@ -39,7 +35,7 @@ def add(command: Command) -> None:
 def shipped_option(added: argparse.ArgumentParser) -> None:
     """Adds the option that names a device in the place of a calibration."""
     shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
-    complete(added.add_argument("--device", help=shipped), devices)
+    complete(added.add_argument("--device", help=shipped), "devices")
 
 
 def _predict(parsed: argparse.Namespace) -> None:

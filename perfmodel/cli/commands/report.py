@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from perfmodel.measuring.store import StoredEvaluation
 
 DEVICE = "of --evaluate: key, part of the name, 'gpu' or 'cpu' (default: the calibration's)"
-SUMMARY = "write one HTML page of calibrations: times, errors, costs, parameters, a roofline, devices compared"
 PURPOSE = "kernels of the calibrations that no installed generator makes, to explain them too: "
 EXAMPLE = "perfmodel report madd.json unified-plus@h200 demo-out --out report.html"
 
 
 def add(command: Command) -> None:
-    added = command(run, "report", SUMMARY, EXAMPLE)
+    added = command(run, "report", EXAMPLE)
     calibrations = added.add_argument(
         "calibrations",
         nargs="+",
         metavar="CAL",
         help="a calibration's file, MODEL@DEVICE of a shipped one, or a folder that reproduce wrote",
     )
-    completion.complete(calibrations, completion.calibrations)
+    completion.complete(calibrations, "calibrations")
     kernel_options(added, "+", "--kernels", action="append", default=[], purpose=PURPOSE)
     held_out = "kernels that the calibrations were not fitted to, measured or from --store, to judge them by: "
     tag_option(added, "+", "--evaluate", purpose=held_out, action="append", default=[])

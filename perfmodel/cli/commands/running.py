@@ -15,7 +15,6 @@ def add(command: Command) -> None:
     added = command(
         _run,
         "run",
-        "run a Python script that uses pyopencl, and say what its kernels and copies took",
         "perfmodel run my_program.py 1024 --predict @h200",
     )
     added.runs_scripts = True  # type: ignore[attr-defined]

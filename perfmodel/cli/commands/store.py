@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from perfmodel.measuring.store import Store
     from perfmodel.measuring.store.store import Counts
 
-SUMMARY = "look into stores of measurements, take rows out of them and into them, check them"
 EXAMPLE = "perfmodel store ls times.sqlite"
 MOST_KEYS = 8
 
 
 def add(command: Command) -> None:
-    parser = command(lambda parsed: _help(parser), "store", SUMMARY, EXAMPLE)
+    parser = command(lambda parsed: _help(parser), "store", EXAMPLE)
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
