@@ -155,7 +155,7 @@ def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
     """Adds the arguments that select kernels, and how long counting one of them may take."""
     kernel_options(parser, count)
     parser.add_argument(
-        "--budget",
+        "--effort",
         type=float,
         dest="counting_budget",
         metavar="TIMES",

@@ -93,10 +93,16 @@ def _explain(parsed: argparse.Namespace) -> None:
     found = [calibration.explain(kernel) for kernel in kernels]
     advice = [calibration.advise(kernel) for kernel in kernels]
     told = list(zip(found, advice, strict=True))
+    named = list(map(kernel_data, kernels))
     _print(
         parsed,
         calibration,
-        lambda: {"explanations": [each.as_json() | {"advice": to_do.as_json()} for each, to_do in told]},
+        lambda: {
+            "explanations": [
+                which | each.as_json() | {"advice": to_do.as_json()}
+                for which, (each, to_do) in zip(named, told, strict=True)
+            ]
+        },
         lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
     )
 
