@@ -13,7 +13,7 @@ from perfmodel.measuring.store import StoredEvaluation
 from perfmodel.measuring.store.evaluations import by_series
 from perfmodel.report.html_parts import details, paragraph, section, table
 
-HEADER = ["date", "version", "calibration", "kernels", "error", "maximum", "limit", ""]
+HEADER = ["date", "version", "calibration", "kernels", "error", "maximum", "limit", "verdict"]
 SHOWN = 50
 """The latest so many of a series are listed."""
 BARS = "▁▂▃▄▅▆▇█"
@@ -84,7 +84,7 @@ def _rows(series: Sequence[StoredEvaluation]) -> list[list[str]]:
             percent(each.geometric_mean),
             percent(each.maximum),
             percent(each.limit),
-            "above" if each.fails else "",
+            "above" if each.fails else "within",
         ]
         for each in series
     ]
