@@ -15,7 +15,7 @@ HOSTILE = replace(SECOND, calibration="<b>.json", kernels="<script>", created="2
 def test_text_has_a_line_for_each() -> None:
     lines = as_text([SECOND, FIRST]).splitlines()
     assert lines[:2] == ["madd.json on H200: matmul_sq n:384", "▅█"]
-    assert lines[5].split() == ["26-11-20", "12:00", "0.1.0", "0123456789ab", "2", "10.0%", "20.0%", "15.0%"]
+    assert lines[5].split() == ["26-11-20", "12:00", "0.1.0", "0123456789ab", "2", "10.0%", "20.0%", "15.0%", "within"]
     assert lines[6].split()[-4:] == ["20.0%", "20.0%", "15.0%", "above"]
     assert "perfmodel evaluate --fail-above keeps them" in as_text([])
     many = [replace(FIRST, created=f"2026-11-20T12:00:{number:02d}+00:00") for number in range(SHOWN + 3)]
