@@ -54,7 +54,7 @@ def test_each_subcommand_has_an_example_that_parses(name: str, capsys: Shown) ->
 def test_ls(path: str, capsys: Shown) -> None:
     shown = run(capsys, "ls", path)
     assert shown.startswith(f"store {path}: 2 measurements, 3 failures, ")
-    assert "schema 2" in shown
+    assert "schema 3" in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["h200-abcdef:", "H200,", "driver", "1.0", "2", "3"] in lines
     assert ["matmul_sq", "2", "3"] in lines
