@@ -61,7 +61,7 @@ def test_ls(path: str, capsys: Shown) -> None:
     assert ["needs", "9", "GB", "2"] in lines
     assert ["no", "compiler", "1"] in lines
     found = json.loads(run(capsys, "ls", path, "--json"))
-    assert (found["measurements"], found["failures"], found["schema"]) == (2, 3, 2)
+    assert (found["measurements"], found["failures"], found["schema"]) == (2, 3, 3)
     assert found["bytes"] == Path(path).stat().st_size
     assert [group["count"] for group in found["groups"]] == [2, 2, 1]
     assert json.loads(run(capsys, "ls", path, "--json", "--device", "H200", "--kernel", "MATMUL"))["measurements"] == 2
