@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from perfmodel.projection.device_choice import choose_device
     from perfmodel.projection.device_profile import DeviceProfile
     from perfmodel.recipes.recipe import Recipe
+    from perfmodel.tuning.improving import improve
     from perfmodel.tuning.pruning import prune
     from perfmodel.tuning.tuner import tune
     from perfmodel.vocabulary.named_features import Feature, feature, register
@@ -64,6 +65,7 @@ _EXPORTS = {
     "emulate": "kernels.emulation",
     "evaluate": "modelling.evaluation",
     "feature": "vocabulary.named_features",
+    "improve": "tuning.improving",
     "intercept": "interception",
     "measure": "modelling.feature_table",
     "occupancy": "device.occupancy",
@@ -96,6 +98,7 @@ __all__ = [
     "emulate",
     "evaluate",
     "feature",
+    "improve",
     "intercept",
     "measure",
     "occupancy",

@@ -25,7 +25,7 @@ NAMES = {
     *("devices", "Device", "Protocol", "measure", "Campaign", "Store"),
     *("Calibration", "evaluate", "suggest", "ModelRegressor", "Recipe"),
     *("prune", "tune", "choose_device", "DeviceProfile"),
-    *("emulate", "occupancy", "intercept"),
+    *("emulate", "occupancy", "intercept", "improve"),
     *("PerfmodelError", "PerfmodelWarning"),
 }
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import stat
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -76,6 +74,9 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
         OSError: it can't be read.
         ValueError: it is no regular file, is no whole gzip file, or holds more bytes than that.
     """
+    import gzip  # keeps start-up quick
+    import zlib
+
     if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # a folder fails to open, with a reason
         raise ValueError("it is no regular file")
     with path.open("rb") as file:

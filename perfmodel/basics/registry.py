@@ -9,8 +9,10 @@ recipe is one new class in such a module; an installed package offers its module
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import inspect
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -98,8 +100,6 @@ def folders(catalogue: str) -> list[Path]:
 
 
 def _modules(catalogue: str) -> Iterator[ModuleType]:
-    from importlib.metadata import entry_points  # slow to import
-
     package = importlib.import_module(f"perfmodel.{catalogue}")
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
         name = f"{package.__name__}.{info.name}"
@@ -111,7 +111,11 @@ def _modules(catalogue: str) -> Iterator[ModuleType]:
             ) from error
         yield module
     yield from _own.values()
-    for point in entry_points(group=f"perfmodel.{catalogue}"):
+    if not _is_announced(package.__name__):
+        return
+    from importlib.metadata import entry_points  # slow to import
+
+    for point in entry_points(group=package.__name__):
         try:
             module = point.load()
             if not inspect.ismodule(module):
@@ -122,3 +126,16 @@ def _modules(catalogue: str) -> Iterator[ModuleType]:
                 f"({error}); update or remove that package"
             ) from error
         yield module
+
+
+def _is_announced(group: str) -> bool:
+    """Returns True if an installed package may have entry points of this group, which is cheaper to ask than which."""
+    name = f"[{group}]".encode()
+    for folder in map(Path, dict.fromkeys(sys.path)):
+        try:
+            if folder.is_file() or any(name in each.read_bytes() for each in folder.glob("*-info/entry_points.txt")):
+                return True  # in an archive there may be anything
+        except OSError:  # what cannot be read announces nothing
+            continue
+    others = [each for each in sys.meta_path if each is not importlib.machinery.PathFinder]
+    return any(hasattr(finder, "find_distributions") for finder in others)

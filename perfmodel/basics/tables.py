@@ -40,6 +40,12 @@ def seconds(value: float | None) -> str:
     return f"{value / 1e-9:.4g} ns"
 
 
+def memory(n_bytes: int) -> str:
+    """Returns bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
+    unit = max(0, min(4, (n_bytes.bit_length() - 1) // 10))
+    return f"{n_bytes / 1024**unit:.3g} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
+
+
 def percent(error: float) -> str:
     return f"{error:.1%}" if error == error else "-"
 

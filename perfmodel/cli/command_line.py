@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import io
 import os
-import shutil
 import sys
-import tempfile
-import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
 from perfmodel.cli import completion, hints, own_parts, project_file
-from perfmodel.cli.commands import (
-    browsing,
-    completing,
-    counting,
-    doctor,
-    evaluating,
-    fitting,
-    listings,
-    measuring,
-    occupancy,
-    predicting,
-    projection,
-    report,
-    reproducing,
-    running,
-    specifications,
-    store,
-    surveying,
-    tuning,
-    verification,
-)
 from perfmodel.cli.options import CommandParser, SentenceParser, added_command
+from perfmodel.cli.summaries import SUMMARIES, summary_of
 
 DESCRIPTION = "Black-box performance models of OpenCL kernels: declare, calibrate, predict, explain, rank."
 TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
@@ -46,20 +24,29 @@ TRACEBACK_VARIABLE = "PERFMODEL_TRACEBACK"
 GARBAGE = 100_000
 """So many new objects are looked through for garbage at once: imports make many, all of which stay; looking through
 them as often as usual is a fifth of a short command's time."""
-GROUPS = {
-    "see what there is": ("devices", "device", "doctor", "kernels", "features", "store", "browse"),
-    "look into kernels": ("count", "emulate", "occupancy", "verify"),
-    "measure and calibrate": ("measure", "worker", "calibrate", "suggest", "characterize"),
-    "predict": ("predict", "explain", "rank", "tune", "project", "run"),
-    "judge predictions": ("evaluate", "survey", "reproduce", "demo", "report"),
-    "on the command line": ("completion",),
+MODULES = {
+    "listings": ("devices", "kernels", "features"),
+    "specifications": ("device",),
+    "doctor": ("doctor",),
+    "store": ("store",),
+    "browsing": ("browse",),
+    "counting": ("count", "emulate"),
+    "occupancy": ("occupancy",),
+    "verification": ("verify",),
+    "measuring": ("measure", "worker"),
+    "fitting": ("calibrate", "suggest"),
+    "predicting": ("predict", "explain", "rank"),
+    "improving": ("improve",),
+    "tuning": ("tune",),
+    "projection": ("project", "characterize"),
+    "running": ("run",),
+    "evaluating": ("evaluate",),
+    "surveying": ("survey",),
+    "reproducing": ("reproduce", "demo"),
+    "report": ("report",),
+    "completing": ("completion",),
 }
-"""The commands in the order of ``perfmodel --help``, by what people want."""
-
-FAMILIES = (
-    *(listings, specifications, doctor, store, browsing, counting, occupancy, verification, measuring),
-    *(fitting, predicting, tuning, projection, running, evaluating, surveying, reproducing, report, completing),
-)
+"""The commands of each module of `perfmodel.cli.commands`: to run one, only its own is imported."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,11 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupted.
     """
     gc.set_threshold(GARBAGE)
-    parser = command_parser()
+    first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+    parser = command_parser("" if completion.VARIABLE in os.environ else first)
     if completion.VARIABLE in os.environ:
         completion.answer(parser)
     _prepare_streams_and_cache()
-    first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
     if first.startswith("-") and first.partition("=")[0] not in ("-h", "--help", "--version"):
         parser.error(f"{first} stands before the command; write it behind, as in perfmodel predict --device h200 …")
     parsed = parser.parse_args(arguments)
@@ -106,8 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def command_parser() -> argparse.ArgumentParser:
-    """Returns the parser of all commands."""
+def command_parser(first: str = "") -> argparse.ArgumentParser:
+    """Returns the parser of all commands.
+
+    Args:
+        first: the first word of a command line; what is not needed for it is left out.
+    """
     parser = SentenceParser(
         prog="perfmodel",
         usage="%(prog)s [-h] [--version] COMMAND ...",
@@ -115,38 +106,37 @@ def command_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"perfmodel {VERSION}")
-    # The commands are listed by group below, which argparse itself can't.
+    if first in ("-h", "--help"):
+        parser.epilog = _grouped()
+        return parser
+    # The commands are listed by group for help, which argparse itself can't.
     commands = parser.add_subparsers(
         prog=parser.prog, metavar="COMMAND", required=True, parser_class=CommandParser, help=argparse.SUPPRESS
     )
-    summaries: dict[str, str] = {}
 
-    def command(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        summaries[name] = summary
-        return added_command(commands, run, name, summary, example)
+    def command(run: Callable[[Any], int | None], name: str, example: str) -> argparse.ArgumentParser:
+        return added_command(commands, run, name, summary_of(name), example)
 
-    for family in FAMILIES:
-        family.add(command)
-    parser.epilog = _grouped(summaries)
+    own = [module for module, names in MODULES.items() if first in names]
+    for module in own or MODULES:
+        importlib.import_module(f"perfmodel.cli.commands.{module}").add(command)
     return parser
 
 
-def _grouped(summaries: Mapping[str, str]) -> str:
+def _grouped() -> str:
     """Returns every command with its summary, under what people want to do."""
-    listed = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, "more": tuple(name for name in summaries if name not in listed)}
-    width = max(map(len, summaries)) + 4
+    import shutil  # keeps start-up quick
+    import textwrap
+
+    width = max(len(name) for names in SUMMARIES.values() for name in names) + 4
     columns = max(shutil.get_terminal_size().columns - 2, width + 20)
     blocks = []
-    for title, names in groups.items():
+    for title, summaries in SUMMARIES.items():
         lines = [
-            textwrap.fill(
-                summaries[name], columns, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width
-            )
-            for name in names
-            if name in summaries
+            textwrap.fill(summary, columns, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width)
+            for name, summary in summaries.items()
         ]
-        blocks += ["\n".join([f"{title}:", *lines])] if lines else []
+        blocks.append("\n".join([f"{title}:", *lines]))
     return "\n\n".join([*blocks, "'perfmodel COMMAND --help' says more, with an example."])
 
 
@@ -162,6 +152,8 @@ def _prepare_streams_and_cache() -> None:
     except OSError:
         writable = False
     if not writable:  # loopy's caches don't take no for an answer
+        import tempfile  # keeps start-up quick
+
         os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="perfmodel-cache-")
 
 

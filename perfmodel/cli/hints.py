@@ -8,7 +8,7 @@ HINTS = (
     (r"give it as (\w+)=…(?: \(--arg \w+=…\))?", r"give it by --arg \1=…"),
     (r"give its value, as (\w+)=…", r"give its value by --arg \1=…"),
     (r"give data of your own by kernel\.as_observed\(arrays\), or --arg", r"give data of your own by --arg"),
-    (r"\(kernel\.with_budget\(10\), --budget 10\)", r"(--budget 10)"),
+    (r"\(kernel\.with_budget\(10\), --effort 10\)", r"(--effort 10)"),
     (r"give it in args, as \{'(\w+)': …\}", r"give it by --arg \1=…"),
     (r"that Calibration\.save wrote", r"that calibrate wrote"),
     (r", or predict it by kernel\.as_emulated\(\)", r""),

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from perfmodel.basics.errors import PerfmodelError, nearest
 from perfmodel.cli import completion
-from perfmodel.kernels.array_contents import FORMS
+from perfmodel.kernels.source_words import ARRAY_WORDS
 
 if TYPE_CHECKING:
     from perfmodel.measuring.isolation.process import ProcessLimits
 
-Command = Callable[[Callable[[Any], int | None], str, str, str], argparse.ArgumentParser]
-"""Adds a command, given the function that runs it, its name, summary and example; returns its parser."""
+Command = Callable[[Callable[[Any], int | None], str, str], argparse.ArgumentParser]
+"""Adds a command, given the function that runs it, its name and an example; returns its parser."""
 
 TAG_HELP = (
     "generator names and name:value filters, of your own FILE.py as well; or FILE.py:NAME of a kernel, or FILE.cl, "
@@ -128,7 +128,7 @@ def added_command(
         files = added.add_argument(
             "--load", action="append", metavar="FILE.py", help="features and generators of yours"
         )
-        completion.complete(files, completion.python_files)
+        completion.complete(files, "python_files")
     return added
 
 
@@ -137,7 +137,7 @@ def tag_option(
 ) -> None:
     """Adds an argument that takes the words of one selection of kernels; the purpose stands first in its help."""
     added = parser.add_argument(name, nargs=count, metavar="TAG", help=f"{purpose}{TAG_HELP}", **options)
-    completion.complete(added, completion.tags)
+    completion.complete(added, "tags")
 
 
 def kernel_options(
@@ -155,7 +155,7 @@ def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
     """Adds the arguments that select kernels, and how long counting one of them may take."""
     kernel_options(parser, count)
     parser.add_argument(
-        "--budget",
+        "--effort",
         type=float,
         dest="counting_budget",
         metavar="TIMES",
@@ -171,17 +171,18 @@ def calibration_option(parser: argparse.ArgumentParser, unless: str = "") -> Non
         help="file that calibrate or demo wrote, or MODEL@DEVICE of a shipped one, such as gpu@h200; @h200 for the "
         f"model that is the default there{'; ' if unless else ''}{unless}",
     )
-    completion.complete(added, completion.calibrations)
+    completion.complete(added, "calibrations")
 
 
-def predict_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option of commands that predict beside what they do otherwise."""
+def predict_option(parser: argparse.ArgumentParser, how_often: str = "", **options: Any) -> None:
+    """Adds the option of commands that predict beside what they do otherwise; `how_often` ends its help."""
     added = parser.add_argument(
         "--predict",
         metavar="CALIBRATION",
-        help="a calibration's file, or a shipped one: MODEL@DEVICE, or @DEVICE for the default there",
+        help=f"a calibration's file, or a shipped one: MODEL@DEVICE, or @DEVICE for the default there{how_often}",
+        **options,
     )
-    completion.complete(added, completion.calibrations)
+    completion.complete(added, "calibrations")
 
 
 def limit_options(parser: argparse.ArgumentParser, seconds: float, what: str) -> None:
@@ -231,7 +232,7 @@ def source_options(parser: argparse.ArgumentParser, with_cuda: bool = True) -> N
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"a number, a struct as JSON, or an array: {FORMS}; SIZE may be n*n",
+        help=f"a number, a struct as JSON, or an array: {ARRAY_WORDS}; SIZE may be n*n",
     )
     group.add_argument(
         "--option", action="append", default=[], metavar="OPTION", help="for the compiler: --option=-DT=16"
@@ -247,7 +248,7 @@ DEVICE_HELP = "key, part of the name, 'gpu' or 'cpu' (default: the best GPU, els
 
 
 def device_option(parser: argparse.ArgumentParser, summary: str = DEVICE_HELP, form: str = "DEVICE") -> None:
-    completion.complete(parser.add_argument("--device", metavar=form, help=summary), completion.devices)
+    completion.complete(parser.add_argument("--device", metavar=form, help=summary), "devices")
     defaults_from_project_file(parser, "device")
 
 

@@ -8,7 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from perfmodel.basics import json_values
 from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning, nearest
 
 NAME = "perfmodel.toml"
@@ -79,6 +78,8 @@ def read(path: Path) -> dict[str, Any]:
         PerfmodelError: naming the file, the culprit and the nearest known key.
     """
     import tomllib  # keeps start-up quick
+
+    from perfmodel.basics import json_values
 
     shown = os.path.relpath(path)
     try:

@@ -1,4 +1,4 @@
-"""Verifies on a device that a family's kernels compute what its numpy reference says."""
+"""Verifies on a device that kernels compute what a numpy reference says, or another kernel."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from perfmodel.basics.errors import GeneratorError, KernelError, PerfmodelError
 from perfmodel.collection.collection import KernelCollection
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.device import Device
+from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Scalar, scalars_of
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.launch import Launch
@@ -109,7 +110,24 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device, seed: int
             f"{kernel!r} writes {sorted(written)}, and its reference {sorted(expected)}; mend one of them"
         )
     for name, values in expected.items():
-        _compare(kernel, name, found[name], values.ravel())
+        _compare(repr(kernel), name, found[name], values.ravel())
+
+
+def verify_against(original: Launch, launch: Launch, device: Device, seed: int = 7) -> None:
+    """Runs two launches once on the same random data, and compares every array that the first one writes.
+
+    Raises:
+        KernelError: for the first array that differs, with the index; for other arguments; and as `run_launch`.
+    """
+    random = np.random.default_rng(seed)
+    taken, given = ({a.name: (a.size, a.dtype) for a in each.arrays()} for each in (original, launch))
+    name = repr(launch.kernel_name)
+    if taken != given:
+        raise KernelError(f"kernel {name} has other arrays than the original; give both the same")
+    arrays = {name: random_values(random, str(dtype), size) for name, (size, dtype) in taken.items()}
+    expected, found = (_run_guarded(each, device, arrays) for each in (original, launch))
+    for array, values in expected.items():
+        _compare(f"kernel {name}", array, found[array], values, "the original")
 
 
 def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:
@@ -145,10 +163,12 @@ def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[An
     return {name: values.ravel()[:-GUARD] for name, values in found.items()}
 
 
-def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
+def _compare(kernel: str, name: str, found: NDArray[Any], expected: NDArray[Any], than: str = "") -> None:
+    """Compares an array with what is expected: by a reference that may be wrong itself, or `than` another kernel's."""
+    of, remedy = (than, "") if than else ("its reference", "; mend one of them")
     if found.shape != expected.shape:
         raise KernelError(
-            f"{name!r} of {kernel!r} has {found.size} elements, its reference {expected.size}; mend one "
+            f"{name!r} of {kernel} has {found.size} elements, {of} {expected.size}; mend one "
             "(arrays are given to a reference flat, so reshape those of several axes)"
         )
     with np.errstate(invalid="ignore"):
@@ -159,6 +179,6 @@ def _compare(kernel: Kernel, name: str, found: NDArray[Any], expected: NDArray[A
     if wrong.any():
         place = int(np.argmax(wrong))
         raise KernelError(
-            f"{kernel!r} computes {name}[{place}] = {found[place]!s}, its reference {expected[place]!s} "
-            f"({int(wrong.sum())} of {wrong.size} elements differ); mend one of them"
+            f"{kernel} computes {name}[{place}] = {found[place]!s}, {of} {expected[place]!s} "
+            f"({int(wrong.sum())} of {wrong.size} elements differ){remedy}"
         )

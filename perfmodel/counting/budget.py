@@ -58,7 +58,7 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
         if isinstance(error, TooHardError) or _is_over(most):
             raise OutOfBudgetError(
                 f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or with a larger "
-                "budget (kernel.with_budget(10), --budget 10), or predict it by kernel.as_emulated()"
+                "budget (kernel.with_budget(10), --effort 10), or predict it by kernel.as_emulated()"
             ) from error
         raise
     finally:

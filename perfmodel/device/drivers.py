@@ -11,7 +11,6 @@ import atexit
 import ctypes
 import functools
 import hashlib
-import importlib.metadata
 import os
 import shutil
 import sys
@@ -132,6 +131,8 @@ def _drivers_of_machine() -> Iterator[Driver]:
 
 
 def _files_of_intel_package() -> list[Path]:
+    import importlib.metadata  # keeps start-up quick
+
     try:
         files = importlib.metadata.files(INTEL_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,11 @@ def is_read(buffer: GivenBuffer) -> bool:
     return not buffer.flags & cl.mem_flags.WRITE_ONLY
 
 
-def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] | None) -> dict[int, Contents | str]:
-    """Begins a copy of each buffer; returns by address the contents, or why there are none.
+def copied(
+    queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] | None, read: Callable[..., Any]
+) -> dict[int, Contents | str]:
+    """Begins a copy of each buffer by pyopencl's function `read`; returns by address the contents, or why there are
+    none.
 
     Nothing waits here: on a queue that keeps its order the launch comes after the copies, on others it is told to.
     """
@@ -50,7 +53,7 @@ def copied(queue: Any, buffers: Iterable[GivenBuffer], wait_for: Sequence[Any] |
         data = np.empty(buffer.n_bytes, np.uint8)
         try:
             memory = cl.MemoryObject.from_int_ptr(buffer.address, True)
-            event = cl._cl._enqueue_read_buffer(queue, memory, data, 0, wait_for, False)
+            event = read(queue, memory, data, 0, wait_for, False)
         except cl.Error as error:
             made[buffer.address] = f"the device does not let it be read ({error})"
         else:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, overload
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
+from perfmodel.interception.copies import CopyRecord
 from perfmodel.interception.launches import Launches, predicted
 from perfmodel.interception.patches import PATCHES
-from perfmodel.interception.record import LaunchRecord
+from perfmodel.interception.program_times import ProgramTimes, program_times
+from perfmodel.interception.queued import Queued
+from perfmodel.interception.record import LaunchRecord, named
 from perfmodel.interception.report import as_text
 from perfmodel.modelling.calibration import Calibration
 
@@ -20,24 +24,36 @@ if TYPE_CHECKING:
 
 
 class LaunchLog(Sequence[LaunchRecord]):
-    """Records the launches made within ``with`` blocks of it; see `perfmodel.intercept`."""
+    """Records the launches made within ``with`` blocks of it; see `perfmodel.intercept`.
 
-    def __init__(self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20) -> None:
+    Attributes:
+        copies: of arrays between host and device, and on the device, in their order.
+    """
+
+    def __init__(
+        self, contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20, profiles: bool = False
+    ) -> None:
         if contents not in (True, False, "first"):
             raise KernelError(f"contents={contents!r} cannot be kept; give True, False or 'first'")
         if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
             raise KernelError(f"limit_bytes={limit_bytes!r} is no number of bytes; give a whole one")
-        self.contents, self.limit_bytes = contents, limit_bytes
+        if not isinstance(profiles, bool):
+            raise KernelError(f"profiles={profiles!r} is neither True nor False; give one of them")
+        self.contents, self.limit_bytes, self.profiles = contents, limit_bytes, profiles
+        self.copies: list[CopyRecord] = []
         self._records: list[LaunchRecord] = []
-        self._running: deque[LaunchRecord] = deque()
+        self._running: deque[Queued] = deque()
+        self._began = self._ended = 0.0
         self._kept: set[tuple[object, ...]] = set()
 
     def __enter__(self) -> LaunchLog:
+        self._began = self._began or time.perf_counter()
         PATCHES.open(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         PATCHES.close(self)
+        self._ended = time.perf_counter()
         self._let_go()
 
     def wants_contents(self, record: LaunchRecord) -> bool:
@@ -50,6 +66,11 @@ class LaunchLog(Sequence[LaunchRecord]):
 
     def add(self, record: LaunchRecord) -> None:
         self._records.append(record)
+        self._running.append(record)
+        self._let_go()
+
+    def add_copy(self, record: CopyRecord) -> None:
+        self.copies.append(record)
         self._running.append(record)
         self._let_go()
 
@@ -78,6 +99,15 @@ class LaunchLog(Sequence[LaunchRecord]):
         for record in self:
             groups.setdefault(record.key, Launches([])).records.append(record)
         return list(groups.values())
+
+    def times(self, calibrations: Iterable[Calibration] | Mapping[str, Calibration] = ()) -> ProgramTimes:
+        """Returns kernels and copies with their totals and shares, measured and predicted, and the time line.
+
+        Args:
+            calibrations: of the devices to predict for; named by their devices if not by a mapping.
+        """
+        ended = max(self._ended, self._began)
+        return program_times(self.groups(), self.copies, dict(named(calibrations)), self._began, ended - self._began)
 
     def table(self) -> pd.DataFrame:
         """Returns a DataFrame with a row for each launch, in order; waits for those that still run, if their time is
@@ -126,4 +156,4 @@ class LaunchLog(Sequence[LaunchRecord]):
         return brief(self, f"{len(self):,} launched", *names)
 
     def __str__(self) -> str:
-        return as_text(self.groups())
+        return as_text(self.times())

@@ -1,7 +1,7 @@
-"""Replaces pyopencl's functions that set arguments and launch, while a log is open.
+"""Replaces pyopencl's functions that set arguments, launch and copy, while a log is open.
 
 `Kernel.__call__`, pyopencl's arrays, its element-wise, reduction and scan kernels, and Loopy's generated code all come
-down to ``enqueue_nd_range_kernel`` of pyopencl or of its compiled part, and to the `SETTERS`.
+down to ``enqueue_nd_range_kernel`` of pyopencl or of its compiled part, to the `SETTERS`, and to the `COPIES`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
@@ -20,8 +20,10 @@ from perfmodel.device.drivers import pyopencl_module
 from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
+from perfmodel.interception.copies import COPIES, Copying, CopyRecord
 from perfmodel.interception.given import SETTERS, UNSET, Given, GivenBuffer
 from perfmodel.interception.record import LaunchRecord
+from perfmodel.interception.stand_ins import StandIn, filled_buffer, profiled_queue
 
 LAUNCH = "enqueue_nd_range_kernel"
 _PARAMETERS = (
@@ -35,11 +37,14 @@ class Log(Protocol):
     """Receives what is told of each launch, while it is open."""
 
     limit_bytes: int
+    profiles: bool
 
     def wants_contents(self, record: LaunchRecord) -> bool:
         """Says whether contents are to be kept of a launch that is about to happen."""
 
     def add(self, record: LaunchRecord) -> None: ...
+
+    def add_copy(self, record: CopyRecord) -> None: ...
 
 
 @dataclass
@@ -58,7 +63,8 @@ class Patches:
         self._logs: tuple[Log, ...] = ()
         self._generation = 0
         self._patched: list[tuple[Any, str, Any, Any]] = []
-        self._launch: tuple[Any, Any] = (None, None)
+        self._replaced: dict[Any, Any] = {}
+        self._read: Any = None
         self._num_args: Any = None
         self._device_names: dict[int, str] = {}
 
@@ -92,16 +98,24 @@ class Patches:
         ]
         for owner, name, _, ours in self._patched:
             setattr(owner, name, ours)
-        original = getattr(cl._cl, LAUNCH)
-        self._launch = original, self._launching(original)
-        _replace(*self._launch)
+        self._read = cl._cl._enqueue_read_buffer
+        launch = getattr(cl._cl, LAUNCH)
+        self._replaced = {launch: self._launching(launch)}
+        for name, copying in COPIES.items():
+            if hasattr(cl._cl, name):
+                original = getattr(cl._cl, name)
+                self._replaced[original] = self._copying(original, copying)
+        queue, buffer = cl._cl.CommandQueue, cl._cl.Buffer
+        wanted = lambda: any(log.profiles for log in self._logs)  # noqa: E731
+        self._replaced[queue] = StandIn(queue, profiled_queue(queue, wanted))
+        self._replaced[buffer] = StandIn(buffer, filled_buffer(buffer, self._add_copy))
+        _replace(self._replaced)
 
     def _remove(self) -> None:
         for owner, name, original, ours in self._patched:
             if getattr(owner, name) is ours:  # else somebody patched it since: ours then only passes on
                 setattr(owner, name, original)
-        original, ours = self._launch
-        _replace(ours, original)
+        _replace({ours: original for original, ours in self._replaced.items()})
 
     # --- arguments
 
@@ -208,7 +222,7 @@ class Patches:
             if fault is not None:
                 _warn(call.get("kernel"), fault)
             if record is not None:
-                record.launched(call["queue"], event)
+                record.enqueued(call["queue"], event)
                 for log in logs:
                     log.add(record)
             return event
@@ -259,21 +273,47 @@ class Patches:
             return None
         wait_for = call.get("wait_for")
         before = None if wait_for is None else list(wait_for)
-        record.contents.update(copied(call["queue"], buffers.values(), before))
+        record.contents.update(copied(call["queue"], buffers.values(), before, self._read))
         keeps_order = not call["queue"].properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
         return None if keeps_order else [*(before or ()), *events(record.contents)]
+
+    # --- copies
+
+    def _copying(self, original: Callable[..., Any], copying: Copying) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def copy(*args: Any, **kwargs: Any) -> Any:
+            record = None
+            if self._logs:
+                with suppress(Exception):  # most likely pyopencl refuses it as well
+                    call = dict(zip(copying.parameters, args, strict=False)) | kwargs
+                    queue = call["queue"]
+                    record = CopyRecord(copying.direction, copying.n_bytes(call), self._device_name(queue))
+            event = original(*args, **kwargs)
+            if record is not None:
+                record.enqueued(queue, event)
+                self._add_copy(record)
+            return event
+
+        return copy
+
+    def _add_copy(self, record: CopyRecord) -> None:
+        for log in dict.fromkeys(self._logs):
+            log.add_copy(record)
 
 
 PATCHES = Patches()
 
 
-def _replace(old: Any, new: Any) -> None:
-    """Replaces a function in every module that has it under any name, be it by ``from pyopencl import …``."""
+def _replace(changes: Mapping[Any, Any]) -> None:
+    """Replaces functions and classes in every module that has them under any name, be it by ``from pyopencl import
+    …``."""
+    by_identity = {id(old): (old, new) for old, new in changes.items()}
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType):
             namespace = ModuleType.__getattribute__(module, "__dict__")  # which loads no lazy module
             for name, value in list(namespace.items()):
-                if value is old:
+                old, new = by_identity.get(id(value), (None, None))
+                if old is not None and old is value:
                     namespace[name] = new
 
 

@@ -15,6 +15,7 @@ from perfmodel.interception.arguments import WRITTEN, InterceptionWarning, Launc
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import Contents
 from perfmodel.interception.given import Given, GivenBuffer
+from perfmodel.interception.queued import Queued
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.opencl_c import lowered_kernel
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 GROUP = 256
 
 
-class LaunchRecord:
+class LaunchRecord(Queued):
     """A launch that a program made.
 
     Attributes:
@@ -34,7 +35,6 @@ class LaunchRecord:
         source: None where there is none, see `problem`.
         local_size: None where the driver chose; see `group_size`.
         global_offset: empty for none.
-        device: the name of the device.
         problem: why the kernel cannot be read, empty if it can.
     """
 
@@ -47,12 +47,11 @@ class LaunchRecord:
         given: tuple[Given, ...],
         device: str,
     ) -> None:
-        self.built, self.given, self.device = built, given, device
+        super().__init__(device)
+        self.built, self.given = built, given
         self.global_size, self.local_size, self.global_offset = global_size, local_size, global_offset
         self.name, self.source, self.build_options = built.name, built.source, built.build_options
         self.contents: dict[int, Contents | str] = {}
-        self._event: Any = None
-        self._seconds: float | None = None
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -104,38 +103,6 @@ class LaunchRecord:
         arrays = [each for each in self.arguments if each.kind in ("array", "svm") and each.contents is None]
         notes += [f"the contents of {each.name!r} are not kept: {each.problem}" for each in arrays]
         return tuple(notes)
-
-    # --- time
-
-    def launched(self, queue: Any, event: Any) -> None:
-        """Keeps the event if it will tell the time."""
-        import pyopencl as cl  # which may not load
-
-        if queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
-            self._event = event
-
-    def has_ended(self) -> bool:
-        """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
-        import pyopencl as cl  # which may not load
-
-        if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
-            _ = self.seconds
-        return self._event is None
-
-    @property
-    def seconds(self) -> float | None:
-        """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
-        if self._event is not None:
-            import pyopencl as cl  # which may not load
-
-            event = self._event
-            try:
-                event.wait()
-                self._seconds = (event.profile.end - event.profile.start) * 1e-9
-            except cl.Error:  # the launch failed, which is for the program to see
-                self._seconds = None
-            self._event = None
-        return self._seconds
 
     # --- what follows from it
 
@@ -238,7 +205,7 @@ class LaunchRecord:
         Args:
             calibrations: of the devices to choose from; named by their devices if not by a mapping.
         """
-        return sorted(((name, self.predict(each)) for name, each in _named(calibrations)), key=lambda pair: pair[1])
+        return sorted(((name, self.predict(each)) for name, each in named(calibrations)), key=lambda pair: pair[1])
 
     def _declared(self) -> list[tuple[LaunchArgument, Type]]:
         """Returns the arguments with their types.
@@ -264,7 +231,7 @@ class LaunchRecord:
         return f"LaunchRecord({self.name} {self.global_size} in groups of {self.local_size or 'any size'})"
 
 
-def _named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, Calibration]]:
+def named(calibrations: Iterable[Calibration] | Mapping[str, Calibration]) -> list[tuple[str, Calibration]]:
     """Returns calibrations by the names of their devices, or by the names that they are given by."""
     if isinstance(calibrations, Mapping):
         return list(calibrations.items())

@@ -1,4 +1,4 @@
-"""Launches as text and as JSON, a line for each kernel and its sizes."""
+"""Writes what a program took as text and as JSON, with what emulation says of each kernel's first work-group."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.json_values import plain
-from perfmodel.basics.tables import grid, seconds
-from perfmodel.interception.launches import Launches, predicted
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.basics.tables import grid, wrapped
+from perfmodel.interception.launches import Launches
+from perfmodel.interception.program_times import ProgramTimes
 
 if TYPE_CHECKING:
     from perfmodel.opencl_c.emulation import Emulation
@@ -18,63 +18,36 @@ if TYPE_CHECKING:
 COUNTS = ("global_loads", "global_stores", "transactions", "local_accesses", "bank_conflicts", "barriers")
 
 
-def as_text(groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False) -> str:
-    """Returns a table of launches as text, and below it what could not be done."""
-    if not groups:
+def as_text(found: ProgramTimes, emulates: bool = False) -> str:
+    """Returns tables and a time line as text, and below them what could not be done."""
+    if not found.lines:
         return "no launches"
-    lines, problems = [], []
+    notes = found.problems()
+    parts = [str(found)]
+    if emulates:
+        groups = [line.launches for line in found.lines if line.launches]
+        parts.append(_emulated_table(groups, notes))
+    parts.append("\n".join(wrapped(note) for note in dict.fromkeys(notes)))
+    return "\n\n".join(filter(None, parts))
+
+
+def as_json(found: ProgramTimes, emulates: bool = False) -> dict[str, Any]:
+    """Returns all that is known of a program, as values that JSON can hold."""
+    data = found.as_json()
+    if emulates:
+        groups = [line.launches for line in found.lines if line.launches]
+        for group, entry in zip(groups, data["launches"], strict=True):
+            entry["first_group"] = plain(_emulated(group, entry["problems"]))
+    return data
+
+
+def _emulated_table(groups: Sequence[Launches], notes: list[str]) -> str:
+    lines = []
     for group in groups:
-        entry = described(group, calibration, emulates)
-        problems += entry["problems"]
-        line = [entry["kernel"], str(entry["launches"]), _sizes(entry["global_size"])]
-        line += [_sizes(entry["local_size"]) if entry["local_size"] else "any", str(entry["argument_bytes"])]
-        line += [seconds(entry["measured_s"])]
-        if calibration:
-            line.append(seconds(entry["predicted_s"]))
-        if emulates:
-            counts = entry["first_group"] or {}
-            line += [str(counts.get(name, "-")) for name in (*COUNTS, "findings")]
-        lines.append(line)
-    header = ["kernel", "launches", "global", "local", "argument bytes", "measured"]
-    if calibration:
-        header.append("predicted")
-    if emulates:
-        header += [name.replace("_", " ") for name in (*COUNTS, "findings")]
-    notes = list(dict.fromkeys(problems))
-    if emulates:
-        notes.insert(0, "counts are of the first work-group")
-    return "\n".join([grid(header, lines), *(["", *notes] if notes else [])])
-
-
-def as_json(
-    groups: Sequence[Launches], calibration: Calibration | None = None, emulates: bool = False
-) -> dict[str, Any]:
-    """Returns all launches, as values that JSON can hold."""
-    return {"launches": [plain(described(group, calibration, emulates)) for group in groups]}
-
-
-def described(group: Launches, calibration: Calibration | None = None, emulates: bool = False) -> dict[str, Any]:
-    """Returns all that is known of launches of one kernel at its sizes."""
-    first = group.first
-    entry: dict[str, Any] = {
-        "kernel": first.name,
-        "launches": len(group.records),
-        "global_size": first.global_size,
-        "local_size": first.local_size,
-        "global_offset": first.global_offset,
-        "sizes": group.sizes,
-        "argument_bytes": first.n_bytes,
-        "measured_s": group.seconds,
-        "device": first.device,
-        "problems": [first.problem] if first.problem else [],
-    }
-    if calibration:
-        entry["predicted_s"], problem = predicted(group, calibration)
-        if problem and problem not in entry["problems"]:
-            entry["problems"].append(problem)
-    if emulates:
-        entry["first_group"] = _emulated(group, entry["problems"])
-    return entry
+        counted = _emulated(group, notes) or {}
+        lines.append([group.first.name, *(str(counted.get(name, "-")) for name in (*COUNTS, "findings"))])
+    table = grid(["kernel", *(name.replace("_", " ") for name in (*COUNTS, "findings"))], lines)
+    return f"counts of the first work-group\n\n{table}"
 
 
 def _emulated(group: Launches, problems: list[str]) -> dict[str, int] | None:
@@ -109,7 +82,3 @@ def counts(emulation: Emulation) -> dict[str, int]:
             totals["transactions"] += int(of_groups["transactions"].sum())
     totals["barriers"] = int(emulation.barriers.sum())
     return {**totals, "findings": len(emulation.findings)}
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return "x".join(map(str, sizes))

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.source_words import ARRAY_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-FORMS = "random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
     kind, *parts = text.split(":")
     if kind in ("random", "zeros"):
         if len(parts) not in ((2, 4) if kind == "random" else (2,)):
-            raise KernelError(f"{what}={text} is not understood; write {FORMS}")
+            raise KernelError(f"{what}={text} is not understood; write {ARRAY_WORDS}")
         bounds = tuple(float(number_said(what, bound)) for bound in parts[2:])
         return ArrayContents(parts[1], _dtype(what, text, parts[0]), kind, bounds)
     if text.endswith(".npy"):
@@ -70,7 +69,7 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
             raise KernelError(f"{what}: {text} holds no array; give a file that numpy.save wrote")
         return ArrayContents(str(array.size), array.dtype, "file", array=array)
     if ":" in text or not text.strip():
-        raise KernelError(f"{what}={text} is not understood; write {FORMS}")
+        raise KernelError(f"{what}={text} is not understood; write {ARRAY_WORDS}")
     return ArrayContents(text)
 
 

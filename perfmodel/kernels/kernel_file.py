@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 import re
@@ -115,6 +116,23 @@ def kernel_called(module: types.ModuleType, path: Path, name: str) -> Kernel:
             "perfmodel.Kernel, or a function without arguments that returns one"
         )
     return Kernel(value, {"generator": f"{path.name}:{name}"})
+
+
+def maker_called(path: str, name: str) -> Callable[..., Any] | None:
+    """Returns the function of a file that gives a kernel, its own exceptions as one sentence; None for another value.
+
+    Raises:
+        KernelError: for a file that cannot be run.
+    """
+    value = _values(loaded(path)).get(name)
+    if not inspect.isfunction(value):
+        return None
+
+    @functools.wraps(value)
+    def made(**arguments: Any) -> Any:
+        return _guarded(Path(path), lambda: value(**arguments))
+
+    return made
 
 
 def _values(module: types.ModuleType) -> dict[str, Any]:

@@ -275,6 +275,16 @@ class OpenCLProgram:
         _, name, global_size, local_size, declared, options = self._given
         return self._made(source, name, global_size, local_size, declared, options, self.assumptions)
 
+    def with_build_options(self, build_options: Sequence[str]) -> OpenCLProgram:
+        """Returns the same text built with other options."""
+        source, name, global_size, local_size, declared, _ = self._given
+        return self._made(source, name, global_size, local_size, declared, tuple(build_options), self.assumptions)
+
+    def with_global_size(self, global_size: Sequence[int | str]) -> OpenCLProgram:
+        """Returns the same text launched with other work-items."""
+        source, name, _, local_size, declared, options = self._given
+        return self._made(source, name, tuple(global_size), local_size, declared, options, self.assumptions)
+
     def with_local_size(self, local_size: Sequence[int | str]) -> OpenCLProgram:
         """Returns the same text in other work-groups."""
         source, name, global_size, _, declared, options = self._given

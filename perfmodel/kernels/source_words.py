@@ -5,6 +5,8 @@ from __future__ import annotations
 SOURCES = (".cl", ".cu", ".ptx")
 """The endings of files with kernels' source: OpenCL C, CUDA C++ and PTX."""
 CUDA = (".cu", ".ptx")
+ARRAY_WORDS = "random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
+"""Words that an array argument may be given as; see `perfmodel.kernels.array_contents`."""
 
 
 def is_source(argument: str) -> bool:

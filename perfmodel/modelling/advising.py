@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.brief import brief, number_of
-from perfmodel.basics.errors import PerfmodelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.tables import seconds as with_unit
+from perfmodel.kernels.changes import Changed
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.modelling.alternatives import Changed, alternatives
+from perfmodel.modelling.alternatives import alternatives
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.prediction import Floats, feature_values, predict
 from perfmodel.vocabulary.named_features import evaluate_all, feature
@@ -89,12 +90,13 @@ def advise(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Adv
 
 def _predicted(calibration: Fitted, found: Iterable[Changed], seconds: float) -> Iterator[tuple[str, Change]]:
     """Yields what is changed of kernels that there are, with the prediction; those that have none are left out."""
-    for changed, words, kernel in found:
+    for changed in found:
         try:
-            then = float(predict(calibration, kernel, {}).seconds)
+            then = float(predict(calibration, changed.kernel, {}).seconds)
         except PerfmodelError:
             continue
-        yield changed, Change(words, then, 1 - then / seconds if seconds else 0.0, kernel)
+        saving = 1 - then / seconds if seconds else 0.0
+        yield changed.what, Change(changed.words, then, saving, changed.kernel)
 
 
 def _halved(values: Floats, _: Kernel) -> Floats:
@@ -111,6 +113,15 @@ def _without_conflicts(values: Floats, kernel: Kernel) -> Floats:
     return np.asarray(np.minimum(values, evaluate_all({name: feature(name)}, kernel, kernel.bind({}))[name]))
 
 
+def _doubled(values: Floats, kernel: Kernel) -> Floats:
+    """Returns twice the work-items or work-groups, where each waits for loads more than once, so that two can share."""
+    names = ("f_mem_rounds_global_granularity:longest", "f_work_items")
+    rounds, items = (evaluate_all({name: feature(name)}, kernel, kernel.bind({}))[name] for name in names)
+    if float(rounds) < 2 * float(items):
+        raise KernelError(f"a work-item of kernel {kernel.name!r} does next to nothing that two could share")
+    return np.asarray(values * 2)
+
+
 IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Kernel], Floats]], ...] = (
     (
         "half the transactions of global memory (neighbours that access neighbours)",
@@ -125,6 +136,7 @@ IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Kernel], Floats]],
         _halved,
     ),
     ("half the waits for loads (independent loads side by side)", ("f_mem_rounds_global",), _halved),
+    ("twice the work-items, each with half of the work", ("f_work_items", "f_thread_groups"), _doubled),
     ("half the arithmetic", ("f_op_",), _halved),
     ("no branches that part sub-groups", ("f_branch_divergent",), _none),
     ("no barriers", ("f_sync_barrier",), _none),

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.expression import ModelString
-from perfmodel.modelling.fitting.left_out import leave_out
 from perfmodel.modelling.unpriced import unpriced
 
 Floats = NDArray[np.float64]
@@ -278,6 +277,8 @@ def _left_out(
     fitted: Mapping[str, float],
     **options: Any,
 ) -> LeftOutErrors:
+    from perfmodel.modelling.fitting.left_out import leave_out  # no prediction needs it
+
     logarithms = np.full(len(output), np.nan)
     for left in leave_out(model, features, output, groups, fitted, **options):
         own = {name: column[left.rows] for name, column in features.items()}

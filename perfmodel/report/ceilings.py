@@ -1,4 +1,5 @@
-"""Finds the ceilings of a roofline among a calibration's own parameters: bytes and operations a second."""
+"""Finds the ceilings of a roofline among a calibration's own parameters: bytes and FLOP a second, a multiply-add being
+two."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _WIDTH = re.compile(r"_(?:float|u?int|bits:)(\d+)(?=_|$)")
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A rate a second, of bytes or of operations, that a parameter is the reciprocal of."""
+    """A rate a second, of bytes or of FLOP, that a parameter is the reciprocal of."""
 
     parameter: str
     rate: float
@@ -34,13 +35,19 @@ def ceilings(calibration: Calibration) -> tuple[list[Ceiling], list[Ceiling]]:
         if value <= 0:
             continue
         is_global = all("_global" in name for name in features)
-        if unit == "s/operation" and all(name.startswith("f_op_") for name in features):
-            rates.append(Ceiling(parameter, 1 / value))
+        if unit == "s/operation" and _flops(features):
+            rates.append(Ceiling(parameter, _flops(features) / value))
         elif unit == "s/byte" and is_global:
             bandwidths.append(Ceiling(parameter, 1 / value))
         elif unit == "s/access" and is_global and (width := _width(features)):
             bandwidths.append(Ceiling(parameter, width / value))
     return _highest(bandwidths), _highest(rates)
+
+
+def flops(operation: str) -> int:
+    """Returns the floating-point operations of one operation by its name: two for ``float32_madd``, none for others."""
+    words = re.split(r"[ _]", operation)
+    return (2 if "madd" in words else 1) if words[0].startswith("float") else 0
 
 
 def _priced(root: Node) -> dict[str, set[str]]:
@@ -58,6 +65,11 @@ def _width(features: Iterable[str]) -> float | None:
     widths = {int(match[1]) if (match := _WIDTH.search(name)) else None for name in features}
     (only,) = widths if len(widths) == 1 else (None,)
     return only / 8 if only else None
+
+
+def _flops(features: Iterable[str]) -> int:
+    """Returns the floating-point operations of each of some features' operations, the least; 0 for other features."""
+    return min(flops(name.removeprefix("f_op_")) if name.startswith("f_op_") else 0 for name in features)
 
 
 def _highest(found: Iterable[Ceiling]) -> list[Ceiling]:

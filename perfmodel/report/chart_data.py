@@ -16,7 +16,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.baselines import Work
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.rows import CALIBRATION, Row
-from perfmodel.report.ceilings import Ceiling, ceilings
+from perfmodel.report.ceilings import Ceiling, ceilings, flops
 from perfmodel.report.reported import ReportedModel
 from perfmodel.report.sample import Sample
 from perfmodel.vocabulary.named_features import feature
@@ -67,7 +67,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The rows' operations a byte and operations a second, below the ceilings that parameters are."""
+    """The rows' FLOP a byte and FLOP a second, a multiply-add being two, below the ceilings that parameters are."""
 
     points: tuple[tuple[Row, float, float], ...]
     bandwidths: Sequence[Ceiling]
@@ -217,13 +217,14 @@ def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
 
 
 def _intensity(kernel: Kernel, row: Row) -> tuple[float, float] | None:
-    """Returns floating-point operations a byte of global accesses, and a second; None where there are none."""
+    """Returns floating-point operations a byte of global accesses, and a second, a multiply-add being two of them; None
+    where there are none."""
     try:
         kernel = kernel.at(**row.sizes)
         work, n_bytes = Work.of(kernel), feature("f_mem_bytes_global").eval(kernel)
     except PerfmodelError:
         return None
-    operations = sum(n for name, n in work.operations.items() if name.startswith("float")) if work else 0.0
+    operations = sum(n * flops(name) for name, n in work.operations.items()) if work else 0.0
     if not row.measured_s or operations <= 0 or n_bytes <= 0:
         return None
     return operations / n_bytes, operations / row.measured_s

@@ -297,15 +297,16 @@ def _roofline(index: int, charts: Charts) -> str:
             title, paragraph("No roofline: of no kernel with operations and global accesses are counts known.", "none")
         )
     lines = [
-        [row.kernel, row.variant, sizes_text(row.sizes), f"{intensity:.4g}", f"{rate:.4g}"]
+        [row.kernel, row.variant, sizes_text(row.sizes), f"{intensity:.4g}", f"{rate:.4g}", f"{rate / intensity:.4g}"]
         for row, intensity, rate in found.points
     ]
-    header = ["kernel", "variant", "sizes", "operations a byte", "operations a second"]
+    header = ["kernel", "variant", "sizes", "FLOP a byte", "FLOP/s", "B/s"]
     roofs = [[c.parameter, f"{c.rate:.4g} B/s"] for c in found.bandwidths]
-    roofs += [[c.parameter, f"{c.rate:.4g} operations/s"] for c in found.rates]
+    roofs += [[c.parameter, f"{c.rate:.4g} FLOP/s"] for c in found.rates]
     caption = (
-        "Floating-point operations, a multiply-add being one, by bytes that global accesses ask for. The ceilings are "
-        f"reciprocals of this model's parameters; caches may lift a kernel above one. {charts.sample.sentence}"
+        "FLOP are floating-point operations, a multiply-add being two; bytes are those that global accesses ask for. "
+        "The ceilings are reciprocals of this model's parameters; caches may lift a kernel above one. "
+        f"{charts.sample.sentence}"
     )
     return section(
         title,

@@ -27,6 +27,8 @@
     (x, y, r) => polygon(x, y, [[-1.3, -0.45], [-0.45, -0.45], [-0.45, -1.3], [0.45, -1.3], [0.45, -0.45], [1.3, -0.45], [1.3, 0.45], [0.45, 0.45], [0.45, 1.3], [-0.45, 1.3], [-0.45, 0.45], [-1.3, 0.45]].map(([a, b]) => [a * r, b * r])),
     (x, y, r) => polygon(x, y, [0, 1, 2, 3, 4].map((i) => [1.25 * r * Math.sin(i * 1.2566), -1.25 * r * Math.cos(i * 1.2566)])),
   ];
+  // What lies beyond an axis is an arrow at its end, to the right (1) or to the left (-1).
+  const arrow = (x, y, r, way) => polygon(x, y, [[1.8 * r * way, 0], [-0.6 * r * way, -1.3 * r], [-0.6 * r * way, 1.3 * r]]);
   const shape = (i) => SHAPES[(i + Math.floor(i / COLOURS)) % SHAPES.length];
 
   // --- numbers --------------------------------------------------------------------------------------------------
@@ -149,17 +151,33 @@
     });
   }
 
-  function legend(figure, entries) {
-    const list = figure.querySelector(".legend") || figure.appendChild(html("ul", { class: "legend" }));
-    list.replaceChildren(...entries.map(({ path, kind, dashes, index, name }) =>
-      html("li", { class: index === null ? "" : colour(index) }, svg("svg", { viewBox: "0 0 18 18", "aria-hidden": "true" }, svg("path", { d: path, class: kind, "stroke-dasharray": dashes || "none" })), html("span", {}, name))));
+  // What a reader has switched off in a chart's legend, by the keys of its entries; it outlives drawing anew.
+  const HIDDEN = new WeakMap();
+  const hidden = (figure) => HIDDEN.get(figure) || HIDDEN.set(figure, new Set()).get(figure);
+
+  // An entry with a key is a switch: what it stands for is drawn, or not.
+  function legend(figure, entries, redraw) {
+    const list = figure.querySelector(".legend") || figure.appendChild(html("ul", { class: "legend" })), off = hidden(figure);
+    list.replaceChildren(...entries.map(({ path, kind, dashes, index, name, key }) => {
+      const shown = [svg("svg", { viewBox: "0 0 18 18", "aria-hidden": "true" }, svg("path", { d: path, class: kind, "stroke-dasharray": dashes || "none" })), html("span", {}, name)];
+      const item = html("li", { class: index === null ? "" : colour(index) });
+      if (!key || !redraw) { item.append(...shown); return item; }
+      const button = html("button", { type: "button", "aria-pressed": String(!off.has(key)), title: off.has(key) ? "show" : "hide" }, ...shown);
+      button.addEventListener("click", () => {
+        if (!off.delete(key)) off.add(key);
+        redraw();
+        [...list.querySelectorAll("button")].find((other) => other.textContent === name)?.focus();
+      });
+      item.append(button);
+      return item;
+    }));
   }
   const ROLES = [
-    { path: SHAPES[0](9, 9, 5), kind: "filled", index: 7, name: "filled: no fit has seen it" },
-    { path: SHAPES[0](9, 9, 5), kind: "hollow", index: 7, name: "hollow: in the fit" },
+    { path: SHAPES[0](9, 9, 5), kind: "filled", index: 7, name: "filled: no fit has seen it", key: "fitted 0" },
+    { path: SHAPES[0](9, 9, 5), kind: "hollow", index: 7, name: "hollow: in the fit", key: "fitted 1" },
   ];
   const familyEntries = (families, roles, shown) => [
-    ...families.map((name, i) => ({ path: shape(i)(9, 9, 5), kind: "filled", index: i, name })).filter((entry) => !shown || shown.has(entry.index)),
+    ...families.map((name, i) => ({ path: shape(i)(9, 9, 5), kind: "filled", index: i, name, key: `family ${i}` })).filter((entry) => !shown || shown.has(entry.index)),
     ...(roles ? ROLES : []),
   ];
 
@@ -167,9 +185,9 @@
 
   function marks(front, points, radius) {
     const paths = new Map();
-    for (const { family, fitted, x, y } of points) {
+    for (const { family, fitted, x, y, beyond } of points) {
       const key = `${family} ${fitted}`;
-      paths.set(key, (paths.get(key) || "") + shape(family)(x, y, radius));
+      paths.set(key, (paths.get(key) || "") + (beyond ? arrow(x, y, radius, beyond) : shape(family)(x, y, radius)));
     }
     for (const [key, d] of [...paths].sort()) {
       const [family, fitted] = key.split(" ");
@@ -232,20 +250,21 @@
         back.append(svg("path", { class: kind, d: "M" + [...edge(1 + band), ...edge(1 - band).reverse()].map((p) => p.map((v) => v.toFixed(1))).join("L") + "Z" }));
       }
       front.append(svg("line", { class: "equal", x1: plot.left, y1: plot.bottom, x2: plot.right, y2: plot.top }));
-      const points = model.points.map((p) => ({ family: p[0], fitted: p[5], x: place.x(p[3]), y: place.y(p[4]), lines: told(model, p) }));
+      const isOff = hidden(figure), seen = model.points.filter((p) => !isOff.has(`family ${p[0]}`) && !isOff.has(`fitted ${p[5]}`));
+      const points = seen.map((p) => ({ family: p[0], fitted: p[5], x: place.x(p[3]), y: place.y(p[4]), lines: told(model, p) }));
       marks(front, points, points.length > 400 ? 3.2 : 4.6);
       const off = (p) => Math.abs(Math.log(p[4] / p[3]));
-      const far = model.points.map((p, i) => [p, points[i]]).filter(([p]) => Math.abs(p[4] / p[3] - 1) > 0.3).sort(([a], [b]) => off(b) - off(a));
+      const far = seen.map((p, i) => [p, points[i]]).filter(([p]) => Math.abs(p[4] / p[3] - 1) > 0.3).sort(([a], [b]) => off(b) - off(a));
       for (const [p, { x, y }] of far.slice(0, MOST_NAMED)) {
         const right = x > (plot.left + plot.right) / 2;
         front.append(svg("g", { class: `outlier ${colour(p[0])}` }, svg("text", { class: "direct", x: x + (right ? -9 : 9), y: y + 5, "text-anchor": right ? "end" : "start" }, `${model.families[p[0]]} ${p[2]}`)));
       }
       hover(image, points);
       legend(figure, [
-        ...familyEntries(model.families, new Set(points.map((p) => p.fitted)).size > 1, new Set(points.map((p) => p.family))),
+        ...familyEntries(model.families, new Set(model.points.map((p) => p[5])).size > 1, new Set(model.points.map((p) => p[0]))),
         { path: "M1,4H17V14H1Z", kind: "band", index: null, name: "within ±10 %" },
         { path: "M1,4H17V14H1Z", kind: "wide-band", index: null, name: "within ±30 %" },
-      ]);
+      ], () => CHARTS.predicted(figure, holder, model));
     },
 
     residuals(figure, holder, model) {
@@ -268,7 +287,7 @@
         const own = model.points.filter((p) => p[0] === family).sort((a, b) => a[3] - b[3]), top = plot.top + i * lane;
         front.append(svg("line", { class: "grid", x1: plot.left, x2: plot.right, y1: top, y2: top }));
         own.forEach((p, rank) => drawn.push({
-          family, fitted: p[5], lines: told(model, p), x: place.x(clip(ratio(p))),
+          family, fitted: p[5], lines: told(model, p), x: place.x(clip(ratio(p))), beyond: ratio(p) > far ? 1 : ratio(p) < 1 / far ? -1 : 0,
           y: top + lane - 7 - (own.length > 1 ? rank / (own.length - 1) : 0.5) * (lane - 34),
         }));
         if (own.length > 2) {
@@ -282,6 +301,7 @@
         front.append(svg("g", { class: colour(family) }, svg("text", { class: "direct", x: plot.left + 4, y: plot.top + i * lane + 18 }, fitted(name, width - 60))));
       });
       hover(image, drawn);
+      if (drawn.some((p) => p.beyond)) legend(figure, [{ path: arrow(8, 9, 5, 1), kind: "filled", index: 7, name: `off by more than ${significant(far, 2)} times, beyond the axis` }]);
     },
 
     sizes(figure, holder, model) {
@@ -304,7 +324,9 @@
         x: { low: least, high: most, format: size, title: names[0] }, y: { low, high, format: seconds, title: "time" },
       });
       const labels = short(own.map((line) => line.variant)), targets = [], taken = [];
+      const isOff = hidden(figure);
       own.forEach((line, i) => {
+        if (isOff.has(`line ${family} ${i}`)) return;
         const group = svg("g", { class: colour(i) }), drawn = path(line);
         const at = (p, offset) => [place.x(p[0]), place.y(Math.min(high, Math.max(low, p[1] + offset * (p[2] || 0))))].map((v) => v.toFixed(1));
         if (drawn.some((p) => p[2])) group.append(svg("path", { class: "spread", d: "M" + [...drawn.map((p) => at(p, 2)), ...drawn.map((p) => at(p, -2)).reverse()].join("L") + "Z" }));
@@ -328,7 +350,8 @@
         }
       });
       hover(image, targets);
-      legend(figure, [...own.map((line, i) => ({ path: shape(i)(9, 9, 5), kind: "filled", index: i, name: labels[i] || model.families[family] })), ...(new Set(own.flatMap((line) => line.points.map((p) => p[4]))).size > 1 ? ROLES : [])]);
+      legend(figure, [...own.map((line, i) => ({ path: shape(i)(9, 9, 5), kind: "filled", index: i, name: labels[i] || model.families[family], key: own.length > 1 ? `line ${family} ${i}` : "" })),
+        ...(new Set(own.flatMap((line) => line.points.map((p) => p[4]))).size > 1 ? ROLES.map((entry) => ({ ...entry, key: "" })) : [])], () => CHARTS.sizes(figure, holder, model));
       const note = figure.querySelector(".drawn") || figure.querySelector("figcaption").appendChild(html("span", { class: "drawn" }));
       note.textContent = all.length > own.length ? ` ${own.length} of this family's ${all.length} lines are drawn; the table has all.` : "";
     },
@@ -400,8 +423,8 @@
       const [least, most] = around([...points.map((p) => p[3]), ridge], 2.5);
       const [low, high] = around([...points.map((p) => p[4]), peak], 2.2);
       const { image, plot, place, front } = frame(holder, {
-        label: "Roofline", height: Math.min(480, Math.max(340, (holder.clientWidth || 600) * 0.6)), left: 70,
-        x: { low: least, high: most, format: plain, title: "operations a byte" }, y: { low, high, format: (v) => amount(v, "/s"), title: "operations a second" },
+        label: "Roofline", height: Math.min(480, Math.max(340, (holder.clientWidth || 600) * 0.6)), left: 104,
+        x: { low: least, high: most, format: plain, title: "FLOP a byte" }, y: { low, high, format: (v) => amount(v, "FLOP/s"), title: "FLOP a second" },
       });
       const clip = (value) => Math.min(high, Math.max(low, value)), DASHES = ["none", "7 4", "2 4"], roofs = [];
       bandwidths.forEach(([name, rate], i) => {
@@ -414,14 +437,15 @@
         if (rate < low) return;
         const from = Math.max(least, rate / Math.max(...bandwidths.map((b) => b[1])));
         front.append(svg("g", { class: colour(i + 4) }, svg("path", { class: "line", "stroke-dasharray": DASHES[i], d: `M${place.x(from)},${place.y(rate)}H${plot.right}` }),
-          i === 0 ? svg("text", { class: "direct", x: plot.right - 4, y: place.y(rate) - 9, "text-anchor": "end" }, `${name} ${amount(rate, "/s")}`) : null));
-        roofs.push({ path: "M0,9H18", kind: "line", dashes: DASHES[i], index: i + 4, name: `${name}: ${amount(rate, "/s")}` });
+          i === 0 ? svg("text", { class: "direct", x: plot.right - 4, y: place.y(rate) - 9, "text-anchor": "end" }, `${name} ${amount(rate, "FLOP/s")}`) : null));
+        roofs.push({ path: "M0,9H18", kind: "line", dashes: DASHES[i], index: i + 4, name: `${name}: ${amount(rate, "FLOP/s")}` });
       });
-      const drawn = points.map((p) => ({ family: p[0], fitted: 0, x: place.x(p[3]), y: place.y(p[4]),
-        lines: [`${model.families[p[0]]} ${p[2]}`, p[1], `${significant(p[3])} operations a byte`, `${amount(p[4])} operations a second`].filter(Boolean) }));
+      const isOff = hidden(figure);
+      const drawn = points.filter((p) => !isOff.has(`family ${p[0]}`)).map((p) => ({ family: p[0], fitted: 0, x: place.x(p[3]), y: place.y(p[4]),
+        lines: [`${model.families[p[0]]} ${p[2]}`, p[1], `${significant(p[3])} FLOP a byte`, `${amount(p[4], "FLOP/s")}, ${amount(p[4] / p[3], "B/s")}`].filter(Boolean) }));
       marks(front, drawn, 4.6);
       hover(image, drawn);
-      legend(figure, [...familyEntries(model.families, false, new Set(points.map((p) => p[0]))), ...roofs]);
+      legend(figure, [...familyEntries(model.families, false, new Set(points.map((p) => p[0]))), ...roofs], () => CHARTS.roofline(figure, holder, model));
     },
 
     devices(figure, holder, { comparison }) {
@@ -435,11 +459,12 @@
         const from = Math.max(place.x.low, place.y.low / factor), to = Math.min(place.x.high, place.y.high / factor);
         if (from < to) front.append(svg("line", { class: factor === 1 ? "equal" : "grid", x1: place.x(from), y1: place.y(from * factor), x2: place.x(to), y2: place.y(to * factor) }));
       }
-      const drawn = kernels.map((k) => ({ family: families.indexOf(k[0]), fitted: 0, x: place.x(k[3][0]), y: place.y(k[3][1]),
+      const isOff = hidden(figure), seen = kernels.filter((k) => !isOff.has(`family ${families.indexOf(k[0])}`));
+      const drawn = seen.map((k) => ({ family: families.indexOf(k[0]), fitted: 0, x: place.x(k[3][0]), y: place.y(k[3][1]),
         lines: [`${k[0]} ${k[2]}`, k[1], `${first}: ${seconds(k[3][0])}`, `${second}: ${seconds(k[3][1])}`, `ratio ${significant(k[3][1] / k[3][0])}`].filter(Boolean) }));
       marks(front, drawn, 4.6);
       hover(image, drawn);
-      legend(figure, familyEntries(families, false));
+      legend(figure, familyEntries(families, false), () => CHARTS.devices(figure, holder, { comparison }));
     },
   };
 

@@ -17,9 +17,12 @@ from perfmodel.basics.json_values import plain
 from perfmodel.basics.statistics import geometric_mean
 from perfmodel.basics.version import VERSION
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.store import StoredEvaluation
 from perfmodel.recipes.outcome import Outcome
 from perfmodel.report.chart_data import Charts, as_json
 from perfmodel.report.device_comparison import DeviceComparison, comparisons
+from perfmodel.report.history import as_html
+from perfmodel.report.history import as_json as history_json
 from perfmodel.report.html_parts import chart, described, details, paragraph, section, table
 from perfmodel.report.model_sections import model_article, seconds
 from perfmodel.report.reported import ReportedModel, of_outcome
@@ -37,26 +40,32 @@ from perfmodel.report.tables import (
 from perfmodel.report.verdicts import judged_rows, sentences
 
 
-def report_page(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> str:
+def report_page(
+    models: Sequence[ReportedModel], kernels: Sequence[Kernel] = (), history: Sequence[StoredEvaluation] = ()
+) -> str:
     """Returns models side by side, as a complete HTML document.
 
     Args:
         kernels: those of the models' rows that no installed generator makes, to explain and predict them anew.
+        history: evaluations of the models from version to version.
     """
     devices = list(dict.fromkeys(model.device_name for model in models))
     return _page(
         title=" and ".join(names) if len(names := [model.name for model in models]) < 4 else f"{len(names)} models",
         lead=f"How well predicted times are those measured on {', '.join(devices)}, and why.",
         models=models,
+        outcome=as_html(history),
         kernels=kernels,
     )
 
 
-def report_json(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ()) -> dict[str, Any]:
+def report_json(
+    models: Sequence[ReportedModel], kernels: Sequence[Kernel] = (), history: Sequence[StoredEvaluation] = ()
+) -> dict[str, Any]:
     """Returns what a report page shows of models, as values that JSON can hold.
 
     Args:
-        kernels: as for `report_page`.
+        kernels, history: as for `report_page`.
     """
     drawn = sample([row for model in models for row in model.rows], given=kernels)
     charts = [Charts.of(model, drawn) for model in models]
@@ -74,6 +83,7 @@ def report_json(models: Sequence[ReportedModel], kernels: Sequence[Kernel] = ())
         "comparisons": [
             {"names": [m.name for m in each.models], "kernels": each.kernels} for each in comparisons(models)
         ],
+        "evaluations": history_json(history),
     }
 
 

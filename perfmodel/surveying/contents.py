@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.array_contents import FORMS, said_of_array
+from perfmodel.kernels.array_contents import said_of_array
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.size_expression import SizeExpression
+from perfmodel.kernels.source_words import ARRAY_WORDS
 from perfmodel.opencl_c import types as c
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     """
     what = f"array {name!r}"
     if isinstance(said, bool) or not isinstance(said, str | int):
-        raise KernelError(f"{what} is said to be {said!r:.60}, which is not understood; write {FORMS}")
+        raise KernelError(f"{what} is said to be {said!r:.60}, which is not understood; write {ARRAY_WORDS}")
     if (
         isinstance(said, str)
         and said.endswith(".npy")

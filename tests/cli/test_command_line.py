@@ -20,7 +20,8 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.terminal import fitted
-from perfmodel.cli.command_line import command_parser, main
+from perfmodel.cli.command_line import MODULES, command_parser, main
+from perfmodel.cli.summaries import SUMMARIES
 from perfmodel.recipes.study import StudyOptions
 
 H200 = "unified-plus@nvidia-h200"
@@ -59,7 +60,7 @@ def test_commands_that_print_data_have_json(name: str) -> None:
 
 
 def test_the_help_lists_each_command_once_below_what_it_is_for() -> None:
-    listed = re.findall(r"^  ([a-z]+)  ", command_parser().format_help(), re.MULTILINE)
+    listed = re.findall(r"^  ([a-z]+)  ", command_parser("--help").format_help(), re.MULTILINE)
     assert sorted(listed) == sorted(name for name in COMMANDS if " " not in name)
     assert "\nmore:\n" not in command_parser().format_help()
 
@@ -367,3 +368,47 @@ def test_two_kernels_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert total == pytest.approx(found["second"]["seconds"] - found["first"]["seconds"])
     assert main(common) == 2
     assert "--compare takes two kernels, and the tags select 1; choose by more tags" in capsys.readouterr().err
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Returns the modules that a command imports."""
+    program = (
+        f"import sys; sys.argv = ['perfmodel', *{list(arguments)!r}]\nfrom perfmodel.cli.command_line import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('\\n'.join(['modules:', *sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("modules:\n")[2].splitlines())
+
+
+def test_commands_load_what_they_need_and_no_more(tmp_path: Path) -> None:
+    helped = loaded_by("--help")
+    assert not {"numpy", "json", "importlib.metadata"} & helped
+    assert not any(name.startswith("perfmodel.cli.commands.") for name in helped)
+    source = tmp_path / "copy.cl"
+    source.write_text("__kernel void copy(__global float *y, __global const float *x) { y[0] = x[0]; }")
+    launch = ("--global", "1024", "--local", "64", "--arg", "x=1", "--arg", "y=1")
+    predicted = loaded_by("predict", "--device", "h200", str(source), *launch)
+    assert "perfmodel.modelling.prediction" in predicted
+    heavy = {"scipy", "sympy", "pandas", "loopy", "lmfit", "pyopencl", "matplotlib"}
+    assert not heavy & predicted
+    assert not any(name.startswith("perfmodel.modelling.fitting.least") for name in predicted)
+    assert {name for name in predicted if name.startswith("perfmodel.cli.commands.")} == {
+        f"perfmodel.cli.commands.{name}" for name in ("predicting", "printing", "selection")
+    }
+
+
+def test_each_module_adds_its_own_commands() -> None:
+    assert sorted(name for names in MODULES.values() for name in names) == sorted(
+        name for summaries in SUMMARIES.values() for name in summaries
+    )
+    for names in MODULES.values():
+        others = {name for name in COMMANDS if " " not in name} - set(names)
+        usage = command_parser(names[0]).format_usage()
+        assert usage == "usage: perfmodel [-h] [--version] COMMAND ...\n"
+        with pytest.raises(SystemExit):
+            command_parser(names[0]).parse_args([min(others)])
+        for name in names:
+            with pytest.raises(SystemExit) as ended:
+                command_parser(names[0]).parse_args([name, "--help"])
+            assert ended.value.code == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import perfmodel as pm
-from perfmodel.cli import completion
+from perfmodel.cli import completers, completion
 from perfmodel.cli.command_line import main
 from perfmodel.measuring.protocol import PROTOCOLS
 from perfmodel.recipes.recipe import recipes
@@ -118,27 +118,27 @@ def test_values_are_those_that_the_tags_have(tmp_path: Path, monkeypatch: pytest
     known, every = 0, 0
     for generator in pm.ALL_GENERATORS:
         for tag in generator.tags:
-            offered = completion.tags(f"{tag.name}:", argparse.Namespace(tags=[generator.name]))
+            offered = completers.tags(f"{tag.name}:", argparse.Namespace(tags=[generator.name]))
             values = {each for each in offered if each.startswith(f"{tag.name}:")} - {f"{tag.name}:", f"{tag.name}:*"}
             assert not values or {f"{tag.name}:{value}" for value in tag.values} & values, (generator.name, tag.name)
             known, every = known + bool(values), every + 1
     assert known > 0.8 * every  # others are computed, and not written out in the text
-    assert completion.tags("lsize_0=8,", argparse.Namespace(tags=["matmul_sq"])) == ["lsize_0=8,16", "lsize_0=8,32"]
-    assert completion.tags("nothing=", argparse.Namespace(tags=[])) == completion.tags("")
+    assert completers.tags("lsize_0=8,", argparse.Namespace(tags=["matmul_sq"])) == ["lsize_0=8,16", "lsize_0=8,32"]
+    assert completers.tags("nothing=", argparse.Namespace(tags=[])) == completers.tags("")
 
 
 def test_names_are_those_of_the_catalogues() -> None:
-    assert completion.generators() == sorted(generator.name for generator in pm.ALL_GENERATORS)
-    assert completion.recipes() == sorted([*recipes(), *studies()])
+    assert completers.generators() == sorted(generator.name for generator in pm.ALL_GENERATORS)
+    assert completers.recipes() == sorted([*recipes(), *studies()])
     assert list(completion.PROTOCOLS) == sorted(PROTOCOLS)
     tags = {f"{tag.name}:" for generator in pm.ALL_GENERATORS for tag in generator.tags}
-    assert tags <= set(completion.tags("no such file"))
+    assert tags <= set(completers.tags("no such file"))
 
 
 def test_names_are_found_without_importing_what_is_heavy() -> None:
     program = (
-        "import sys; from perfmodel.cli import completion as c\n"
-        "c.tags(''), c.recipes(), c.calibrations(''), c.DEVICES, c.PROTOCOLS\n"
+        "import sys; from perfmodel.cli import completers as c\n"
+        "c.tags(''), c.recipes(), c.calibrations(''), c.DEVICES\n"
         "print(sorted({'numpy', 'loopy', 'pyopencl', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -152,10 +152,10 @@ def test_files_are_offered_by_their_ending_and_folders_to_go_on(
     (tmp_path / "deep").mkdir()
     for name in ("blur.cl", "blur.txt", "deep/mine.py", ".hidden.py"):
         (tmp_path / name).write_text("")
-    files = {each for each in completion.tags("") if "/" in each or "." in each}
+    files = {each for each in completers.tags("") if "/" in each or "." in each}
     assert files == {"blur.cl", "deep/"}
-    assert [each for each in completion.tags("deep/m") if each.startswith("deep")] == ["deep/mine.py"]
-    assert completion.tags("nowhere/x")[-1].endswith(":")
+    assert [each for each in completers.tags("deep/m") if each.startswith("deep")] == ["deep/mine.py"]
+    assert completers.tags("nowhere/x")[-1].endswith(":")
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)

@@ -36,6 +36,8 @@ MISTAKES = {
     "--device h200 predict": "--device stands before the command; write it behind",
     "predict": "required: CALIBRATION, TAG; write, for example, perfmodel predict madd.json",
     "predict gpu@h200 matmul_sq --devise h200": "no option --devise; did you mean '--device'?",
+    "predict gpu@h200 matmul_sq --budget 10": "there is no option --budget; write, for example",
+    "predict gpu@h200 matmul_sq --effort much": "argument --effort: invalid float value: 'much'",
     "predict gpu@h200 matmul_sq --size 64": "there is no option --size; write, for example",
     "devices gpu": "'gpu' is one word more than the command takes",
     "completion csh": "invalid choice: 'csh' (choose from",

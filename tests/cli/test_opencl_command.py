@@ -269,9 +269,9 @@ def test_a_kernel_is_counted_within_the_budget_that_options_give(
     corner = ["count", str(file), "--global", "n,n", "--local", "16,4", "--arg", "a=n*n", "--arg", "n=512"]
     assert main(corner) == 0
     assert "from samples" not in capsys.readouterr().out
-    assert main([*corner, "--budget", "0.001"]) == 0
+    assert main([*corner, "--effort", "0.001"]) == 0
     said = capsys.readouterr()
     assert "from samples" in said.out
     assert "takes too long to count" in said.err
-    assert main([*corner, "--budget", "0"]) == 2
+    assert main([*corner, "--effort", "0"]) == 2
     assert "leaves nothing for counting" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,27 @@ def test_the_same_in_python() -> None:
 
 def len_of(count: Any) -> float:
     return 1e-9 * float(count("f_work_items"))
+
+
+def test_every_command_tells_kernels_of_one_name_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "two.py"
+    file.write_text(
+        "import perfmodel as pm\n"
+        "source = '__kernel void f(__global float *x, int n) { x[get_global_id(0)] = get_local_size(0); }'\n"
+        "def made(group): return pm.Kernel.from_opencl(source, 'f', 'n', group, {'x': 'n'}, tags={}, name='same')\n"
+        "a, b = made(32), made(64)\n"
+    )
+    words = [f"{file}:a", f"{file}:b", "n:256"]
+    expected = ["group=32", "group=64"]
+    ways: list[tuple[list[str], Callable[[Any], list[str]]]] = [
+        (["predict", "gpu@h200", *words], lambda data: [each["variant"] for each in data["predictions"]]),
+        (["explain", "gpu@h200", *words], lambda data: [each["variant"] for each in data["explanations"]]),
+        (["emulate", *words], lambda data: [each["variant"] for each in data]),
+        (["count", *words], lambda data: [each["variant"] for each in data["kernels"]]),
+        (["project", *words, "--device", "H200"], lambda data: [each["kernel"].split()[1] for each in data]),
+    ]
+    for command, found in ways:
+        assert main([*command, "--json"]) == 0
+        assert found(json.loads(capsys.readouterr().out)) == expected, command[0]
+    assert main(["emulate", *words]) == 0
+    assert "same group=64 n=256\n" in capsys.readouterr().out

@@ -54,14 +54,14 @@ def test_each_subcommand_has_an_example_that_parses(name: str, capsys: Shown) ->
 def test_ls(path: str, capsys: Shown) -> None:
     shown = run(capsys, "ls", path)
     assert shown.startswith(f"store {path}: 2 measurements, 3 failures, ")
-    assert "schema 2" in shown
+    assert "schema 3" in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["h200-abcdef:", "H200,", "driver", "1.0", "2", "3"] in lines
     assert ["matmul_sq", "2", "3"] in lines
     assert ["needs", "9", "GB", "2"] in lines
     assert ["no", "compiler", "1"] in lines
     found = json.loads(run(capsys, "ls", path, "--json"))
-    assert (found["measurements"], found["failures"], found["schema"]) == (2, 3, 2)
+    assert (found["measurements"], found["failures"], found["schema"]) == (2, 3, 3)
     assert found["bytes"] == Path(path).stat().st_size
     assert [group["count"] for group in found["groups"]] == [2, 2, 1]
     assert json.loads(run(capsys, "ls", path, "--json", "--device", "H200", "--kernel", "MATMUL"))["measurements"] == 2

@@ -99,8 +99,8 @@ def test_tables(some: LaunchLog) -> None:
     assert pm.intercept().table().empty
     assert pm.intercept().predict(calibration_called("unified-plus@h200")).empty
     lines = str(some).splitlines()
-    assert lines[0].split() == ["kernel", "launches", "global", "local", "argument", "bytes", "measured"]
-    assert lines[2].split()[:5] == ["scale", "2", "4096", "any", "16384"]
+    assert lines[0].split() == ["kernel", "times", "global", "local", "bytes", "each", "total", "share"]
+    assert lines[2].split()[:6] == ["scale", "2", "4096", "any", "16", "KiB"]
     assert repr(some[0]) == "LaunchRecord(scale (4096,) in groups of any size)"
     assert [record.name for record in some[1:]] == ["scale", "scale"]
 

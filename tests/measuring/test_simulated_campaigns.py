@@ -18,9 +18,10 @@ import pytest
 import perfmodel as pm
 from benchmarks.campaigns import Instant
 from perfmodel.basics.errors import DeviceError, MeasurementError, PerfmodelError, StoreError
+from perfmodel.basics.tables import memory
 from perfmodel.device import Device
 from perfmodel.measuring.campaign import LOST, STOPPED, Campaign, CampaignResult, DeviceResult
-from perfmodel.measuring.campaign.plan import duration, memory
+from perfmodel.measuring.campaign.plan import duration
 from perfmodel.measuring.campaign.result import Result, grouped
 from perfmodel.measuring.campaign.run import Run
 from perfmodel.measuring.campaign.work import DeviceWork

@@ -87,7 +87,7 @@ def test_a_newer_schema(path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"schema version 99 and this perfmodel knows 2: install a newer perfmodel"):
+    with pytest.raises(StoreError, match=r"schema version 99 and this perfmodel knows 3: install a newer perfmodel"):
         Store(path)
     assert path.read_bytes() == before
 
@@ -103,7 +103,7 @@ def test_a_file_of_schema_version_1_is_read(path: Path) -> None:
         assert len(store) == 2
         assert store.check() == []
     with Store(path) as store:
-        assert (store.schema, len(store)) == (2, 2)
+        assert (store.schema, len(store)) == (3, 2)
 
 
 def test_a_file_of_schema_version_1_that_is_only_read_stays_as_it_is(path: Path, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import loopy as lp
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -55,12 +57,12 @@ def test_a_tile_with_bank_conflicts_is_to_be_padded(h200: pm.Calibration) -> Non
 
 def test_work_groups_are_tried_where_they_do_not_matter() -> None:
     kernel = pm.Kernel.from_opencl(STREAM, "stream", 2**20, 32, {"x": 2**20})
-    tried = {each.launch().local_size for _, _, each in alternatives(kernel)}
+    tried = {each.kernel.launch().local_size for each in alternatives(kernel)}
     assert tried == {(64,), (16,), (128,)}
     assert not list(
         alternatives(pm.Kernel.from_opencl(STREAM.replace("global_id", "local_id"), "stream", 64, 32, {"x": 64}))
     )
-    assert [what for what, *_ in alternatives(transpose())] == ["tile"]
+    assert [each.what for each in alternatives(transpose())] == ["tile"]
 
 
 def test_siblings_of_a_generator_are_tried(h200: pm.Calibration) -> None:
@@ -96,3 +98,39 @@ def test_the_command_ends_with_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--json"]) == 0
     (explained,) = json.loads(capsys.readouterr().out)["explanations"]
     assert {"words", "seconds", "saving", "kernel"} == set(explained["advice"][0])
+
+
+def test_twice_the_work_items_is_a_launch_where_loops_take_steps_of_them(h200: pm.Calibration) -> None:
+    source = """__kernel void add(__global float *x, const int n) {
+        for (int i = get_global_id(0); i < n; i += STEP) x[i] += 1;
+    }"""
+
+    def kernel(step: str, items: int = 2048) -> pm.Kernel:
+        text = source.replace("STEP", step)
+        return pm.Kernel.from_opencl(text, "add", items, 64, {"x": "n"}, n=2**24)
+
+    found = {each.what: each.kernel for each in alternatives(kernel("get_global_size(0)", 1024))}
+    assert found["launch"].launch().global_size == (512,)
+    change = h200.advise(kernel("get_global_size(0)")).changes[0]
+    assert change.words == "four times the work-items (8192)"
+    assert change.seconds == pytest.approx(float(h200.predict(kernel("get_global_size(0)", 8192))))
+    # Where the step is a number of its own, another launch would do other work: it is only thought of.
+    imagined = {each.words: each for each in h200.advise(kernel("2048")).changes}
+    thought = imagined["twice the work-items, each with half of the work"]
+    assert thought.kernel is None
+    assert thought.seconds == pytest.approx(float(h200.predict(kernel("4096", 4096))), rel=0.05)
+    once = pm.Kernel.from_opencl(STREAM, "stream", 2**20, 64, {"x": 2**20})
+    assert "twice the work-items" not in words(h200.advise(once))
+
+
+def test_loopy_programs_of_ones_own_are_transformed(h200: pm.Calibration) -> None:
+    program = lp.make_kernel(
+        "{[i]: 0 <= i < n}",
+        "x[i] = 2 * x[i]",
+        [lp.GlobalArg("x", np.float32, shape="n"), "..."],
+        assumptions="n >= 1",
+        lang_version=(2018, 2),
+    )
+    first = h200.advise(pm.Kernel(program, n=2**20)).changes[0]
+    assert first.words.startswith("work-groups of ")
+    assert first.saving > 0.9

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -156,6 +158,7 @@ def test_the_command_prints_tables_or_one_document_and_fails_above_a_limit(
     assert main([*command, "--fail-above", "50"]) == 0
     shown = capsys.readouterr().out
     common, kernels, families, notes = shown.split("\n\n")
+    assert notes.endswith("history: the first evaluation of these kernels, 31.6%\n")
     assert common.startswith("matmul_sq dtype=float32")
     assert [line.split()[-1] for line in kernels.splitlines()[2:]] == ["it", "20.0%", "50.0%"]
     assert families.splitlines()[2].split() == ["matmul_sq", "31.6%", "35.0%", "50.0%", "0.0%", "50.0%", "2"]
@@ -166,7 +169,23 @@ def test_the_command_prints_tables_or_one_document_and_fails_above_a_limit(
     assert document["errors"]["geometric_mean"] == pytest.approx(0.1**0.5)
     assert [kernel["error"] for kernel in document["kernels"]] == pytest.approx([0, 0.2, 0.5], abs=1e-6)
     assert document["device"] == "abacus-000000"
-    assert printed.err == "perfmodel: the geometric mean, 31.6%, is above 31%\n"
+    history, verdict = printed.err.splitlines()
+    assert verdict == "perfmodel: the geometric mean, 31.6%, is above 31%"
+    assert re.fullmatch(r"history: 31\.6% after 31\.6%; 2 evaluations since \d{4}-\d\d-\d\d: ██", history)
+    assert main(["store", "history", str(store), "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)["evaluations"]
+    assert [(each["calibration"], each["limit"], each["fails"]) for each in kept] == [
+        ("madd.json", 0.5, False),
+        ("madd.json", 0.31, True),
+    ]
+    assert main(["report", str(path), "--store", str(store), "--out", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "Evaluations over time" in page
+    assert page.count('class="history"') == 1
+    packed = tmp_path / "packed.sqlite.xz"
+    packed.write_bytes(lzma.compress(store.read_bytes()))
+    assert main([*command[:-1], str(packed), "--fail-above", "50"]) == 0
+    assert f"history: not kept, as store {packed} is compressed and only read" in capsys.readouterr().out
 
 
 def test_the_store_beside_the_calibration_is_used(

@@ -157,11 +157,13 @@ class Unrecordable(CountedFeature):
 
 def test_a_function_with_constant_sizes_holds_where_it_was_made() -> None:
     # Known at one n, counts of this kernel's footprints at any m are not those at both.
-    tags = "access_pattern gstride_0:0 loopstride:tile_0 lsizes:16x16 n:4096 m:64".split()
+    tags = ["access_pattern", "gstride_0:0", "loopstride:tile_0", "lsizes:16x16", "n:4096", "m:64"]
     (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags)
-    text = "p_one * f_mem_footprint_global_load_granularity:workgroup_block:32 * f_one"
+    text = "p_one * f_mem_footprint_global_load_granularity:workgroup_block:32 * f_one + p_index * f_op_int32_add_index"
     model = pm.Model("f_cl_wall_time", text, {"f_one": Unrecordable(parse_name("f_one"))})
     device = pm.Calibration.shipped("unified-plus", device="H200").device
-    calibration = pm.Calibration(model, {"p_one": 1.0}, {"p_one": 0.0}, np.zeros((1, 1)), 0.1, {}, device, {}, (), "")
+    calibration = pm.Calibration(
+        model, {"p_one": 1.0, "p_index": 0.0}, {}, np.zeros((2, 2)), 0.1, {}, device, {}, (), ""
+    )
     several = [float(calibration.predict(kernel.at(m=m))) for m in (64, 16, 32)]
     assert several == calibration.predict(kernel, m=[64, 16, 32]).tolist()

@@ -149,7 +149,7 @@ def test_the_command_ranks_devices(tmp_path: Path, capsys: pytest.CaptureFixture
     options = ["--global", "n", "--local", "64", "--arg", "n=1048576", "--arg", "x=n", "--arg", "y=n"]
     assert main(["project", str(source), *options, "--device", "C2050,H200"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("axpy: ")
+    assert shown.startswith("axpy n=1048576: ")
     assert shown.index("\nH200") < shown.index("\nC2050")
     assert main(["project", str(source), *options, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -22,6 +22,7 @@ from perfmodel.report.browsing import page
 from perfmodel.report.browsing.contents import StoreView, Wanted, versions_of
 from perfmodel.report.browsing.server import serve
 from tests.browser import Page, browser, chromium
+from tests.measuring.test_store_evaluations import FIRST, SECOND
 
 pytest.importorskip("tornado", reason="the optional extra browse is not installed")
 
@@ -64,6 +65,8 @@ def path(tmp_path: Path) -> Path:
         first = ROWS[0]
         kept = {name: getattr(first, name) for name in Failure.__dataclass_fields__ if hasattr(first, name)}
         store.put_many(ROWS, [Failure(**{**kept, "key": "failed", "reason": f"it took too long {HOSTILE}"})])
+        hostile = replace(SECOND, calibration=f"{HOSTILE}.json", created="2026-11-22T12:00:00+00:00")
+        store.put_evaluations([FIRST, SECOND, hostile])
     shutil.copy(DEMO / "calibration-overlap.json", tmp_path)
     (tmp_path / "other.json").write_text("{}")
     return tmp_path / "times.sqlite"
@@ -119,6 +122,8 @@ def test_what_others_wrote_is_escaped_and_calibrations_are_found(path: Path) -> 
     assert "Calibration calibration-overlap.json" in shown
     assert "p_madd" in shown
     assert shown.count("<circle") > 10
+    assert shown.count('class="history"') == 2
+    assert "madd.json on H200: matmul_sq n:384" in shown
     assert "it took too long" in shown
     assert "Calibration" not in page.content(view, Wanted(calibration="../secret.json"))
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli.options import Command, defaults_from_project_file
 
-SUMMARY = "look at a store in a browser: kernels, devices, residuals, live; read only, on this machine only"
 EXAMPLE = "perfmodel browse times.sqlite"
 
 
 def add(command: Command) -> None:
-    added = command(run, "browse", SUMMARY, EXAMPLE)
+    added = command(run, "browse", EXAMPLE)
     added.add_argument("store", nargs="?", metavar="STORE", help="SQLite file (default: store in perfmodel.toml)")
     added.add_argument(
         "--port", type=int, default=8917, help="of this machine; 0 for a free one (default: %(default)s)"

@@ -10,7 +10,6 @@ def add(command: Command) -> None:
     added = command(
         lambda parsed: print(completion.shell_code(parsed.shell)),
         "completion",
-        "print what makes a shell complete commands, options and names",
         "source <(perfmodel completion bash)",
     )
     added.add_argument("shell", choices=completion.SHELLS, help="the shell that reads it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from perfmodel.cli.commands import printing
-from perfmodel.cli.commands.selection import lists_a_file, selected, with_contents
+from perfmodel.cli.commands.selection import kernel_data, lists_a_file, selected, with_contents
 from perfmodel.cli.options import Command, counting_options, json_option, kernel_options
 
 
@@ -13,7 +13,6 @@ def add(command: Command) -> None:
     added = command(
         _count,
         "count",
-        "show what kernels do: operations, accesses, footprints, barriers, symbolic and at sizes",
         "perfmodel count my_kernels.py:tiled --at n=256,1024",
     )
     counting_options(added, "+")
@@ -22,7 +21,6 @@ def add(command: Command) -> None:
     added = command(
         _emulate,
         "emulate",
-        "run some work-groups of a kernel in numpy, and show what they do",
         "perfmodel emulate blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n",
     )
     kernel_options(added, "+")
@@ -53,6 +51,7 @@ def _emulate(parsed: argparse.Namespace) -> None:
     from perfmodel.opencl_c.emulation import Machine
 
     machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)
+    chosen = with_contents(parsed)
     profiles = [
         emulate(
             kernel,
@@ -64,10 +63,13 @@ def _emulate(parsed: argparse.Namespace) -> None:
             steps=parsed.steps,
             seed=parsed.seed,
         )
-        for kernel, contents in with_contents(parsed)
+        for kernel, contents in chosen
     ]
+    labels = [f"{kernel.label}\n" if len(chosen) > 1 else "" for kernel, _ in chosen]
     printing.found(
         parsed,
-        lambda: printing.only([profile.as_json() for profile in profiles]),
-        lambda: "\n\n\n".join(map(str, profiles)),
+        lambda: printing.only(
+            [profile.as_json() | kernel_data(kernel) for profile, (kernel, _) in zip(profiles, chosen, strict=True)]
+        ),
+        lambda: "\n\n\n".join(f"{label}{profile}" for label, profile in zip(labels, profiles, strict=True)),
     )

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from perfmodel.device import Device
     from perfmodel.measuring.doctor import Diagnosis, Witness
 
-SUMMARY = "examine devices, and say whether their times can be trusted; the exit status is 1 if one's can't"
 EXAMPLE = "perfmodel doctor --device gpu --seconds 10"
 ALL = "all"
 
 
 def add(command: Command) -> None:
-    added = command(run, "doctor", SUMMARY, EXAMPLE)
+    added = command(run, "doctor", EXAMPLE)
     device_option(added, "keys, parts of names, 'gpu', 'cpu', or 'all' (default: the best GPU, else the CPU)", "A,B,…")
     added.add_argument(
         "--seconds", type=float, default=5.0, metavar="S", help="for which each is watched (default: %(default)g)"

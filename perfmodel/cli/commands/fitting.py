@@ -31,7 +31,6 @@ def add(command: Command) -> None:
     added = command(
         _calibrate,
         "calibrate",
-        "measure kernels and fit a model to them",
         "perfmodel calibrate 'p_madd * f_op_float32_madd' --tags matmul_sq n:256,512 --out madd.json",
     )
     added.add_argument("model", help="model string, or @FILE that holds it")
@@ -48,7 +47,6 @@ def add(command: Command) -> None:
     added = command(
         _suggest,
         "suggest",
-        "measure kernels and search the features for a model of their times",
         "perfmodel suggest --measurements dtype:float32 n:1024 --evaluation matmul n:1536 --out model.txt",
     )
     tag_option(added, "+", "--evaluation", action="append", default=[])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfmodel.basics.tables import grid, wrapped
 from perfmodel.cli.commands import printing, specifications
 from perfmodel.cli.commands.selection import lists_a_file, lists_a_source, selected
-from perfmodel.cli.completion import complete, feature_words
+from perfmodel.cli.completion import complete
 from perfmodel.cli.options import Command, device_option, json_option, kernel_options
 
 if TYPE_CHECKING:
@@ -18,25 +18,22 @@ if TYPE_CHECKING:
 
 
 def add(command: Command) -> None:
-    added = command(
-        _devices, "devices", "list the devices, OpenCL's and CUDA's, and the drivers that failed", "perfmodel devices"
-    )
+    added = command(_devices, "devices", "perfmodel devices")
     added.add_argument(
         "--known", action="store_true", help="list those whose specification comes along, wherever they are"
     )
     json_option(added)
-    added = command(_features, "features", "list the families of features, or describe one", "perfmodel features f_op")
+    added = command(_features, "features", "perfmodel features f_op")
     complete(
         added.add_argument(
             "name", nargs="?", metavar="FEATURE", help="a family or a feature, such as f_op_float32_madd"
         ),
-        feature_words,
+        "feature_words",
     )
     json_option(added)
     added = command(
         _kernels,
         "kernels",
-        "list generators and tags, describe one, or list the kernels that tags select",
         "perfmodel kernels matmul_sq n:512",
     )
     kernel_options(added, "*")

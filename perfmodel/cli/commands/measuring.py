@@ -24,7 +24,6 @@ def add(command: Command) -> None:
     added = command(
         _measure,
         "measure",
-        "measure kernels on devices, each in a process of its own, and keep every time in a store",
         "perfmodel measure matmul_sq n:512,1024 --store times.sqlite --device gpu,cpu --dry-run",
     )
     kernel_options(added, "+")
@@ -45,7 +44,6 @@ def add(command: Command) -> None:
     added = command(
         _worker,
         "worker",
-        "start a Dask worker that measures on this machine's devices, for campaigns with --scheduler",
         "perfmodel worker tcp://10.0.0.1:8786 --no-dashboard --death-timeout 60",
     )
     added.add_argument("address", metavar="ADDRESS", help="of the scheduler, as `dask scheduler` prints it")

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from perfmodel.device import Device
     from perfmodel.kernels.kernel import Kernel
 
-SUMMARY = "how many work-groups a GPU's multiprocessor holds at a time, and which resource decides"
 EXAMPLE = "perfmodel occupancy --compute-capability 8.6 --block 320 --registers 10 --shared 1024"
 
 
 def add(command: Command) -> None:
-    added = command(run, "occupancy", SUMMARY, EXAMPLE)
+    added = command(run, "occupancy", EXAMPLE)
     kernel_options(added, "*", with_cuda=False)
     which = added.add_mutually_exclusive_group()
     which.add_argument("--compute-capability", metavar="X.Y", help="of an NVIDIA device: 8.6")

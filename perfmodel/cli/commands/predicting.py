@@ -12,7 +12,7 @@ from perfmodel.basics.errors import CalibrationError, KernelError
 from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
-from perfmodel.cli.completion import complete, devices
+from perfmodel.cli.completion import complete
 from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
 
 if TYPE_CHECKING:
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
 
 
 def add(command: Command) -> None:
-    for run, name, summary in (
-        (_predict, "predict", "predict the time of kernels"),
-        (_explain, "explain", "say where the predicted time of kernels goes"),
-        (_rank, "rank", "order kernels by their predicted time"),
-    ):
-        added = command(run, name, summary, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
+    for run, name in ((_predict, "predict"), (_explain, "explain"), (_rank, "rank")):
+        added = command(run, name, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
-        shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
-        complete(added.add_argument("--device", help=shipped), devices)
+        shipped_option(added)
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
 
 
+def shipped_option(added: argparse.ArgumentParser) -> None:
+    """Adds the option that names a device in the place of a calibration."""
+    shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
+    complete(added.add_argument("--device", help=shipped), "devices")
+
+
 def _predict(parsed: argparse.Namespace) -> None:
     from perfmodel.modelling.prediction import predict  # keeps start-up quick
 
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     found = [(kernel, predict(calibration, kernel, {})) for kernel in kernels]
     _print(
         parsed,
@@ -85,17 +86,23 @@ def _label(kernel: Kernel, variant: str) -> str:
 
 
 def _explain(parsed: argparse.Namespace) -> None:
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     if parsed.compare:
         _compare(parsed, calibration, kernels)
         return
     found = [calibration.explain(kernel) for kernel in kernels]
     advice = [calibration.advise(kernel) for kernel in kernels]
     told = list(zip(found, advice, strict=True))
+    named = list(map(kernel_data, kernels))
     _print(
         parsed,
         calibration,
-        lambda: {"explanations": [each.as_json() | {"advice": to_do.as_json()} for each, to_do in told]},
+        lambda: {
+            "explanations": [
+                which | each.as_json() | {"advice": to_do.as_json()}
+                for which, (each, to_do) in zip(named, told, strict=True)
+            ]
+        },
         lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
     )
 
@@ -108,12 +115,13 @@ def _compare(parsed: argparse.Namespace, calibration: Calibration, kernels: list
 
 
 def _rank(parsed: argparse.Namespace) -> None:
-    calibration, kernels = _loaded(parsed)
+    calibration, kernels = loaded(parsed)
     found = calibration.rank(kernels)
     _print(parsed, calibration, lambda: {"ranking": found.as_json()}, found.__str__)
 
 
-def _loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
+    """Returns the calibration that a command names, or its --device, and the kernels that it selects."""
     from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
     from perfmodel.modelling.transfer import warn_of
 

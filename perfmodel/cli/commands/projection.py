@@ -20,7 +20,6 @@ def add(command: Command) -> None:
     added = command(
         _project,
         "project",
-        "rank devices for kernels: emulate one work-group, and project its time to each device's profile",
         "perfmodel project blur.cl --global n,n --local 16,16 --arg n=1024 --arg image=n*n --arg out=n*n "
         "--device H200,C2050",
     )
@@ -35,7 +34,6 @@ def add(command: Command) -> None:
     added = command(
         _characterize,
         "characterize",
-        "measure what a device is capable of, for projections to it",
         "perfmodel characterize --device gpu --out my-gpu.json",
     )
     device_option(added)

@@ -22,18 +22,16 @@ def add(command: Command) -> None:
     added = command(
         _reproduce,
         "reproduce",
-        "calibrate a recipe's models here, predict its evaluation kernels, and write its tables",
         "perfmodel reproduce unified --device gpu --store times.sqlite --out unified --budget 540",
     )
     name = added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists them")
-    completion.complete(name, completion.recipes)
+    completion.complete(name, "recipes")
     recipe_options(added, None)
     json_option(added)
     study_options(added)
     added = command(
         _reproduce,
         "demo",
-        "calibrate two models of matrix multiplication here and check them; short for: reproduce demo",
         "perfmodel demo --device gpu",
     )
     added.set_defaults(recipe="demo")

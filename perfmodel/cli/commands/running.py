@@ -15,16 +15,15 @@ def add(command: Command) -> None:
     added = command(
         _run,
         "run",
-        "run a Python script that uses pyopencl, and list the kernels that it launched",
-        "perfmodel run my_program.py 1024 --predict unified-plus@h200",
+        "perfmodel run my_program.py 1024 --predict @h200",
     )
     added.runs_scripts = True  # type: ignore[attr-defined]
-    added.usage = "%(prog)s [-h] [--json] [--predict CALIBRATION] [--learn FILE] [--emulate] SCRIPT [ARGUMENT ...]"
+    added.usage = "%(prog)s [-h] [--json] [--predict CALIBRATION]… [--learn FILE] [--emulate] SCRIPT [ARGUMENT ...]"
     added.add_argument(
         "script", metavar="SCRIPT", help="a Python file, and its own arguments; after -- all are its own"
     )
     json_option(added, "print one line of JSON at the end instead of the table")
-    predict_option(added)
+    predict_option(added, "; several times for several devices", action="append", default=[])
     learning.learn_option(added)
     added.add_argument("--emulate", action="store_true", help="emulate the first work-group of each kernel as well")
 
@@ -36,19 +35,19 @@ def _run(parsed: argparse.Namespace) -> None:
     from perfmodel.modelling.calibration import calibration_called
 
     check_script(parsed.script)
-    calibration = calibration_called(parsed.predict) if parsed.predict else None
+    calibrations = {name: calibration_called(name) for name in parsed.predict}
     student = learning.student(parsed)
     make_drivers_visible()
-    log = intercept(contents="first" if parsed.emulate else False)
+    log = intercept("first" if parsed.emulate else False, profiles=True)
     with warnings.catch_warnings():
         warnings.showwarning = _python_shows_warning
         status = run_script(parsed.script, parsed.arguments, log)
-    told = (log.groups(), calibration, parsed.emulate)
+    times = log.times(calibrations)
     learned = student.learned(log.groups()) if student else None
     printing.found(
         parsed,
-        lambda: as_json(*told) | ({"learned": learned.as_json()} if learned else {}),
-        lambda: "\n\n".join([as_text(*told), *([str(learned)] if learned else [])]),
+        lambda: as_json(times, parsed.emulate) | ({"learned": learned.as_json()} if learned else {}),
+        lambda: "\n\n".join([as_text(times, parsed.emulate), *([str(learned)] if learned else [])]),
     )
     if status:
         raise SystemExit(status)

@@ -73,6 +73,7 @@ def selected_sets(
     """Returns the kernels of each of several selections, which share the options of ``.cl`` files; see `selected`."""
     from perfmodel.cli.opencl_command import check_arguments, with_budget  # keeps start-up quick
     from perfmodel.kernels.source_words import is_source
+    from perfmodel.kernels.telling_apart import told_apart
 
     _check_launch_options(parsed, [word for words in sets for word in words if is_source(word)])
     shared = len(sets) > 1
@@ -80,7 +81,7 @@ def selected_sets(
     together = [kernel for kernels in found for kernel in kernels]
     if len(together) > 1:
         check_arguments(together, parsed)
-    return [_at(kernels, parsed.at) if at_sizes else kernels for kernels in found]
+    return [told_apart(_at(kernels, parsed.at) if at_sizes else kernels) for kernels in found]
 
 
 def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | None, shared: bool) -> list[Kernel]:

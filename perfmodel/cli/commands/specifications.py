@@ -15,7 +15,6 @@ def add(command: Command) -> None:
     parser = command(
         lambda parsed: _help(parser),
         "device",
-        "show the specification of a device that need not be here, or describe another",
         "perfmodel device show a100",
     )
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from perfmodel.measuring.store import Store
     from perfmodel.measuring.store.store import Counts
 
-SUMMARY = "look into stores of measurements, take rows out of them and into them, check them"
 EXAMPLE = "perfmodel store ls times.sqlite"
 MOST_KEYS = 8
 
 
 def add(command: Command) -> None:
-    parser = command(lambda parsed: _help(parser), "store", SUMMARY, EXAMPLE)
+    parser = command(lambda parsed: _help(parser), "store", EXAMPLE)
     commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
@@ -39,6 +38,8 @@ def add(command: Command) -> None:
     json_option(added)
     added = subcommand(_show, "show", "show one row in full", "times.sqlite 9599609512")
     added.add_argument("key", metavar="KEY-PREFIX", help="the beginning of the row's key, as of a table's column key")
+    json_option(added)
+    added = subcommand(_history, "history", "show evaluations from version to version", "times.sqlite")
     json_option(added)
     added = subcommand(_export, "export", "write all rows to a file", "times.sqlite times.parquet")
     added.add_argument("file", metavar="FILE", help="whose name ends in .parquet, .csv or .jsonl")
@@ -103,6 +104,14 @@ def _show(parsed: argparse.Namespace) -> None:
         if row is None:
             raise StoreError(f"row {keys[0]} of {store.name} is damaged: measure it again")
     printing.found(parsed, lambda: row_as_json(row), lambda: row_text(row))
+
+
+def _history(parsed: argparse.Namespace) -> None:
+    from perfmodel.report.history import as_json, as_text  # keeps start-up quick
+
+    with _read(parsed.store) as store:
+        evaluations = store.evaluations()
+    printing.found(parsed, lambda: {"evaluations": as_json(evaluations)}, lambda: as_text(evaluations))
 
 
 def _export(parsed: argparse.Namespace) -> None:

@@ -26,7 +26,6 @@ def add(command: Command) -> None:
     added = command(
         _survey,
         "survey",
-        "read, count, emulate, compare with a device, predict and measure the kernels of a folder with a survey.json",
         "perfmodel survey my-kernels --launch gpu --device gpu --predict unified-plus@h200 --measure",
     )
     added.add_argument("folder", metavar="FOLDER", help="has a file survey.json, as docs/surveys.md describes it")

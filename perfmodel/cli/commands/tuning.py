@@ -41,7 +41,6 @@ def add(command: Command) -> None:
     added = command(
         _tune,
         "tune",
-        "search for a kernel's fastest configuration: predict all, measure the most promising, learn, and stop",
         "perfmodel tune scale.cl --global 'n//{work}' --local '{group}' --arg n=65536 --arg a=n --param group=64,128 "
         "--param work=1,2,4 --store tune.sqlite",
     )

@@ -14,13 +14,12 @@ def add(command: Command) -> None:
     added = command(
         _verify,
         "verify",
-        "run every variant of families of kernels on small sizes, and compare with their numpy references",
         "perfmodel verify matmul_sq --device cpu",
     )
     names = added.add_argument(
         "generators", nargs="*", metavar="GENERATOR", help="families to check, or FILE.py of your own (default: all)"
     )
-    completion.complete(names, completion.families)
+    completion.complete(names, "families")
     device_option(added)
     json_option(added)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.tables import memory
 from perfmodel.device import Device
 
 
@@ -85,12 +86,6 @@ def _lines(share: DeviceShare) -> list[str]:
 
 def kernels(count: int) -> str:
     return f"{count} kernel{'s' * (count != 1)}"
-
-
-def memory(n_bytes: int) -> str:
-    """Returns bytes as people say them: ``192 KiB``, ``1.5 GiB``."""
-    unit = max(0, min(4, (n_bytes.bit_length() - 1) // 10))
-    return f"{n_bytes / 1024**unit:.3g} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def duration(seconds: float) -> str:

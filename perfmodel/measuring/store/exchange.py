@@ -97,7 +97,9 @@ def merge(target: Store, source: Store | str | os.PathLike[str]) -> Counts:
         with Store(source, read_only=True) as opened:
             return merge(target, opened)
     found = source.get_many(keys := source.keys())
-    return target.add([found[key] for key in keys if key in found], source.failures().values())
+    counts = target.add([found[key] for key in keys if key in found], source.failures().values())
+    target.put_evaluations(source.evaluations())
+    return counts
 
 
 def _records(store: Store) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from perfmodel.basics.errors import StoreError
-from perfmodel.measuring.store.schema import APPLICATION_ID, SCHEMA_VERSION, is_as_made, migrate
+from perfmodel.measuring.store.schema import APPLICATION_ID, READ_AS_IT_IS, SCHEMA_VERSION, is_as_made, migrate
 from perfmodel.measuring.store.untrusted import LONGEST_VALUE, MAGIC, bounded, check_files, distrust, unpack
 
 BUSY_SECONDS = 60.0
@@ -146,7 +146,7 @@ def _prepare(found: Opened, name: str) -> None:
         if answer != "ok":
             raise StoreError(f"{name} {_explanation('malformed, ' + answer.splitlines()[-1])}")
         connection.execute("COMMIT")
-    if found.schema < SCHEMA_VERSION:
+    if found.schema < (READ_AS_IT_IS if found.refusal else SCHEMA_VERSION):
         if found.refusal:
             _take_a_copy(found)
         _migrate(found.connection, name)

@@ -64,6 +64,13 @@ def _share_documents(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE measurement_1")
 
 
+def _keep_evaluations(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE evaluation (number INTEGER PRIMARY KEY, created TEXT NOT NULL, content TEXT NOT NULL, "
+        "checksum TEXT NOT NULL)"
+    )
+
+
 def _sound_text(value: Any) -> Any:
     """Returns the value without bytes that are no text."""
     if isinstance(value, bytes):
@@ -72,8 +79,10 @@ def _sound_text(value: Any) -> Any:
 
 
 # Step i takes a file of schema version i to i + 1; files of every published version are kept in the tests.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create, _share_documents)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create, _share_documents, _keep_evaluations)
 SCHEMA_VERSION = len(MIGRATIONS)
+READ_AS_IT_IS = 2
+"""A file of this version or a later one is read without bringing it to the present one."""
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:

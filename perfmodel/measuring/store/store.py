@@ -15,6 +15,7 @@ from perfmodel.basics.errors import DeviceError, PerfmodelWarning, StoreError
 from perfmodel.basics.notebook import MOST_ROWS, table, titled
 from perfmodel.device import Device
 from perfmodel.measuring.store.documents import document_number, put_document
+from perfmodel.measuring.store.evaluations import StoredEvaluation, insert, read
 from perfmodel.measuring.store.opening import explained, opened, shown
 from perfmodel.measuring.store.rows import (
     COLUMNS,
@@ -178,6 +179,20 @@ class Store:
             written = self._write(measured, {key: row for key, row in failed.items() if key not in has_failed})
         return Counts(len(measured), written, len(measurements) + len(failures) - len(measured) - written)
 
+    def put_evaluations(self, evaluations: Iterable[StoredEvaluation]) -> None:
+        """Writes evaluations to the store's history, all or none; those that are there stay as they are."""
+        with self._writing():
+            for each in evaluations:
+                try:
+                    insert(self._connection, each)
+                except ValueError as error:
+                    raise StoreError(f"an evaluation cannot be put into {self.name} ({error})") from error
+
+    def evaluations(self) -> list[StoredEvaluation]:
+        """Returns the history of evaluations, the earliest first; damaged ones are left out, see `check`."""
+        with explained(self.name):
+            return [each for each in read(self._connection) if isinstance(each, StoredEvaluation)]
+
     def __len__(self) -> int:
         """Returns the number of measurements."""
         with explained(self.name):
@@ -249,6 +264,9 @@ class Store:
                         self._decoded(kind, row)
                     except StoreError as error:
                         problems.append(str(error))
+            with explained(self.name):
+                damaged = [each for each in read(self._connection) if isinstance(each, ValueError)]
+            problems.extend(f"an evaluation of {self.name} is damaged ({shown(each)})" for each in damaged)
         except StoreError as error:
             problems.append(str(error))
         return problems

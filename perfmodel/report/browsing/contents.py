@@ -11,7 +11,7 @@ from perfmodel.basics import json_values
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import sizes_text
 from perfmodel.collection.tags import parted
-from perfmodel.measuring.store import Failure, Measurement, Store
+from perfmodel.measuring.store import Failure, Measurement, Store, StoredEvaluation
 from perfmodel.modelling.calibration import FILE
 
 LARGEST_CALIBRATION = 2**24
@@ -62,6 +62,7 @@ class StoreView:
         self.path = path
         self._rows: dict[str, Measurement] = {}
         self._failures: tuple[Failure, ...] = ()
+        self.evaluations: tuple[StoredEvaluation, ...] = ()
         self._state: tuple[object, ...] = ()
         self.refresh()
 
@@ -80,9 +81,9 @@ class StoreView:
             missing = sorted(known - self._rows.keys())
             found = store.get_many(missing)
             self._rows.update(found)
-            failures = tuple(store.all_failures())
-        changed = bool(missing) or failures != self._failures or not self._state
-        self._failures, self._state = failures, state
+            failures, evaluations = tuple(store.all_failures()), tuple(store.evaluations())
+        changed = bool(missing) or (failures, evaluations) != (self._failures, self.evaluations) or not self._state
+        self._failures, self.evaluations, self._state = failures, evaluations, state
         return changed
 
     @property
@@ -95,9 +96,8 @@ class StoreView:
     @property
     def stamp(self) -> str:
         """Text that changes with what the store holds."""
-        return (
-            f"{len(self._rows)}-{len(self._failures)}-{max((row.created for row in self._rows.values()), default='')}"
-        )
+        newest = max((row.created for row in self._rows.values()), default="")
+        return f"{len(self._rows)}-{len(self._failures)}-{len(self.evaluations)}-{newest}"
 
     def devices(self) -> dict[str, str]:
         """Returns the names of devices by key, the one with most rows first."""

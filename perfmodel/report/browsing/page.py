@@ -12,6 +12,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import percent, seconds, sizes_text
 from perfmodel.modelling.rows import Row
 from perfmodel.report.browsing.contents import Line, StoreView, Wanted
+from perfmodel.report.history import as_html
 from perfmodel.report.html_parts import described, details, figures, paragraph, section, table
 from perfmodel.report.reported import reported
 
@@ -47,6 +48,7 @@ def content(view: StoreView, wanted: Wanted) -> str:
     parts = [figures(facts), section("Kernels", *_kernels(lines, wanted))]
     if wanted.calibration in view.calibrations():
         parts.append(_calibration(view, wanted.calibration))
+    parts.append(as_html(view.evaluations))
     if view.failures:
         reasons = Counter(failure.reason for failure in view.failures).most_common(50)
         rows = [[" ".join(reason.split())[:200], str(count)] for reason, count in reasons]

@@ -1,0 +1,68 @@
+"""Notes of what a program puts on a queue when that was, and how long the device took by its event."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Span:
+    """Holds seconds of the device's own clock: when a command was queued, began and ended."""
+
+    queued: float
+    start: float
+    end: float
+
+
+class Queued:
+    """A command on a queue.
+
+    Attributes:
+        device: the name of the device.
+        asked_s: when the program asked for it, by the host's clock (`time.perf_counter`).
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.asked_s = time.perf_counter()
+        self._event: Any = None
+        self._span: Span | None = None
+
+    def enqueued(self, queue: Any, event: Any) -> None:
+        """Keeps the event if it will tell the time."""
+        import pyopencl as cl  # which may not load
+
+        if queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
+            self._event = event
+
+    def has_ended(self) -> bool:
+        """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
+        import pyopencl as cl  # which may not load
+
+        if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
+            _ = self.span
+        return self._event is None
+
+    @property
+    def span(self) -> Span | None:
+        """The while in which the device worked on it, after waiting for it; None without profiling."""
+        if self._event is not None:
+            import pyopencl as cl  # which may not load
+
+            event = self._event
+            try:
+                event.wait()
+                clock = event.profile
+                self._span = Span(clock.queued * 1e-9, clock.start * 1e-9, clock.end * 1e-9)
+            except cl.Error:  # the command failed, which is for the program to see
+                self._span = None
+            self._event = None
+        return self._span
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds that the device took, after waiting for it; None if the queue was made without profiling."""
+        span = self.span
+        return None if span is None else span.end - span.start
