@@ -266,3 +266,29 @@ def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligne
     text = HEAD + ".shared .align 16 .b8 s[4096];\n" + ROUND.replace("BODY", body)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
+
+
+def test_lanes_that_take_no_part_touch_nothing() -> None:
+    body = """and.b32 %r6, %r2, 31;
+  setp.lt.u32 %p2, %r6, 8;
+  mov.f32 %f2, %f1;
+  @%p2 ld.global.f32 %f2, [%rd4+4];"""
+    text = HEAD + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 1"}, n=1024)
+    warps = 1024 / 32
+    assert feature("f_mem_transactions_global_load_block:32").eval(kernel) == warps * (4 + 2)
+
+
+@pytest.mark.parametrize(("mask", "lines"), [(0, 1), (1, 2), (7, 8)])
+def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, lines: int) -> None:
+    body = f"""and.b32 %r6, %r2, {mask};
+  mul.wide.u32 %rd5, %r6, 4;
+  mov.u64 %rd6, own;
+  cvta.local.u64 %rd7, %rd6;
+  add.s64 %rd8, %rd6, %rd5;
+  st.local.f32 [%rd8], %f1;
+  ld.local.f32 %f2, [%rd8];"""
+    array = ".local .align 4 .b8 own[32]; .reg .pred %p<3>;"
+    text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * lines * 1024 / 32

@@ -40,6 +40,7 @@ from perfmodel.ptx.syntax import Instruction
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose places jump about, from multiples of 256 bytes."""
 SECTOR = 32
+WORD = 4
 TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
@@ -299,7 +300,7 @@ class _Counter:
         if is_scattered and access.space == "global" and known and not jumps:
             touched = tuple((size, places.blocks_of_subgroups(width, size)) for size in (32, 128))
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
-        has_record = known and (is_cut or (access.space == "local" and is_scattered))
+        has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
         where = instruction.source
         text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
         loop_stride = places.loop_stride()
@@ -339,6 +340,8 @@ class _Counter:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.weights @ warps) * access.share
+        if access.space == "scratch":  # whose words of one place lie side by side for all lanes
+            return made * access.places.blocks_of_subgroups(width, WORD) * max(access.places.places.n_bytes // WORD, 1)
         each = (
             access.places.blocks_of_subgroups(width, size)
             if kind == "block"
