@@ -292,3 +292,21 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
     text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * lines * 1024 / 32
+
+
+@pytest.mark.parametrize(("divided", "times"), [("div.rn.f32", 4), ("div.full.f32", 1)])
+def test_turns_with_an_exact_division_wait_one_by_one(divided: str, times: int) -> None:
+    body = f"""mov.f32 %f2, 0f00000000;
+  mov.u32 %r6, 0;
+$turn:
+  ld.global.f32 %f3, [%rd4];
+  {divided} %f3, %f3, %f1;
+  add.f32 %f2, %f2, %f3;
+  add.s64 %rd4, %rd4, 4;
+  add.s32 %r6, %r6, 1;
+  setp.lt.s32 %p2, %r6, 10;
+  @%p2 bra $turn;
+  sub.s64 %rd4, %rd4, 40;"""
+    text = HEAD + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 10"}, n=1024)
+    assert feature("f_mem_rounds_global").eval(kernel) == 1024 * (1 + 10 * times)

@@ -24,12 +24,12 @@ from perfmodel.counting.counts import (
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_places import AccessPlaces, touched_by
 from perfmodel.ptx.counting.chains import chains_of
-from perfmodel.ptx.counting.copies import under_way
 from perfmodel.ptx.counting.executions import added, constant, is_partly, scaled
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.three_inputs import joined_bitwise
+from perfmodel.ptx.counting.turns_at_once import UNROLLED, copies_under_way, waits_one_by_one
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
@@ -333,8 +333,9 @@ class _Counter:
         if instruction.opcode in BULK:
             return self.copies(instruction, block)
         if instruction.has("async"):
-            return scaled(executions, 1 / under_way(self.code.flow, block))
-        return executions
+            return scaled(executions, 1 / copies_under_way(self.code.flow, block))
+        is_load = instruction.opcode in LOADS and instruction.has("global")
+        return scaled(executions, UNROLLED) if is_load and waits_one_by_one(self.code.flow, block) else executions
 
     def _recorded(self, access: _Access, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
