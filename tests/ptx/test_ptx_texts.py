@@ -266,3 +266,47 @@ def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligne
     text = HEAD + ".shared .align 16 .b8 s[4096];\n" + ROUND.replace("BODY", body)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
+
+
+def test_lanes_that_take_no_part_touch_nothing() -> None:
+    body = """and.b32 %r6, %r2, 31;
+  setp.lt.u32 %p2, %r6, 8;
+  mov.f32 %f2, %f1;
+  @%p2 ld.global.f32 %f2, [%rd4+4];"""
+    text = HEAD + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 1"}, n=1024)
+    warps = 1024 / 32
+    assert feature("f_mem_transactions_global_load_block:32").eval(kernel) == warps * (4 + 2)
+
+
+@pytest.mark.parametrize(("mask", "lines"), [(0, 1), (1, 2), (7, 8)])
+def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, lines: int) -> None:
+    body = f"""and.b32 %r6, %r2, {mask};
+  mul.wide.u32 %rd5, %r6, 4;
+  mov.u64 %rd6, own;
+  cvta.local.u64 %rd7, %rd6;
+  add.s64 %rd8, %rd6, %rd5;
+  st.local.f32 [%rd8], %f1;
+  ld.local.f32 %f2, [%rd8];"""
+    array = ".local .align 4 .b8 own[32]; .reg .pred %p<3>;"
+    text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * lines * 1024 / 32
+
+
+@pytest.mark.parametrize(("divided", "times"), [("div.rn.f32", 4), ("div.full.f32", 1)])
+def test_turns_with_an_exact_division_wait_one_by_one(divided: str, times: int) -> None:
+    body = f"""mov.f32 %f2, 0f00000000;
+  mov.u32 %r6, 0;
+$turn:
+  ld.global.f32 %f3, [%rd4];
+  {divided} %f3, %f3, %f1;
+  add.f32 %f2, %f2, %f3;
+  add.s64 %rd4, %rd4, 4;
+  add.s32 %r6, %r6, 1;
+  setp.lt.s32 %p2, %r6, 10;
+  @%p2 bra $turn;
+  sub.s64 %rd4, %rd4, 40;"""
+    text = HEAD + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 10"}, n=1024)
+    assert feature("f_mem_rounds_global").eval(kernel) == 1024 * (1 + 10 * times)

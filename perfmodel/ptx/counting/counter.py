@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,14 +22,15 @@ from perfmodel.counting.counts import (
     KernelCounts,
     OperationCount,
 )
-from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_places import AccessPlaces, touched_by
 from perfmodel.ptx.counting.chains import chains_of
-from perfmodel.ptx.counting.copies import under_way
+from perfmodel.ptx.counting.executions import added, constant, is_partly, scaled
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.three_inputs import joined_bitwise
+from perfmodel.ptx.counting.turns_at_once import UNROLLED, copies_under_way, waits_one_by_one
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
@@ -42,6 +42,7 @@ from perfmodel.ptx.syntax import Instruction
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose places jump about, from multiples of 256 bytes."""
 SECTOR = 32
+WORD = 4
 TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
@@ -184,7 +185,7 @@ class _Counter:
 
     def barriers(self) -> Executions:
         met = [self.of(i, b) for i, b in self.instructions() if i.opcode in ("bar", "barrier") and not i.has("warp")]
-        return _sum(met, self.subgroup_size is not None)
+        return added(met, self.subgroup_size is not None)
 
     def collectives(self) -> Iterator[CollectiveCount]:
         for instruction, block in self.instructions():
@@ -271,17 +272,17 @@ class _Counter:
             return first
         if same[0][0].instruction.opcode in BULK:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
-            executions, waits = (_sum(each, with_subgroups) for each in sums)
+            executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
         rounds = []
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             turns = min(self.unrolling.turns(block, same[0][0].instruction.source), len(own))
-            rounds.append(_scaled(_sum(own, with_subgroups), turns / len(own)))
-        executions = _sum([count.executions for _, count in same], with_subgroups)
+            rounds.append(scaled(added(own, with_subgroups), turns / len(own)))
+        executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
-        return replace(first, executions=executions, rounds=_sum(rounds, with_subgroups), recorded=recorded)
+        return replace(first, executions=executions, rounds=added(rounds, with_subgroups), recorded=recorded)
 
     def access(self, access: _Access) -> AccessCount:
         instruction, places = access.instruction, access.places
@@ -289,7 +290,7 @@ class _Counter:
         item = np.dtype(dtype).itemsize
         executions = self.of(instruction, access.block)
         if access.share != 1.0:
-            executions = _scaled(executions, access.share)
+            executions = scaled(executions, access.share)
         local, group = places.local_strides, places.group_strides
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
@@ -302,7 +303,8 @@ class _Counter:
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
             touched = tuple((size, places.blocks_of_subgroups(width, size)) for size in (32, 128))
-        has_record = access.space == "local" and is_scattered and known
+        is_cut = access.space == "global" and not is_scattered and is_partly(executions)
+        has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
         where = instruction.source
         text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
         loop_stride = places.loop_stride()
@@ -335,13 +337,16 @@ class _Counter:
         if instruction.opcode in BULK:
             return self.copies(instruction, block)
         if instruction.has("async"):
-            return _scaled(executions, 1 / under_way(self.code.flow, block))
-        return executions
+            return scaled(executions, 1 / copies_under_way(self.code.flow, block))
+        is_load = instruction.opcode in LOADS and instruction.has("global")
+        return scaled(executions, UNROLLED) if is_load and waits_one_by_one(self.code.flow, block) else executions
 
     def _recorded(self, access: _Access, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.weights @ warps) * access.share
+        if access.space == "scratch":  # whose words of one place lie side by side for all lanes
+            return made * access.places.blocks_of_subgroups(width, WORD) * max(access.places.places.n_bytes // WORD, 1)
         each = (
             access.places.blocks_of_subgroups(width, size)
             if kind == "block"
@@ -471,31 +476,8 @@ class _Counter:
         return sum(each.n_bytes for each in self.code.kernel.variables.values() if each.space == space)
 
 
-def constant(value: float) -> QuasiPolynomial:
-    """Returns a count that is the same for all sizes."""
-    exact = Fraction(value).limit_denominator(10**6) if value < 2**40 else Fraction(round(value))
-    return QuasiPolynomial((Piece(((),), (Term(exact.numerator, (), ()),), exact.denominator),), str(exact))
-
-
-def _sum(several: list[Executions], with_subgroups: bool) -> Executions:
-    def total(name: str) -> QuasiPolynomial:
-        return constant(sum(float(getattr(each, name)({})) for each in several))
-
-    longest = constant(sum(float(each.longest[0]({})) for each in several))
-    return Executions(total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup"), (longest,))
-
-
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
     return sum(each(width, kind, size) for each in recorded)
-
-
-def _scaled(executions: Executions, factor: float) -> Executions:
-    return Executions(
-        executions.workitem.scaled(factor),
-        None if executions.subgroup is None else executions.subgroup.scaled(factor),
-        executions.workgroup.scaled(factor),
-        tuple(each.scaled(factor) for each in executions.longest),
-    )
 
 
 def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPolynomial | None]:
