@@ -62,7 +62,7 @@ class Residency(KernelGenerator):
     )
     checks = (
         ("step:*", "held:1024", "m:16", "lsize_0:64", "n:128"),
-        ("step:*", "held:8192,16384,45056", "m:16,64", "lsize_0:16,32,64,256", "n:512"),
+        ("step:*", "held:8192,16384,45056", "m:16,64", "lsize_0:16,32,64,128,256,512", "n:512"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

@@ -47,7 +47,7 @@ LANES = 128
 """So many work-items issue an instruction on a compute unit at a time: four sub-groups of 32."""
 
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
-"""What a compute unit of an H200 has room for at a time; other devices' follow from their facts."""
+"""A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
 
 MODEL = f"""
 transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from * f_transfer_bytes_from \

@@ -387,8 +387,12 @@ PARAMETERS: dict[str, Meaning] = {
         {
             "{:si}B": LOADED,
             "{:.3g} times all data that there are": f"{OFTEN} / step({OFTEN} - 1.5)",
+            "{:.3g} bytes of private arrays for each work-item, which come from there as well": (
+                f"f_mem_scratch / f_work_items / step(spilled - {LOADED})"
+            ),
         },
         {
+            LESS_SCRATCH: f"spilled - {LOADED}",
             "work-groups that share more of what they load would help: larger or squarer tiles": (f"{OFTEN} - 1.5"),
             "fewer bytes would help: narrower types, kernels joined so that data are loaded once": "",
         },

@@ -1,4 +1,4 @@
-"""What work-items and work-groups hold while they run, against declarations counted by hand, in every form."""
+"""Registers and local memory that kernels hold are compared with declarations counted by hand, in every form."""
 
 import pytest
 

@@ -13,9 +13,10 @@ from perfmodel.vocabulary.named_features import feature
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 
-OF_COMPILERS = ("_index", "_uint64_", "_branch_if_")
-"""Features with these words are index arithmetic, of which a compiler leaves less than the source has, and branches, of
-which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones."""
+OF_COMPILERS = ("_index", "_uint64_", "_branch_if_", "_held_registers")
+"""Features with these words are index arithmetic, of which a compiler leaves less than the source has; branches, of
+which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones; and registers,
+of which addresses and unrolled loops take more than the source shows."""
 
 VECTORS = "tiled product"
 """The assembler makes vectors of neighbouring loads from shared memory, where a loop over them is unrolled."""
