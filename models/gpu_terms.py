@@ -24,14 +24,7 @@ LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
 
-GROUP_SLOTS = "(ceil(f_work_items / f_thread_groups / 32) * 32)"
-ABREAST = (
-    f"floor(max(1, min(p_resident_groups, p_resident_items / {GROUP_SLOTS}, "
-    f"p_registers / {GROUP_SLOTS} / f_held_registers, p_local_bytes / (f_held_local + 1024))))"
-)
-ROOM = f"({ABREAST} * f_work_items / f_thread_groups)"
-# Work-groups, and work-items, that a compute unit has room for at a time.
-SLOTS = f"min(f_work_items / p_units, {ROOM}) / p_resident_items"
+SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
 LOADS = "f_mem_access_global_load_granularity:subgroup"
 STORES = "f_mem_access_global_store_granularity:subgroup"
@@ -111,7 +104,7 @@ TERMS: dict[str, Meaning] = {
         {
             "{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)",
             "{:.2g} % of the work-items that it takes to keep them issuing": (
-                f"100 * min(f_work_items, {ROOM} * p_units) / p_fill / step(p_fill - f_work_items)"
+                "100 * together / p_fill / step(p_fill - f_work_items)"
             ),
         },
         {
@@ -142,15 +135,15 @@ TERMS: dict[str, Meaning] = {
             "{:.3g} times in each work-item": (
                 "min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / f_work_items"
             ),
-            "{:.3g} work-groups at a time on a compute unit": ABREAST,
+            "{:.3g} work-groups at a time on a compute unit": "max(floor(room), 1)",
         },
         "more work from barrier to barrier (larger tiles), or the next tile's loads before it, would help",
     ),
     "waves": Meaning(
         "waits for the first loads of each wave of work-items",
-        {"{:.3g} waves": f"f_work_items / p_units / {ROOM}"},
+        {"{:.3g} waves": "f_work_items / p_units / resident"},
         {
-            "several elements for each work-item, loaded together, would help": f"f_work_items - {ROOM} * p_units",
+            "several elements for each work-item, loaded together, would help": "f_work_items - resident * p_units",
             "only a shorter way to the first load would help: fewer addresses read from memory": "",
         },
     ),
