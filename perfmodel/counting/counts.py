@@ -276,6 +276,11 @@ class KernelCounts:
         accesses = sum(access.has_unknown_place for access in self.accesses)
         return accesses + sum(each.elements is None and each.touched is None for each in self.footprints)
 
+    def footprints_at(self, sizes: Mapping[str, int]) -> list[tuple[float | None, ...]]:
+        """Returns the elements that each footprint counts at some sizes: touched, with gaps filled, and by group."""
+        counted = [(each.elements, each.filled, each.by_group) for each in self.footprints]
+        return [tuple(None if count is None else float(count(sizes)) for count in counts) for counts in counted]
+
     @cached_property
     def replicas(self) -> int:
         """The number of replicas that show how far counts from a sample of work-groups are off; 0 for other counts."""

@@ -41,7 +41,7 @@ class Compiled(DerivedProgram[Program]):
         try:
             return self.source.counts_for(subgroup_size, at)
         except CountingError:
-            if at is None or self.program.as_opencl() is self.program:
+            if at is None or not set(self.sizes) <= at.keys() or self.program.as_opencl() is self.program:
                 raise
             # Code that Loopy writes may be beyond counting where what it was written from is not.
             return replace(self.program.counts_for(subgroup_size, at), index_operations=())

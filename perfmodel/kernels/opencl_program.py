@@ -192,9 +192,7 @@ class OpenCLProgram:
             for a in self._declared
             if isinstance(a, Array)
         }
-        conditions = (
-            [] if numbers else [text for condition in self._conditions if (text := condition.isl()) is not None]
-        )
+        conditions = [text for condition in self._conditions if (text := condition.isl(numbers)) is not None]
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()

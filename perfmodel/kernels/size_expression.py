@@ -223,10 +223,12 @@ class SizeCondition:
         divisors = [value for side in (self.left, self.right) for value in side.divisors(sizes)]
         return math.prod([np.not_equal(divisor, 0) for divisor in divisors], start=np.asarray(True))
 
-    def isl(self) -> str | None:
-        """Returns the condition in isl's notation, for counting; None where it is not affine."""
+    def isl(self, numbers: Mapping[str, Polynomial]) -> str | None:
+        """Returns the condition in isl's notation, with these numbers in place of sizes; None where it is not
+        affine."""
         operator_, _ = _COMPARISONS[self.comparison]
-        return compared(operator_, plain(self.left.polynomial()), plain(self.right.polynomial()))
+        left, right = (plain(side.polynomial().replaced(numbers)) for side in (self.left, self.right))
+        return compared(operator_, left, right)
 
     def __str__(self) -> str:
         return f"{self.left.text} {_COMPARISONS[self.comparison][0]} {self.right.text}"

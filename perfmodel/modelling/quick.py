@@ -134,7 +134,7 @@ class Quick:
         here = dict(zip(program.sizes, numbers, strict=True))
         kernel.check_at(here)
         known = known or of_program.setdefault(others, Remembered())
-        found = known.function(numbers, partial(_recorded, model, parameters, kernel, here, otherwise))
+        found = known.function(numbers, partial(_recorded, model, parameters, kernel, here))
         known.before = numbers
         seconds = None if found is None else found.seconds(numbers)
         if seconds is None:
@@ -155,14 +155,10 @@ def _recorded(
     parameters: Mapping[str, float],
     kernel: Kernel,
     here: Mapping[str, int],
-    otherwise: Callable[[], float | None],
     constant: Constant,
 ) -> Recorded | None:
-    """Returns the predictions of a kernel as a function of those sizes that are not constant; None where there is none.
-
-    Counts with some sizes as numbers are not always those with all of them as numbers, so that a function with constant
-    sizes has to give what `otherwise` predicts here.
-    """
+    """Returns the predictions of a kernel as a function of those sizes that are not constant; None where there is
+    none."""
     recording = Recording(kernel.program.sizes)
     example = kernel.at(**here)
     counted = model.counted(example)
@@ -175,14 +171,9 @@ def _recorded(
             if is_work is not True and is_idle(model.features, counted, numbers):
                 counts = example.counts
                 is_work = not (counts.operations or counts.accesses) or is_work  # there is nothing to have a cost for
-            found = Recorded(recording.function(seconds, is_work), recording.is_exact)
+            return Recorded(recording.function(seconds, is_work), recording.is_exact)
     except (UnrecordableError, SyntaxError, RecursionError, MemoryError):  # those of Python's own limits
         return None
-    return found if not numbers or _agree(found.seconds(tuple(here.values())), otherwise()) else None
-
-
-def _agree(first: float | None, second: float | None) -> bool:
-    return None not in (first, second) and math.isclose(first or 0, second or 0, rel_tol=1e-9)
 
 
 def _is_work(model: Formula, features: Mapping[str, Any], recording: Recording) -> Any:

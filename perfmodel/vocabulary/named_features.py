@@ -270,13 +270,21 @@ def _of_all_sizes(
 
 def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: int | None) -> KernelCounts | None:
     """Returns counts for all values of the sizes that are not constant; None where there are none, or where those at
-    the kernel's own sizes, taken as an example of others, know more places."""
+    the kernel's own sizes, taken as an example of others, know more places.
+
+    Counts with some sizes as numbers see no rows of arrays whose lengths these are. So they are taken only where there
+    are none with all sizes open, and the footprints are those at the kernel's own sizes.
+    """
+    if constant and _general_counts(kernel, {}, subgroup_size) is not None:
+        return None
     try:
         general = kernel.counts_at(constant, subgroup_size)
     except CountingError:
         return None
-    if general.unknown_places and kernel.counts_for(subgroup_size).unknown_places < general.unknown_places:
-        return None
+    if constant or general.unknown_places:
+        here, sizes = kernel.counts_for(subgroup_size), kernel.sizes
+        if here.unknown_places < general.unknown_places or here.footprints_at(sizes) != general.footprints_at(sizes):
+            return None
     return general
 
 

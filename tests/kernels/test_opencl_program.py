@@ -424,3 +424,15 @@ def test_files_that_make_no_kernel(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(KernelError, match=words) as caught:
         pm.Kernel.from_opencl(source, name, **given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("family", "constant"), [("matmul", ("n",)), ("matmul", ("l", "n")), ("row_softmax", ("n",))])
+def test_assumptions_hold_where_some_sizes_are_numbers(family: str, constant: tuple[str, ...]) -> None:
+    """Loops over tiles can be counted only of sizes that are multiples of these, whichever sizes are numbers."""
+    kernel = next(iter(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels([family]))).as_compiled()
+    numbers = {name: kernel.sizes[name] for name in constant}
+    counted = []
+    for counts in (kernel.counts_at({}, 32), kernel.counts_at(numbers, 32)):
+        operations = [*counts.operations, *(counts.index_operations or ())]
+        counted.append(sorted((o.kind, o.dtype, float(o.executions.workitem(kernel.sizes))) for o in operations))
+    assert counted[0] == counted[1]

@@ -155,15 +155,39 @@ class Unrecordable(CountedFeature):
         return np.full_like(counts.work_items(sizes), 1.0)
 
 
-def test_a_function_with_constant_sizes_holds_where_it_was_made() -> None:
-    # Known at one n, counts of this kernel's footprints at any m are not those at both.
+def unrecordable(text: str) -> pm.Calibration:
+    """Returns a calibration of one parameter whose model can't be recorded with all sizes open."""
+    features = {"f_one": Unrecordable(parse_name("f_one"))}
+    model = pm.Model("f_cl_wall_time", f"p_one * {text} * f_one + p_index * f_op_int32_add_index", features)
+    device = pm.Calibration.shipped("unified-plus", device="H200").device
+    parameters = {"p_one": 1.0, "p_index": 0.0}
+    return pm.Calibration(model, parameters, {}, np.zeros((2, 2)), 0.1, {}, device, {}, (), "")
+
+
+FOOTPRINT = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+HALVES = """__kernel void halves(__global float *b, __global const float *a, const int n, const int m)
+{
+    const int i = get_global_id(0);
+    float sum = 0.0f;
+    for (int j = 0; 2 * j < m; j++) sum += a[m * i + j];
+    for (int k = 0; k < n * m; k++) sum = 0.5f * sum + 1.0f;
+    b[i] = sum;
+}"""
+
+
+def test_arrays_whose_rows_are_numbers_are_predicted_by_counts_of_all_sizes() -> None:
+    """At the second m all of each row is touched, so that rows of 4096 elements and one long row are the same there."""
     tags = ["access_pattern", "gstride_0:0", "loopstride:tile_0", "lsizes:16x16", "n:4096", "m:64"]
     (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags)
-    text = "p_one * f_mem_footprint_global_load_granularity:workgroup_block:32 * f_one + p_index * f_op_int32_add_index"
-    model = pm.Model("f_cl_wall_time", text, {"f_one": Unrecordable(parse_name("f_one"))})
-    device = pm.Calibration.shipped("unified-plus", device="H200").device
-    calibration = pm.Calibration(
-        model, {"p_one": 1.0, "p_index": 0.0}, {}, np.zeros((2, 2)), 0.1, {}, device, {}, (), ""
-    )
-    several = [float(calibration.predict(kernel.at(m=m))) for m in (64, 16, 32)]
-    assert several == calibration.predict(kernel, m=[64, 16, 32]).tolist()
+    calibration = unrecordable(FOOTPRINT)
+    several = [float(calibration.predict(kernel.at(m=m))) for m in (64, 256, 16, 32)]
+    assert several == calibration.predict(kernel, m=[64, 256, 16, 32]).tolist()
+
+
+def test_counts_with_some_sizes_as_numbers_have_the_footprints_of_all_as_numbers() -> None:
+    """Its second loop can't be counted with both sizes open."""
+    kernel = pm.Kernel.from_opencl(HALVES, "halves", "n", 64, {"b": "n", "a": "n * m"}, n=256, m=64)
+    calibration = unrecordable(FOOTPRINT)
+    ordinary = [float(calibration.predict(kernel, return_std=True, m=m)[0]) for m in (64, 128, 256)]
+    assert calibration.predict(kernel, m=[64, 128, 256]).tolist() == ordinary
+    assert [float(calibration.predict(kernel, m=m)) for m in (64, 128, 256)] == ordinary
