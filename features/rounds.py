@@ -1,4 +1,5 @@
-"""Counts how often a work-item has to wait for memory, or stores to it, by bodies of loops: ``f_mem_rounds_global``."""
+"""Counts how often a work-item loads or stores, and waits, by bodies of loops: ``f_mem_rounds_global``,
+``f_mem_waits_global``."""
 
 from __future__ import annotations
 
@@ -34,10 +35,28 @@ class RoundsFeature(CountedFeature):
         return once_a_body(zip((access.body for access in chosen), rounds, strict=True))
 
 
+class WaitsFeature(RoundsFeature):
+    """Waits for loads: a round has several where addresses follow from other loads, and shares one with those of other
+    iterations where a compiler writes a loop's body out several times, all loads first.
+
+    Of a body that calls functions, or stores what loads may see, each iteration waits; machine code of NVIDIA's
+    compilers showed when they do (docs/gpu-model.md).
+    """
+
+    unit = "wait"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
+        waits = (access.wait * self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
+        places = ((*access.body, f"load {access.level}") for access in chosen)
+        return once_a_body(zip(places, waits, strict=True))
+
+
 class RoundsFamily(FeatureFamily):
     prefix = ("mem", "rounds")
     summary = "loads from global or local memory, or stores, those of one loop body together"
-    examples = ("f_mem_rounds_global", "f_mem_rounds_local", "f_mem_rounds_local_store")
+    examples: tuple[str, ...] = ("f_mem_rounds_global", "f_mem_rounds_local", "f_mem_rounds_local_store")
+    feature: type[RoundsFeature] = RoundsFeature
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         return self.examples
@@ -46,7 +65,7 @@ class RoundsFamily(FeatureFamily):
         found = by_role(name, words, self.role)
         if "space" not in found:
             raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which")
-        return RoundsFeature(
+        return self.feature(
             name,
             found["space"].key,
             found["direction"].key if "direction" in found else "load",
@@ -60,3 +79,10 @@ class RoundsFamily(FeatureFamily):
             if word.key in known and word.condition is None:
                 return role, word
         raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "granularity"))
+
+
+class WaitsFamily(RoundsFamily):
+    prefix = ("mem", "waits")
+    summary = "waits for loads from global or local memory, by how a compiler writes loops out"
+    examples = ("f_mem_waits_global", "f_mem_waits_local_granularity:longest")
+    feature = WaitsFeature

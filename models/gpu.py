@@ -43,6 +43,15 @@ STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
 SCRATCH_LOADED, SCRATCH_STORED = (f"f_mem_transactions_scratch_{direction}_block:32" for direction in ("load", "store"))
 
+WAITS = "f_mem_waits_global_granularity"
+
+# Products of matrices on tensor cores, as multiplications of halves that take as long.
+OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
+PRODUCTS = "(" + " + ".join(f"{times:g} * f_op_{dtype}_mma" for dtype, times in OF_HALVES.items()) + ")"
+MULTIPLICATIONS = 945e12 / 2
+"""So many multiplications and additions of halves an H200's tensor cores do in a second, of 989e12 / 2 on the data
+sheet; measured by `benchmarks.triton_kernels`, as no generator has such."""
+
 LANES = 128
 """So many work-items issue an instruction on a compute unit at a time: four sub-groups of 32."""
 
@@ -60,7 +69,7 @@ room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
-abreast  = min(resident, group * ceil(f_thread_groups / p_units))
+abreast  = min(p_resident_items, group * ceil(f_thread_groups / p_units))
 issued   = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
            + p_access * f_mem_access_global_load_granularity:subgroup
@@ -68,8 +77,10 @@ issued   = {ISSUED}
 compute  = {BUSY} * (1 + (p_fill / (p_units * abreast)) ** 2) ** 0.5 * issued
 l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_line * f_mem_transactions_global_load_block:128
-                   + p_l1_local * f_mem_transactions_local_banks:32
+                   + p_l1_local * (f_mem_transactions_local_banks:32
+                                   + f_sync_collective_subgroup_shuffle_granularity:subgroup)
                    + p_l1_global * f_mem_access_scratch_load_granularity:subgroup)
+tensor   = {BUSY} * p_mma * {PRODUCTS}
 own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
 held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
@@ -86,16 +97,19 @@ filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
            + p_scatter_store * max({STRAY} - p_kept * {STRAY_TURNS}, 0)
-dram     = p_dram * (missed * f_mem_footprint_global_block:64 + held / (1 + held) * 32 * {SCRATCH_STORED}) + scatter
+dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
+                     + held / (1 + held) * 32 * {SCRATCH_STORED}) + scatter
 near     = {LOADED} / f_thread_groups / p_near
-far      = near ** 2 / (1 + near ** 2)
+fresh    = min({LOADED} / max(32 * {SECTORS}, 1), 1)
+lost     = fresh + (1 - fresh) * near ** 2 / (1 + near ** 2)
+far      = min({WAITS}:longest, lost * f_mem_rounds_global_granularity:longest)
 waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
-           + (p_wait_near + p_wait_load * far + p_wait_dram * missed) * f_mem_rounds_global_granularity:longest
-           + p_wait_local * f_mem_access_local_load_granularity:longest
+           + p_wait_near * {WAITS}:longest + (p_wait_load + p_wait_dram * missed) * far
+           + p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * {FAST} + p_wait_slow * {SLOW}
-even     = max(f_mem_rounds_global, 1) / max(f_mem_rounds_global_granularity:longest, 1)
+even     = max(f_mem_waits_global, 1) / max({WAITS}:longest, 1)
 latency  = waits * max(1 / f_work_items, even / together)
-chip     = overlap(compute, l1, latency, p_chip)
+chip     = overlap(compute, l1, latency, tensor, p_chip)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
 """
 
@@ -125,7 +139,7 @@ SIZES_OF_EVERYDAY = {
         "spans": "1024,16384,262144,4194304",
     },
 }
-PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 10.1e12}}
+PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
 """Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
 
 
@@ -178,6 +192,13 @@ class Gpu(Recipe):
             "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
             "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
+            "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 6e-8},
+            "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
+            "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
+            "p_wait_local": {"value": 1.5e-8, "min": 5e-9, "max": 6e-8},
+            "p_wait_op": {"value": 2.2e-9, "min": 1e-9, "max": 6e-9},
+            "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
+            "p_mma": 1 / MULTIPLICATIONS,
             **room_of(device),
         }
         peaks = next((peaks for name, peaks in PEAKS.items() if device and name in device.name), {})

@@ -35,6 +35,7 @@ SCALES: dict[str, str] = {
     "p_access": ISSUED,
     "p_store": ISSUED,
     "p_barrier": ISSUED,
+    "p_mma": "1 / (f_device_units * f_device_clock)",
     "p_fill": "f_device_units * f_device_issue_lanes",
     "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",

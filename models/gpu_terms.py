@@ -17,7 +17,7 @@ from perfmodel.models.unified_plus import BUSY
 
 SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
-SECOND_LEVEL = Physical(0, 10.1, "5,120 bytes a clock as of NVIDIA's A100 architecture paper, 1.98 GHz")
+SECOND_LEVEL = Physical(0, 16.7, "64 bytes a clock and compute unit, NVIDIA's A100 architecture paper, 1.98 GHz")
 GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
 LIMITS = "CUDA C++ Programming Guide, compute capability 9.0"
 LUO = "Luo et al. 2024, an H100"
@@ -28,7 +28,7 @@ SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
 LOADS = "f_mem_access_global_load_granularity:subgroup"
 STORES = "f_mem_access_global_store_granularity:subgroup"
-ROUNDS = "f_mem_rounds_global_granularity:longest / f_work_items"
+WAITS = "f_mem_waits_global_granularity:longest / f_work_items"
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 # How many times as many as if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
 LOCAL_CYCLES = "f_mem_transactions_local_banks:32 * 128 / f_mem_bytes_local"
@@ -116,6 +116,7 @@ TERMS: dict[str, Meaning] = {
         },
     ),
     "l1": Meaning("cycles of the first-level caches and local memories"),
+    "tensor": Meaning("products of matrices on tensor cores"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
@@ -156,13 +157,17 @@ TERMS: dict[str, Meaning] = {
     ),
     "dram": Meaning("bytes that memory brings or takes"),
     "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
-    "far": Meaning("the part of a work-group's loads that the first-level cache does not keep"),
+    "fresh": Meaning("the part of the sectors that a work-group asks for which it has not had before"),
+    "lost": Meaning("the part of the sectors that a work-group asks for which the first-level cache has not"),
+    "far": Meaning("waits for loads that the first-level cache has not, of the longest work-item"),
     "waits": Meaning("what the longest work-item waits for, times the work-items"),
-    "even": Meaning("rounds of a work-item, on average over those of the longest"),
+    "even": Meaning("waits of a work-item, on average over those of the longest"),
     "latency": Meaning(
         "what work-items wait for: the longest by itself, or all in turn where few run at a time", FILLED, PARALLEL
     ),
-    "chip": Meaning("what compute units do by themselves: instructions, first-level caches and waits, overlapped"),
+    "chip": Meaning(
+        "what compute units do by themselves: instructions, first-level caches, tensor cores and waits, overlapped"
+    ),
 }
 
 PARAMETERS: dict[str, Meaning] = {
@@ -481,33 +486,30 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_wait_near": Meaning(
         "waits for loads that the first-level cache has, one after another",
-        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        lacks="how many loads are under way together follows from rules, not from the machine code",
         **_wait("p_wait_near", 40.7, 40.7),
     ),
     "p_wait_load": Meaning(
         "waits for loads that the first-level cache has not, one after another",
-        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        lacks="how many loads are under way together follows from rules, not from the machine code",
         **_wait("p_wait_load", 222.3, 222.3),
     ),
     "p_wait_dram": Meaning(
         "waits for loads from memory that come one after another",
-        {"{:.3g} rounds in each work-item": ROUNDS} | FILLED,
+        {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="loads in flight: compilers unroll loops by 4 to 16, so that as many wait together",
+        lacks="how many loads are under way together follows from rules, not from the machine code",
         **_wait("p_wait_dram", 215.8, 215.8),
     ),
     "p_wait_local": Meaning(
         "waits for local memory",
-        {"{:.3g} loads in each work-item": "f_mem_access_local_load_granularity:longest / f_work_items"} | FILLED,
-        {
-            "more work-items, or several independent loads in each, would help": f"0.99 - {SLOTS}",
-            MORE_LOADS: "",
-        },
-        lacks="loads in flight: compilers issue several before the first is used",
+        {"{:.3g} in each work-item": "f_mem_waits_local_granularity:longest / f_work_items"} | FILLED,
+        PARALLEL,
+        lacks="how many loads are under way together follows from rules, not from the machine code",
         **_wait("p_wait_local", 29, 29),
     ),
     "p_wait_op": Meaning(
@@ -526,6 +528,13 @@ PARAMETERS: dict[str, Meaning] = {
         FILLED,
         "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
         {"{:.3g} ns": "1e9 * p_wait_slow"},
+    ),
+    "p_mma": Meaning(
+        "multiplications of halves on tensor cores",
+        {"{:si} in each work-item": "f_op_float16_mma / f_work_items"},
+        "larger tiles for each sub-group, or narrower types, would help",
+        {"{:.3g} TFLOP/s": "2e-12 / p_mma"},
+        {"H200": Physical(945, 989, f"{SHEET}, dense halves")},
     ),
     "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
     "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),

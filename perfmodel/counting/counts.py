@@ -116,6 +116,8 @@ class AccessCount:
         executions: of the access.
         body: those of these loops that are not unrolled.
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
+        wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
+        level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
@@ -149,6 +151,8 @@ class AccessCount:
     fresh: float | None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
+    wait: float = 1.0
+    level: int = 1
 
     @property
     def has_unknown_place(self) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from perfmodel.basics.errors import CountingError
-from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
@@ -44,7 +44,16 @@ class Compiled(DerivedProgram[Program]):
             if at is None or not set(self.sizes) <= at.keys() or self.program.as_opencl() is self.program:
                 raise
             # Code that Loopy writes may be beyond counting where what it was written from is not.
-            return replace(self.program.counts_for(subgroup_size, at), index_operations=())
+            counts = self.program.counts_for(subgroup_size, at)
+            accesses = tuple(map(self._waited_for, counts.accesses))
+            return replace(counts, accesses=accesses, index_operations=())
+
+    def _waited_for(self, access: AccessCount) -> AccessCount:
+        """Returns an access of a Loopy program with how its loads are waited for in the code that Loopy writes."""
+        wait = self.source.waits.get(access.variable)
+        return (
+            access if wait is None or access.direction != "load" else replace(access, wait=wait.share, level=wait.level)
+        )
 
     def as_opencl(self) -> OpenCLProgram:
         return self.source

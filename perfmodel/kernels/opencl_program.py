@@ -26,6 +26,7 @@ from perfmodel.opencl_c import lowered_kernel
 if TYPE_CHECKING:
     from perfmodel.opencl_c.lowered import LoweredKernel
     from perfmodel.opencl_c.static.branch_statistics import Observed
+    from perfmodel.opencl_c.static.waits import Wait
 
 
 class OpenCLProgram:
@@ -212,6 +213,14 @@ class OpenCLProgram:
         )
         launched = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
         return replace(counts, local_bytes=sum(launched, number(lowered.local_bytes)).quasipolynomial())
+
+    @cached_property
+    def waits(self) -> Mapping[str, Wait]:
+        """How loads of each array are waited for, see `perfmodel.opencl_c.static.waits.of_arrays`."""
+        from perfmodel.opencl_c.optimization import optimized  # slow to import
+        from perfmodel.opencl_c.static.waits import of_arrays
+
+        return of_arrays(optimized(self.lowered))
 
     def _item(self, array: Array) -> int:
         """Returns how many bytes lie between elements, as the lowered kernel has them: pixels as what they are read

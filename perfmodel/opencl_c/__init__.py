@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,4 +32,9 @@ def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...], fold
     from perfmodel.opencl_c.lowering import lower  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    return lower(read(source, build_options, folders, kernels=(name,)), name)
+    kernel = lower(read(source, build_options, folders, kernels=(name,)), name)
+    return replace(
+        kernel,
+        is_fast="-cl-fast-relaxed-math" in build_options,
+        is_exact="-cl-fp32-correctly-rounded-divide-sqrt" in build_options,
+    )

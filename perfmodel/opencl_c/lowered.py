@@ -391,10 +391,12 @@ Statement: TypeAlias = Straight | If | Loop | Scope | Leave
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel's parameter is a scalar, vector, struct or pointer by its `type`."""
+    """A kernel's parameter is a scalar, vector, struct or pointer by its `type`; what a pointer that `is_restrict`
+    leads to is reached through no other."""
 
     name: str
     type: Type
+    is_restrict: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,6 +408,8 @@ class LoweredKernel:
         private_bytes, local_bytes, constant_bytes: sizes of the frames.
         accesses, branches, blocks, barriers: how many there are.
         work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
+        is_fast: whether it was built with ``-cl-fast-relaxed-math``: functions are approximate.
+        is_exact: whether it was built with ``-cl-fp32-correctly-rounded-divide-sqrt``.
     """
 
     name: str
@@ -422,6 +426,8 @@ class LoweredKernel:
     barriers: int
     work_group: tuple[int, int, int] | None = None
     subgroup_size: int | None = None
+    is_fast: bool = False
+    is_exact: bool = False
 
 
 def direction_of(node: Load | Store | Atomic) -> str:

@@ -294,8 +294,8 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
     assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * lines * 1024 / 32
 
 
-@pytest.mark.parametrize(("divided", "times"), [("div.rn.f32", 4), ("div.full.f32", 1)])
-def test_turns_with_an_exact_division_wait_one_by_one(divided: str, times: int) -> None:
+@pytest.mark.parametrize(("divided", "together"), [("div.rn.f32", 1), ("div.full.f32", 4)])
+def test_turns_with_an_exact_division_wait_one_by_one(divided: str, together: int) -> None:
     body = f"""mov.f32 %f2, 0f00000000;
   mov.u32 %r6, 0;
 $turn:
@@ -309,4 +309,5 @@ $turn:
   sub.s64 %rd4, %rd4, 40;"""
     text = HEAD + ROUND.replace("BODY", body)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 10"}, n=1024)
-    assert feature("f_mem_rounds_global").eval(kernel) == 1024 * (1 + 10 * times)
+    assert feature("f_mem_rounds_global").eval(kernel) == 1024 * 11
+    assert feature("f_mem_waits_global").eval(kernel) == 1024 * (1 + 10 / together)

@@ -24,6 +24,7 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
 from perfmodel.opencl_c.static.values import PointsTo, Value
+from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16
@@ -56,8 +57,10 @@ class StaticAccesses:
         arrays: Mapping[str, GlobalArray],
         sampler: Sampler | None,
         scratch: Container[str],
+        waits: Waits,
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
+        self.waits = waits
         self.found: list[AccessCount] = []
         self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
         self.touched = Footprints(domains)
@@ -148,6 +151,7 @@ class StaticAccesses:
         once = (
             region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
         )
+        wait = self.waits.of(access)
         self.found.append(
             AccessCount(
                 space=space,
@@ -169,6 +173,8 @@ class StaticAccesses:
                 places=None,
                 reach=None,
                 fresh=None,
+                wait=wait.share,
+                level=wait.level,
             )
         )
 

@@ -37,6 +37,7 @@ from perfmodel.opencl_c.static.sampling import Sampler
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
+from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -92,7 +93,9 @@ class Walk(ABC):
         self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
-        self.accesses = StaticAccesses(self.domains, arrays, self.sampler(), self.scratch)
+        self.accesses = StaticAccesses(
+            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations)
+        )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []
         self.starts: dict[str, int] = {}

@@ -30,9 +30,10 @@ from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operatio
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 from perfmodel.ptx.counting.three_inputs import joined_bitwise
-from perfmodel.ptx.counting.turns_at_once import UNROLLED, copies_under_way, waits_one_by_one
+from perfmodel.ptx.counting.turns_at_once import copies_under_way
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
+from perfmodel.ptx.counting.waits import Waits
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.recording import Tally
@@ -274,15 +275,25 @@ class _Counter:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
             executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
-        rounds = []
+        rounds, shares = [], []
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             turns = min(self.unrolling.turns(block, same[0][0].instruction.source), len(own))
             rounds.append(scaled(added(own, with_subgroups), turns / len(own)))
+            found = [self.waits.of(access.instruction) for access, _ in same if access.block == block]
+            shares.append(len({each.level for each in found}) * found[0].share / turns)
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
-        return replace(first, executions=executions, rounds=added(rounds, with_subgroups), recorded=recorded)
+        level = min(count.level for _, count in same)
+        return replace(
+            first,
+            executions=executions,
+            rounds=added(rounds, with_subgroups),
+            recorded=recorded,
+            wait=min(shares),
+            level=level,
+        )
 
     def access(self, access: _Access) -> AccessCount:
         instruction, places = access.instruction, access.places
@@ -330,16 +341,21 @@ class _Counter:
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
+            wait=self.waits.of(instruction).share,
+            level=self.waits.of(instruction).level,
         )
+
+    @cached_property
+    def waits(self) -> Waits:
+        return Waits(self.code.flow)
 
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
         """Returns how often an access is waited for; several turns share a wait for copies that they all began."""
         if instruction.opcode in BULK:
             return self.copies(instruction, block)
-        if instruction.has("async"):
-            return scaled(executions, 1 / copies_under_way(self.code.flow, block))
-        is_load = instruction.opcode in LOADS and instruction.has("global")
-        return scaled(executions, UNROLLED) if is_load and waits_one_by_one(self.code.flow, block) else executions
+        return (
+            scaled(executions, 1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
+        )
 
     def _recorded(self, access: _Access, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""

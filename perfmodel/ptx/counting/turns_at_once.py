@@ -1,5 +1,4 @@
-"""Tells how many turns of a loop wait for memory together: by asynchronous copies, and by what loads can't be moved
-across."""
+"""Tells how many turns of a loop wait for their asynchronous copies together."""
 
 from __future__ import annotations
 
@@ -7,11 +6,6 @@ from collections.abc import Iterator
 
 from perfmodel.ptx.control_flow import ControlFlow
 from perfmodel.ptx.syntax import Immediate, Instruction
-
-UNROLLED = 4
-"""So many turns of a loop have their loads under way together, as the assembler unrolls it. Models count a round for
-each turn, at the price of so small a part of a wait."""
-_EXACT = frozenset(("div", "rcp", "sqrt"))
 
 
 def copies_under_way(flow: ControlFlow, block: int) -> int:
@@ -26,15 +20,6 @@ def copies_under_way(flow: ControlFlow, block: int) -> int:
     waits = (operand for each in inside if each.has("wait_group") for operand in each.operands)
     left = [int(operand.value) for operand in waits if isinstance(operand, Immediate)]
     return 1 + min(left, default=0) // max(made, 1)
-
-
-def waits_one_by_one(flow: ControlFlow, block: int) -> bool:
-    """Returns whether turns of the loop around a block wait one by one, as a division or a root in it is exact: it may
-    branch off to a slow way, and the assembler moves no load across."""
-    return any(
-        each.opcode in _EXACT and each.has("rn") and each.types[-1].is_float and each.types[-1].bits >= 32
-        for each in _around(flow, block)
-    )
 
 
 def _around(flow: ControlFlow, block: int) -> Iterator[Instruction]:

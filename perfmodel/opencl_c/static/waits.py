@@ -1,0 +1,353 @@
+"""Tells how work-items wait for their loads: which follow from others, and how many iterations have theirs under way.
+
+A GPU issues instructions in order and stops where a value is needed that has not come. So it matters what compilers do
+with a loop: one of a simple body is written out several times, all loads first. They can't where a load may see what
+was stored before, where something is called (divisions and roots that round exactly, sines), at barriers, and where it
+is not known how many iterations come. The numbers are those of NVIDIA's compilers for compute capability 9.0, as their
+machine code shows them (docs/gpu-model.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from perfmodel.counting.called_functions import operations_of
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
+
+MOST_UNDER_WAY = 16
+"""So many loads of a work-item wait at most, as registers hold what they bring."""
+UNROLLED = ((12, 16), (50, 4), (100, 2))
+"""A body up to so many instructions is written out so many times; a longer one stays as it is."""
+UNROLLED_FIRST = 4
+"""So often at most unless an int moves addresses by what is no number, equally often for all work-items: so much the
+compiler to PTX does, without the assembler doing so again."""
+OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
+MOST_INLINED = 300
+"""A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
+CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "lgamma", "tgamma"))
+"""Operations on floats that compilers call, or branch over: no load is moved across."""
+EXACT = frozenset(("div", "sqrt"))
+"""Operations that are called if they have to round correctly, as those of 64 bits always have."""
+FAST = ("native_", "half_")
+LONG = {
+    "div": 10,
+    "sqrt": 4,
+    "exp": 8,
+    "exp2": 4,
+    "exp10": 8,
+    "log": 12,
+    "log2": 12,
+    "log10": 12,
+    "tanh": 12,
+    "erf": 20,
+}
+"""So many instructions some operations on floats become."""
+LONG_QUOTIENT = 14
+"""So many instructions a division of whole numbers becomes."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Tells how one load is waited for.
+
+    Attributes:
+        share: the part of a wait that an iteration has of it, as several have their loads under way together.
+        level: how many loads of the same iteration come one after the other, up to this one.
+    """
+
+    share: float = 1.0
+    level: int = 1
+
+
+@dataclass
+class _Body:
+    """What an iteration of a loop does by itself, or what a kernel does outside of loops."""
+
+    loaded: frozenset[str | None]
+    levels: dict[low.Access, int] = field(default_factory=dict)
+    times: dict[low.Access, int] = field(default_factory=dict)
+    length: int = 0
+    is_stopped: bool = False
+    finished: int = 0
+    """Loads up to this level have come before anything further is issued."""
+
+    @property
+    def last(self) -> int:
+        return max(self.levels.values(), default=0)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+        self.finished = self.last
+
+
+class Waits:
+    """Finds how each load of a kernel is waited for."""
+
+    def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations) -> None:
+        self.operations = operations
+        self.restricted = frozenset(each.name for each in kernel.parameters if each.is_restrict)
+        self.kernel, self.origins = kernel, Origins(kernel.body)
+        self.found: dict[low.Access, Wait] = {}
+        self.known: dict[low.Register, int] = {}
+        self.numbers: dict[low.Register, int] = {}
+        self.times = 1
+        outside = _Body(_loaded(kernel.body))
+        self._run(kernel.body, outside, 0)
+        self._add(outside, 1)
+
+    def of(self, access: low.Access) -> Wait:
+        """Returns how a load is waited for."""
+        return self.found.get(access, Wait())
+
+    # --- bodies
+
+    def _run(self, statements: Iterable[low.Statement], body: _Body, under: int) -> None:
+        """Goes through statements; what stands under a condition comes after the loads that this follows from."""
+        for statement in statements:
+            match statement:
+                case low.Straight():
+                    body.length += self.times * self._length(statement)
+                    for simple in statement.statements:
+                        self._simple(simple, body, under)
+                case low.If():
+                    level = max(under, self.known.get(statement.condition, 0))
+                    self._run(statement.then, body, level)
+                    self._run(statement.otherwise, body, level)
+                case low.Scope():
+                    self._run(statement.body, body, under)
+                case low.Loop() if (iterations := self._iterations(statement)) is not None:
+                    self._inlined(statement, iterations, body, under)
+                case low.Loop():
+                    body.stop()
+                    self._loop(statement)
+                    for register in walks.registers_set(_parts(statement)):
+                        self.known[register] = body.finished
+                        self.numbers.pop(register, None)
+                case low.Leave():
+                    pass
+
+    def _loop(self, loop: low.Loop) -> None:
+        parts = _parts(loop)
+        self.known = dict.fromkeys(self.known, 0)  # what was loaded before has come
+        for register in walks.registers_set(parts):
+            self.numbers.pop(register, None)
+        first, second = _Body(_loaded(parts)), _Body(_loaded(parts))
+        self._run(parts, first, 0)
+        # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
+        self._run(parts, second, 0)
+        is_chained = any(second.levels[access] > level for access, level in first.levels.items())
+        step = _step(loop)
+        is_whole = first.is_stopped or is_chained or _leaves(loop) or step is None
+        self._add(first, 1 if is_whole or step is None else self._unrolled(first, step, _condition(loop)))
+
+    def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int) -> None:
+        """Goes through a loop that is written out as a whole, as a part of what is around it."""
+        length = body.length
+        self._run((*loop.test, *loop.step), body, under)
+        body.length = length  # nothing is left of its counter
+        self.times *= iterations
+        self._run(loop.body, body, under)
+        self.times //= iterations
+        for register in walks.registers_set(_parts(loop)):
+            self.numbers.pop(register, None)
+
+    def _iterations(self, loop: low.Loop) -> int | None:
+        """Returns how many iterations a loop has that a compiler writes out as a whole; None for others."""
+        step, bound = _step(loop), _bound(loop)
+        start = None if step is None else self.numbers.get(step.register)
+        if step is None or bound is None or start is None or _leaves(loop):
+            return None
+        by = _number_added(step)
+        left = (bound - start) * (1 if by > 0 else -1)
+        iterations = -(-left // abs(by)) if by and left > 0 else 0
+        length = sum(map(self._length, walks.straights(loop.body)))
+        return iterations if iterations > 0 and iterations * length <= MOST_INLINED else None
+
+    def _add(self, body: _Body, unrolled: int) -> None:
+        for spaces in (("global", "constant"), ("local",)):
+            own = {access: level for access, level in body.levels.items() if access.space in spaces}
+            loads = max(sum(body.times[access] for access in own), 1)
+            together = max(min(unrolled, MOST_UNDER_WAY // loads), 1)
+            waits = max(1.0, loads / MOST_UNDER_WAY) / together
+            levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
+            self.found.update({each: Wait(waits / body.times[each], levels[level]) for each, level in own.items()})
+
+    def _unrolled(self, body: _Body, step: low.Assign, bound: low.Expression | None) -> int:
+        times = next((times for most, times in UNROLLED if body.length <= most), 1)
+        is_same_for_all = bound is not None and not self._is_of_items(bound)
+        is_moved = _multiplies(self.origins.behind(self._pointers(body)), step.register)
+        is_again = is_same_for_all and is_moved and step.register.type == INT
+        return times if is_again else min(times, UNROLLED_FIRST)
+
+    def _is_of_items(self, bound: low.Expression) -> bool:
+        """Returns whether a bound follows from what differs between work-items of a group, or from memory."""
+        behind = self.origins.behind([bound])
+        return any(
+            isinstance(each, low.Load) or (isinstance(each, low.WorkItem) and each.function in OF_ITEMS)
+            for each in behind
+        )
+
+    def _pointers(self, body: _Body) -> Iterator[low.Expression]:
+        for statement in walks.simple_statements(self.kernel.body):
+            for node in walks.accesses_of(statement):
+                if isinstance(node, low.Load) and node.access in body.levels:
+                    yield node.pointer
+
+    def _length(self, block: low.Straight) -> int:
+        found = self.operations.of(block)
+        length = sum(len(list(walks.accesses_of(statement))) for statement in block.statements)
+        for (kind, dtype), times in (found.values + found.indices).items():
+            is_quotient = kind in ("div", "mod") and not dtype.startswith("float")
+            length += times * (LONG_QUOTIENT if is_quotient else LONG.get(kind, 1))
+        return length
+
+    # --- statements
+
+    def _simple(self, statement: low.Simple, body: _Body, under: int) -> None:
+        start = max(under, body.finished)
+        level = max((self._level(each, body, start) for each in walks.expressions_of(statement)), default=0)
+        register = walks.register_set(statement)
+        if isinstance(statement, low.Atomic):
+            level += 1
+        if register is not None:
+            self.known[register] = max(level, under)
+            self.numbers.pop(register, None)
+            if isinstance(statement, low.Assign) and (number := _whole(statement.value)) is not None:
+                self.numbers[register] = number
+        if isinstance(statement, low.Barrier):
+            if statement.is_of_group:
+                body.stop()
+        elif any(map(self._is_called, walks.expressions_of(statement))) or self._hides(statement, body):
+            body.stop()
+
+    def _level(self, expression: low.Expression, body: _Body, start: int) -> int:
+        """Returns how many loads come one after the other up to a value."""
+        if isinstance(expression, low.Read):
+            return self.known.get(expression.register, 0)
+        level = max((self._level(part, body, start) for part in walks.parts(expression)), default=0)
+        if isinstance(expression, low.Load) and expression.access.space != "private":
+            level = max(level, start) + 1
+            body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
+            body.times[expression.access] = self.times
+        return level
+
+    def _hides(self, statement: low.Simple, body: _Body) -> bool:
+        """Returns whether a load of this body may see what a statement stores in global memory."""
+        if not isinstance(statement, low.Store | low.Atomic) or statement.access.space != "global":
+            return False
+        stored = statement.access.variable
+        others = body.loaded - self.restricted if stored not in self.restricted else frozenset()
+        return stored in body.loaded or bool(others)
+
+    def _is_called(self, expression: low.Expression) -> bool:
+        return any(_is_call(part, self.kernel.is_fast, self.kernel.is_exact) for part in walks.walk(expression))
+
+
+def of_arrays(kernel: low.LoweredKernel) -> Mapping[str, Wait]:
+    """Returns how loads of each array of a kernel are waited for; of several, those that wait most."""
+    found = Waits(kernel, KernelOperations(kernel, as_compiled=True)).found
+    ordered = sorted(found.items(), key=lambda each: each[1].share)
+    return {access.variable: wait for access, wait in ordered if access.variable is not None}
+
+
+def _loaded(statements: Iterable[low.Statement]) -> frozenset[str | None]:
+    """Returns the arrays in global memory that statements load from."""
+    simple = walks.simple_statements(statements)
+    accesses = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
+    return frozenset(access.variable for access in accesses if access.space == "global")
+
+
+def _is_call(part: low.Expression, is_fast: bool, is_exact: bool) -> bool:
+    """Returns whether a value is computed by a function that compilers call, or that has a slow way beside a fast."""
+    if not isinstance(part, low.Binary | low.Call) or not isinstance(part.type, Scalar | Vector):
+        return False
+    if not is_float(part.type):
+        return False
+    is_double = element_of(part.type).dtype == "float64"
+    if is_fast and not is_double:
+        return False
+    called = CALLED | EXACT if is_exact or is_double else CALLED
+    if isinstance(part, low.Binary):
+        return part.operator == "/" and "div" in called and not _is_power_of_two(part.right)
+    if part.function.startswith(FAST):
+        return False
+    return bool(set(operations_of(part.function)) & (called | LONG.keys() if is_double else called))
+
+
+def _is_power_of_two(divisor: low.Expression) -> bool:
+    return isinstance(divisor, low.Constant) and abs(math.frexp(float(divisor.value))[0]) == 0.5
+
+
+def _leaves(loop: low.Loop) -> bool:
+    """Returns whether a loop may end in the middle of an iteration, or before it, by what data say."""
+    tested = any(not isinstance(each, low.Straight) for each in loop.test)
+    return tested or loop.is_do or bool(walks.labels_left(loop.body))
+
+
+def _parts(loop: low.Loop) -> tuple[low.Statement, ...]:
+    return (*loop.test, *loop.body, *loop.step)
+
+
+def _condition(loop: low.Loop) -> low.Expression | None:
+    found = [each.value for each in _assignments(loop.test) if each.register is loop.condition]
+    return found[0] if len(found) == 1 else None
+
+
+def _step(loop: low.Loop) -> low.Assign | None:
+    """Returns what moves a loop's counter by a number in every iteration; None where nothing does, or more."""
+    condition = _condition(loop)
+    compared = set() if condition is None else set(walks.registers_read(condition))
+    moved = [each for each in _assignments((*loop.body, *loop.step)) if each.register in compared]
+    return moved[0] if len(moved) == 1 and _number_added(moved[0]) else None
+
+
+def _bound(loop: low.Loop) -> int | None:
+    """Returns the number that a loop's counter stays below (or above), if it is one."""
+    condition = _condition(loop)
+    if not isinstance(condition, low.Binary) or condition.operator not in ("<", "<=", ">", ">=", "!="):
+        return None
+    bound = _whole(condition.right)
+    return None if bound is None else bound + {"<=": 1, ">=": -1}.get(condition.operator, 0)
+
+
+def _whole(expression: low.Expression) -> int | None:
+    while isinstance(expression, low.Convert):
+        expression = expression.operand
+    is_whole = isinstance(expression, low.Constant) and not isinstance(expression.value, float)
+    return int(expression.value) if is_whole else None  # type: ignore[union-attr]
+
+
+def _number_added(assign: low.Assign) -> int:
+    """Returns the number that is added to a register; 0 where something else is done to it."""
+    value = assign.value
+    while isinstance(value, low.Convert):
+        value = value.operand
+    if not isinstance(value, low.Binary) or value.operator not in ("+", "-"):
+        return 0
+    own = value.left
+    while isinstance(own, low.Convert):
+        own = own.operand
+    number = _whole(value.right)
+    if not isinstance(own, low.Read) or own.register is not assign.register or number is None:
+        return 0
+    return number if value.operator == "+" else -number
+
+
+def _multiplies(parts: Iterable[object], counter: low.Register) -> bool:
+    """Returns whether a part of an address is a counter times what is no number, as in a column of a matrix."""
+    for each in parts:
+        if isinstance(each, low.Binary) and each.operator == "*":
+            for own, other in ((each.left, each.right), (each.right, each.left)):
+                if counter in set(walks.registers_read(own)) and _whole(other) is None:
+                    return True
+    return False
+
+
+def _assignments(statements: Iterable[low.Statement]) -> Iterator[low.Assign]:
+    return (each for each in walks.simple_statements(statements) if isinstance(each, low.Assign))
