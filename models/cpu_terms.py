@@ -6,9 +6,11 @@ Optimization Guide for the Zen 4 Microarchitecture.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
+from perfmodel.models.cpu_scales import SCALES
 
 GUIDE = "AMD's Software Optimization Guide for Zen 4"
 LOW, HIGH, CORES = 2.6, 3.7, 2
@@ -154,4 +156,7 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_overlap": Meaning("how well cores and what is beyond their caches overlap", reads={"p = {:.3g}": "p_overlap"}),
 }
-MEANINGS: dict[str, Meaning] = {**TERMS, **PARAMETERS}
+MEANINGS: dict[str, Meaning] = {
+    **TERMS,
+    **{name: replace(meaning, scales=SCALES.get(name, "")) for name, meaning in PARAMETERS.items()},
+}

@@ -113,6 +113,13 @@ def test_predictions_of_another_processor_say_so(
     assert ("perfmodel reproduce cpu" in told) == (here != "AMD EPYC")
 
 
+def test_a_processor_that_is_asked_for_by_name_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--device", "e5-2697-v2", "launch", "groups:16"]) == 0
+    told = capsys.readouterr().err
+    assert "nothing was measured on Xeon E5-2697 v2" in told
+    assert "these are times of" not in told
+
+
 def test_a_processor_is_called_as_linux_has_it(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.5GHz \n")
     assert name_here(tmp_path / "cpuinfo") == "Some CPU @ 2.5GHz"

@@ -137,6 +137,8 @@ def _tell_of_another_processor(calibration: Calibration) -> None:
     from perfmodel.modelling.prediction import PredictionWarning
 
     here, there = name_here(), calibration.device.get("name")
+    if "carried_over_from" in calibration.device:
+        return  # it was asked for by its name
     if calibration.device.get("kind") == "cpu" and here and here != there:
         warnings.warn(
             f"these are times of {there}, and this machine has {here}; calibrate that by 'perfmodel reproduce cpu "
