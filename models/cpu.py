@@ -76,7 +76,8 @@ def model_of(known: Processor) -> str:
         return f"(f_mem_lanes_global_{what}_{width} + f_mem_lanes_local_{what}_{width})"
 
     return f"""
-launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
+launch   = p_launch * f_sync_kernel_launch + p_wake * min(f_thread_groups - 1, 1)
+           + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
 busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
 full     = f_vector_steps_{width} * {lanes} / f_work_items
 left     = p_left * f_vector_steps_left_{width} * {lanes} / f_work_items

@@ -13,6 +13,7 @@ LATENCY = f"f_device_op_latency / ({CORES})"
 ISSUED = f"1 / ({CORES} * f_device_issue)"
 SCALES: dict[str, str] = {
     "p_launch": "f_device_launch",
+    "p_wake": "f_device_wake",
     "p_group": ISSUED,
     "p_start": ISSUED,
     "p_units": "f_device_units",

@@ -85,6 +85,9 @@ TERMS: dict[str, Meaning] = {
 
 PARAMETERS: dict[str, Meaning] = {
     "p_launch": Meaning("a launch", reads={"{:.3g} µs": "1e6 * p_launch"}),
+    "p_wake": Meaning(
+        "other cores' start, where there is more than one work-group", reads={"{:.3g} µs": "1e6 * p_wake"}
+    ),
     "p_group": Meaning("a work-group handed to a core", reads={"{:.3g} ns": "1e9 * p_group"}),
     "p_start": Meaning("each of the first 256 work-groups, beside that", reads={"{:.3g} ns": "1e9 * p_start"}),
     "p_units": Meaning("cores", reads={"{:.4g}": "p_units"}, physical={"EPYC": Physical(CORES, CORES, "the driver")}),

@@ -84,6 +84,7 @@ CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "dram_latency": ("clocks", "until memory answers"),
     "core_bandwidth": ("B/s", "bytes that one core can draw from memory by itself"),
     "launch": ("s", "launch of an empty kernel"),
+    "wake": ("s", "until other cores begin, whose threads slept"),
 }
 BY_KIND = {"gpu": GPU_FACTS, "cpu": CPU_FACTS}
 OWN = ("units", "clock", "dram_bandwidth", "l2_bytes", "l3_bytes")

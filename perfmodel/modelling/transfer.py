@@ -28,6 +28,8 @@ OWN_SPREAD = 0.3
 """The standard deviation of the logarithm of a price that follows from a specification, by itself."""
 COMMON_SPREAD = 0.2
 """The same of what all prices have in common, such as a clock that a device does not reach."""
+OTHER_MAKER = 0.5
+"""The same on GPUs of another maker, which have other compilers and drivers too."""
 
 
 SPECIFICATION = "specification"
@@ -64,7 +66,8 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
     parameters = {name: value * ratios.get(name, 1.0) for name, value in calibration.parameters.items()}
     values = np.array(list(parameters.values()))
     own = np.array([OWN_SPREAD if name in ratios else 0.0 for name in parameters])
-    spread = np.diag(own**2) + COMMON_SPREAD**2 * np.outer(own > 0, own > 0)
+    common = OTHER_MAKER if here.kind == "gpu" and here.vendor != there.vendor else COMMON_SPREAD
+    spread = np.diag(own**2) + common**2 * np.outer(own > 0, own > 0)
     covariance = spread * np.outer(values, values)
     names = calibration.model.string.names_in(model.string)
     return replace(

@@ -84,6 +84,17 @@ def seconds(shipped: pm.Calibration, collection: pm.KernelCollection, *tags: str
     return float(shipped.predict(kernel))
 
 
+def test_other_cores_have_to_start_where_there_is_more_than_one_group(
+    shipped: pm.Calibration, collection: pm.KernelCollection
+) -> None:
+    """A launch of the same EPYC took 0.4 µs with one group, 0.7 with two, 0.9 with four, by its own events."""
+    there = shipped.on("e5-2697-v2")
+    for calibration, start in ((shipped, 0.9e-6), (there, 5e-6)):
+        one, two, four = (seconds(calibration, collection, "launch", f"groups:{n}") for n in (1, 2, 4))
+        assert 0.5 * start < two - one < 1.5 * start
+        assert four - two < 0.5 * start
+
+
 def test_shipped_knows_vectors_and_powers_of_two(shipped: pm.Calibration, collection: pm.KernelCollection) -> None:
     product = ("matmul_sq", "tiled_prefetch:False", "dtype:float32")
     times = {n: seconds(shipped, collection, *product, "lsizes:16x16", f"n:{n}") for n in (1024, 1088)}
