@@ -114,7 +114,7 @@ def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.Kernel
         assert shipped.explain(kernel).bottleneck == bottleneck, tags
 
 
-@pytest.mark.parametrize("here", ["AMD EPYC", "Another processor"])
+@pytest.mark.parametrize("here", ["AMD EPYC", "Another processor", "AMD EPYC 7742 64-Core Processor"])
 def test_predictions_of_another_processor_say_so(
     here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +122,7 @@ def test_predictions_of_another_processor_say_so(
     assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
     told = capsys.readouterr().err
     assert ("perfmodel reproduce cpu" in told) == (here != "AMD EPYC")
+    assert ("--device epyc_7742" in told) == ("7742" in here)
 
 
 def test_a_processor_that_is_asked_for_by_name_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
