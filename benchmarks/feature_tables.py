@@ -4,14 +4,16 @@
 
 The folder holds a tuned space or launches of textbook kernels, with their times (`benchmarks.published`); the table is
 a pickled data frame with a row a program or launch: which one (`row`), its parameters or its case, its demand on local
-memory and registers, and every feature that the model names. What the file already has is not counted again, so an
-interrupted run goes on. A prediction of a whole space for any device is then one evaluation of the model over the
-table.
+memory and registers, and every feature that the models name: the GPUs' model, and for launches the processors' model
+with the vectors and caches of each processor that the folder has times of. What the file already has is not counted
+again, so an interrupted run goes on. A prediction of a whole space for any device is then one evaluation of the model
+over the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import random
 import time
@@ -30,22 +32,25 @@ from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
 from benchmarks.published.textbook import launches
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.device.facts import facts_called
 from perfmodel.kernels.resources import resources
 from perfmodel.modelling.prediction import feature_values
 
+GPU = "H200"
 SAVED_EVERY_S = 60
 Row = dict[str, Any]
 
 
-def counted(kernel: pm.Kernel, calibration: pm.Calibration) -> Row:
-    """Returns a kernel's demand and the features that a calibration's model names; the reason where there are none."""
+def counted(kernel: pm.Kernel, calibrations: Iterable[pm.Calibration]) -> Row:
+    """Returns a kernel's demand and the features that calibrations' models name; the reason where there are none."""
     launch = kernel.launch()
     row: Row = {"group_items": prod(launch.local_size), "groups": prod(launch.global_size) // prod(launch.local_size)}
     try:
         demand = resources(kernel)
         row |= {"local_bytes": demand.local_bytes, "registers": demand.registers}
         row["private_bytes"] = demand.private_bytes
-        row |= {name: float(value) for name, value in feature_values(calibration, kernel, {}).items()}
+        for calibration in calibrations:
+            row |= {name: float(value) for name, value in feature_values(calibration, kernel, {}).items()}
     except PerfmodelError as error:
         row["failure"] = str(error)
     return row
@@ -53,11 +58,18 @@ def counted(kernel: pm.Kernel, calibration: pm.Calibration) -> Row:
 
 @dataclass(frozen=True)
 class Source:
-    """Says what there is to count: the number of each row, what is said of it, and its kernel."""
+    """Says what there is to count: the number of each row, what is said of it, and its kernel; and on what devices."""
 
+    devices: list[str]
     rows: list[int]
     said: Callable[[int], Row]
     kernel: Callable[[int], pm.Kernel]
+
+
+def processors(folder: Path) -> list[str]:
+    """Returns the names of the processors that a folder has times of, as far as anything is known of them."""
+    named = json.loads((folder / "devices.json").read_text())["devices"].values()
+    return [each["name"] for each in named if (facts := facts_called(each["name"])) and facts.kind == "cpu"]
 
 
 def source(folder: Path) -> Source:
@@ -65,18 +77,19 @@ def source(folder: Path) -> Source:
     if (folder / "launches.json").exists():
         every = list(launches(folder / "launches.json"))
         return Source(
+            [GPU, *processors(folder)],
             list(range(len(every))),
             lambda row: {"case": every[row].case, "size": every[row].size, "weight": every[row].weight},
             lambda row: every[row].observed,
         )
     published = load(folder, SPACES)
-    return Source(published.distinct, published.configuration, published.kernel)
+    return Source([GPU], published.distinct, published.configuration, published.kernel)
 
 
-def counted_rows(source: Source, chosen: Iterable[int], calibration: pm.Calibration, jobs: int) -> Iterator[Row]:
+def counted_rows(source: Source, chosen: Iterable[int], calibrations: list[pm.Calibration], jobs: int) -> Iterator[Row]:
     """Yields what is counted of some rows, as it comes."""
     global _work
-    _work = source, calibration
+    _work = source, calibrations
     try:
         if jobs == 1:
             yield from map(_row, chosen)
@@ -88,16 +101,16 @@ def counted_rows(source: Source, chosen: Iterable[int], calibration: pm.Calibrat
         _work = None
 
 
-_work: tuple[Source, pm.Calibration] | None = None
+_work: tuple[Source, list[pm.Calibration]] | None = None
 
 
 def _row(row: int) -> Row:
     assert _work is not None
-    source, calibration = _work
+    source, calibrations = _work
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {"row": row, **source.said(row), **counted(source.kernel(row), calibration)}
+        found = {"row": row, **source.said(row), **counted(source.kernel(row), calibrations)}
     return found | {"counting_s": time.process_time() - started}
 
 
@@ -115,19 +128,21 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many programs by chance; all if left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--device", default="H200", help="whose calibration's model names the features")
+    parser.add_argument("--device", nargs="+", help="whose calibrations' models name the features")
     parsed = parser.parse_args()
     found_there = source(parsed.folder)
     every = found_there.rows
     wanted = random.Random(parsed.seed).sample(every, len(every))[: parsed.sample]
     table = pd.read_pickle(parsed.table) if parsed.table.exists() else pd.DataFrame({"row": []})
+    calibrations = [pm.Calibration.shipped(device=device) for device in parsed.device or found_there.devices]
+    if not {name for each in calibrations for name in each.model.features} <= set(table):
+        table = table[:0]  # other features are asked for than it has
     known = set(table["row"])
     missing = [row for row in wanted if row not in known]
     print(f"{parsed.folder.name}: {len(every):,} rows, {len(known):,} known, {len(missing):,} to count", flush=True)
-    calibration = pm.Calibration.shipped(device=parsed.device)
     found: list[Row] = []
     started = saved = time.monotonic()
-    for row in counted_rows(found_there, missing, calibration, parsed.jobs):
+    for row in counted_rows(found_there, missing, calibrations, parsed.jobs):
         found.append(row)
         if time.monotonic() - saved > SAVED_EVERY_S:
             save(pd.concat([table, pd.DataFrame(found)], ignore_index=True), parsed.table)

@@ -1,13 +1,13 @@
 """Judges the choice among devices for textbook kernels by published times.
 
-    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibration @h200]
+    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibration @h200 @cpu]
 
 The folder holds launches, times and the devices' specifications; the table the launches' features
-(`benchmarks.feature_tables`). The calibration is carried over to each GPU by its specification; processors have no
-predictions. The device that is predicted fastest for each case is compared with the fastest of all, beside baselines
-that know the specifications: always the device that is best on average, the highest peak, and the roofline with each
-device's smallest time. What launching takes on each device's host, which no specification has, is its smallest time in
-the second line of predictions, as in the roofline's.
+(`benchmarks.feature_tables`). A GPU's calibration is carried over to each GPU, a processor's to each processor, by
+their specifications. The device that is predicted fastest for each case is compared with the fastest of all, beside
+baselines that know the specifications: always the device that is best on average, the highest peak, and the roofline
+with each device's smallest time. What launching takes on each device's host, which no specification has, is its
+smallest time in the second line of predictions, as in the roofline's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ import numpy as np
 import pandas as pd
 
 import perfmodel as pm
+from benchmarks.published.textbook import launches
 from benchmarks.published_searches import table
 from perfmodel.device.facts import facts_called
 from perfmodel.modelling.calibration import calibration_called
-from perfmodel.modelling.prediction import PredictionWarning
+from perfmodel.modelling.prediction import Prediction, PredictionWarning
 
 NO_LAUNCHES = ("kmeans/invert_mapping", "dwt/c_CopySrcToComponents")
 """The times of these hold more than a launch."""
@@ -59,19 +61,63 @@ def rooflines(table: pd.DataFrame, devices: Mapping[str, Mapping[str, Any]], lea
     )
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """Holds the times of each case on each device, and between which they are expected with a probability of 90 %."""
+
+    seconds: pd.DataFrame
+    low: pd.DataFrame
+    high: pd.DataFrame
+
+
 def predictions(
-    table: pd.DataFrame, calibration: pm.Calibration, devices: Mapping[str, Mapping[str, Any]]
-) -> pd.DataFrame:
-    """Returns the times that the calibration predicts, carried over to each GPU, without launches."""
-    features = {name: table[name].to_numpy(float) for name in calibration.model.features}
-    found = {}
-    for name, each in devices.items():
-        facts = facts_called(str(each["name"]))
-        if facts is not None and facts.kind == "gpu":
-            there = calibration.on(facts)
-            seconds = there.model.string.compile()({**there.parameters, "p_launch": 0.0}, features)
-            found[name] = of_cases(table, seconds)
-    return pd.DataFrame(found)
+    table: pd.DataFrame, there: Mapping[str, pm.Calibration], kernel: pm.Kernel, launches: Mapping[str, float] | None
+) -> Predicted:
+    """Returns the times that each device's calibration predicts.
+
+    Args:
+        kernel: any; intervals ask of what sample counts are.
+        launches: what a launch takes on each device, where that is known better than by its calibration.
+    """
+    found: dict[str, tuple[pd.Series, ...]] = {}
+    for name, calibration in there.items():
+        known = calibration if launches is None else with_launch(calibration, launches[name])
+        features = {each: table[each].to_numpy(float) for each in known.model.features}
+        seconds = np.asarray(known.model.string.compile()(known.parameters, features), float)
+        ends = Prediction(known, features, seconds, kernel, {}).interval(0.9)
+        found[name] = tuple(of_cases(table, each) for each in (seconds, *ends))
+    return Predicted(*(pd.DataFrame({name: each[i] for name, each in found.items()}) for i in range(3)))
+
+
+def with_launch(calibration: pm.Calibration, seconds: float) -> pm.Calibration:
+    """Returns a calibration in which a launch takes so long, as surely as before."""
+    scale = np.array([seconds / each if name == "p_launch" else 1.0 for name, each in calibration.parameters.items()])
+    parameters = {**calibration.parameters, "p_launch": seconds}
+    return replace(calibration, parameters=parameters, covariance=calibration.covariance * np.outer(scale, scale))
+
+
+def by_kind(predicted: Predicted, measured: pd.DataFrame, kinds: Mapping[str, str]) -> list[list[str]]:
+    """Returns lines on each kind of device: times, median of predicted / measured, how many are within a factor of two
+    and in their intervals."""
+    rows = []
+    for kind in ("all", *dict.fromkeys(kinds.values())):
+        columns = [name for name in measured if name in predicted.seconds and kind in ("all", kinds[str(name)])]
+        times = measured.loc[predicted.seconds.index, columns]
+        ratios = (predicted.seconds[columns] / times).to_numpy()
+        inside = ((times >= predicted.low[columns]) & (times <= predicted.high[columns])).to_numpy()
+        known = np.isfinite(ratios)
+        shares = [((ratios > 0.5) & (ratios < 2))[known].mean(), inside[known].mean()]
+        rows.append([kind, str(known.sum()), f"{np.median(ratios[known]):.2f}", *(f"{share:.0%}" for share in shares)])
+    return rows
+
+
+def carried_over(
+    calibrations: Iterable[pm.Calibration], devices: Mapping[str, Mapping[str, Any]]
+) -> dict[str, pm.Calibration]:
+    """Returns for each device that is known the calibration of its kind, carried over to it."""
+    of_kind = {str(each.device["kind"]): each for each in calibrations}
+    facts = {name: facts_called(str(each["name"])) for name, each in devices.items()}
+    return {name: of_kind[each.kind].on(each) for name, each in facts.items() if each and each.kind in of_kind}
 
 
 def judged(chosen: pd.Series, measured: pd.DataFrame) -> list[str]:
@@ -87,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="judges the choice among devices for textbook kernels")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", type=Path, required=True)
-    parser.add_argument("--calibration", default="@h200")
+    parser.add_argument("--calibration", nargs="+", default=["@h200", "@cpu"], help="one of each kind of device")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore", PredictionWarning)
     features = pd.read_pickle(parsed.table)
@@ -101,24 +147,22 @@ def main() -> None:
         "highest peak": pd.Series(max(peaks, key=lambda name: peaks[name]), measured.index),
         "roofline and smallest time": rooflines(features, devices, measured.min()).loc[measured.index].idxmin(axis=1),
     }
-    calibration = calibration_called(parsed.calibration)
-    predicted = predictions(features, calibration, {str(name): devices[str(name)] for name in measured})
-    predicted = predicted.loc[predicted.index.intersection(measured.index)]
-    launches = pd.Series(calibration.parameters["p_launch"], measured.columns)
-    launched = {"predictions": launches, "predictions and smallest time": measured.min()}
+    features = features[pd.MultiIndex.from_frame(features[CASE]).isin(measured.index)]
+    least = {str(name): float(each) for name, each in measured.min().items()}
+    kinds = {name: str(devices[name]["kind"]) for name in least}
+    there = carried_over([calibration_called(name) for name in parsed.calibration], {n: devices[n] for n in least})
+    kernel = next(launches(parsed.folder / "launches.json")).kernel
     notes = []
-    for name, launch in launched.items():
-        seconds = predicted + launch[predicted.columns]
-        rows[name] = seconds.idxmin(axis=1)
-        ratios = (seconds / measured.loc[predicted.index, predicted.columns]).to_numpy()
-        ratios = ratios[np.isfinite(ratios)]
-        within = np.mean((ratios > 0.5) & (ratios < 2))
-        notes.append(f"{name}: {within:.0%} of {len(ratios)} times of GPUs are within a factor of two")
+    for name, known in {"predictions": None, "predictions and smallest time": least}.items():
+        predicted = predictions(features, there, kernel, known)
+        rows[name] = predicted.seconds.idxmin(axis=1)
+        head = [name, "times", "median of predicted / measured", "within a factor of two", "in 90 % intervals"]
+        notes.append(table(head, by_kind(predicted, measured, kinds)))
     large = [case for case in measured.index if case[1] in ("medium", "large")]
     for title, cases in ((f"{len(measured)} cases", list(measured.index)), (f"{len(large)} medium and large", large)):
         head = [title, "fastest", "within 10 %", "mean", "geometric mean", "largest"]
         print(table(head, [[name, *judged(chosen.loc[cases], measured)] for name, chosen in rows.items()]) + "\n")
-    print("\n".join(notes))
+    print("\n\n".join(notes))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.readings import Reading, readings
 from perfmodel.recipes.recipe import recipe
 
@@ -21,8 +21,12 @@ TABLE = re.compile(r"(<!-- table: .*? -->\n).*(<!-- end of table -->)", re.DOTAL
 
 
 def with_words(calibration: Calibration, model: str) -> Calibration:
-    """Returns a calibration with what its recipe says of its terms and parameters now."""
-    return replace(calibration, model=calibration.model.with_meanings(recipe(model).meanings[model]))
+    """Returns a calibration with what its recipe says of its terms and parameters now, and of the device's numbers in
+    a string that is the same."""
+    meanings, declared = recipe(model).meanings[model], calibration.model.declared
+    written = Model(calibration.model.output_name, recipe(model).models[model], parameters=declared, meanings=meanings)
+    same = written if written == calibration.model else calibration.model.with_meanings(meanings)
+    return replace(calibration, model=same)
 
 
 def as_markdown(calibration: Calibration) -> str:

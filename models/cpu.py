@@ -55,8 +55,12 @@ FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 
 
 def model_of(known: Processor) -> str:
-    """Returns the model string of a processor with such vectors and caches."""
-    width, vector = f"width:{known.lanes}", f"granularity:subgroup{known.lanes}"
+    """Returns the model string of a processor with such vectors and caches, as numbers that others can replace."""
+    lanes = f"${{subgroup={known.lanes}}}"
+    first, second, last = (
+        f"${{{level}_bytes={size}}}" for level, size in (("l1", known.first), ("l2", known.second), ("l3", known.last))
+    )
+    width, vector = f"width:{lanes}", f"granularity:subgroup{lanes}"
 
     def operations(prices: Mapping[str, Sequence[str]]) -> str:
         both = {
@@ -72,14 +76,15 @@ def model_of(known: Processor) -> str:
         return f"(f_mem_lanes_global_{what}_{width} + f_mem_lanes_local_{what}_{width})"
 
     return f"""
-launch   = p_launch * f_sync_kernel_launch + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
+launch   = p_launch * f_sync_kernel_launch + p_wake * min(f_thread_groups - 1, 1)
+           + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
 busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
-full     = f_vector_steps_{width} * {known.lanes} / f_work_items
-left     = p_left * f_vector_steps_left_{width} * {known.lanes} / f_work_items
+full     = f_vector_steps_{width} * {lanes} / f_work_items
+left     = p_left * f_vector_steps_left_{width} * {lanes} / f_work_items
 vectors  = busy * (full + left)
 compute  = vectors * ({operations(STRAIGHT)})
 divide   = vectors * ({operations(DIVIDED)})
-apart    = busy * ({known.lanes} * full + left) * (p_gather * {moved("load_gathered")}
+apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
            + p_scatter * {moved("store_gathered")})
 barriers = busy * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
@@ -87,13 +92,13 @@ moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_unifo
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
 core     = max(compute, divide, moves, chains)
-second   = p_second * f_mem_missed_keeps:{known.first}_{width}
-memory   = p_memory * f_mem_missed_keeps:{known.last}_{width}
-stored   = p_store_second * f_mem_missed_store_jumps_keeps:{known.first}_{width}
-           + p_store_last * f_mem_missed_store_jumps_keeps:{known.second}_{width}
-           + p_store_memory * f_mem_missed_store_jumps_keeps:{known.last}_{width}
+second   = p_second * f_mem_missed_keeps:{first}_{width}
+memory   = p_memory * f_mem_missed_keeps:{last}_{width}
+stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
+           + p_store_last * f_mem_missed_store_jumps_keeps:{second}_{width}
+           + p_store_memory * f_mem_missed_store_jumps_keeps:{last}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
-                        f_mem_missed_jumps_keeps:{known.second}_{width})
+                        f_mem_missed_jumps_keeps:{second}_{width})
 launch + overlap(core, second + memory + stored + pages, p_overlap)
 """
 

@@ -6,9 +6,11 @@ Optimization Guide for the Zen 4 Microarchitecture.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
+from perfmodel.models.cpu_scales import SCALES
 
 GUIDE = "AMD's Software Optimization Guide for Zen 4"
 LOW, HIGH, CORES = 2.6, 3.7, 2
@@ -83,6 +85,9 @@ TERMS: dict[str, Meaning] = {
 
 PARAMETERS: dict[str, Meaning] = {
     "p_launch": Meaning("a launch", reads={"{:.3g} µs": "1e6 * p_launch"}),
+    "p_wake": Meaning(
+        "other cores' start, where there is more than one work-group", reads={"{:.3g} µs": "1e6 * p_wake"}
+    ),
     "p_group": Meaning("a work-group handed to a core", reads={"{:.3g} ns": "1e9 * p_group"}),
     "p_start": Meaning("each of the first 256 work-groups, beside that", reads={"{:.3g} ns": "1e9 * p_start"}),
     "p_units": Meaning("cores", reads={"{:.4g}": "p_units"}, physical={"EPYC": Physical(CORES, CORES, "the driver")}),
@@ -154,4 +159,7 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_overlap": Meaning("how well cores and what is beyond their caches overlap", reads={"p = {:.3g}": "p_overlap"}),
 }
-MEANINGS: dict[str, Meaning] = {**TERMS, **PARAMETERS}
+MEANINGS: dict[str, Meaning] = {
+    **TERMS,
+    **{name: replace(meaning, scales=SCALES.get(name, "")) for name, meaning in PARAMETERS.items()},
+}

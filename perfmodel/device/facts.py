@@ -69,9 +69,22 @@ CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "l3_bytes": ("B", "bytes that the cache holds that cores share"),
     "subgroup": ("", "lanes of a vector with single precision"),
     "f32_lanes": ("", "single-precision operations a clock and core, a multiply-add as two"),
+    "i32_lanes": ("", "whole-number additions a clock and core"),
+    "divide_lanes": ("", "single-precision divisions a clock and core"),
+    "gather_lanes": ("", "lanes that a core loads from places apart in a clock"),
+    "issue": ("", "instructions a clock and core"),
+    "l1_bandwidth": ("B", "bytes that a core loads from its first cache in a clock"),
+    "store_bandwidth": ("B", "bytes that a core stores in a clock"),
+    "l2_bandwidth": ("B", "bytes that come from a core's second cache in a clock"),
     "l1_bytes": ("B", "bytes that a core's first cache holds"),
     "l2_bytes": ("B", "bytes that a core's second cache holds"),
+    "op_latency": ("clocks", "from a multiply-add to one that adds to its result"),
+    "l2_latency": ("clocks", "until a core's second cache answers"),
+    "l3_latency": ("clocks", "until the cache answers that cores share"),
+    "dram_latency": ("clocks", "until memory answers"),
+    "core_bandwidth": ("B/s", "bytes that one core can draw from memory by itself"),
     "launch": ("s", "launch of an empty kernel"),
+    "wake": ("s", "until other cores begin, whose threads slept"),
 }
 BY_KIND = {"gpu": GPU_FACTS, "cpu": CPU_FACTS}
 OWN = ("units", "clock", "dram_bandwidth", "l2_bytes", "l3_bytes")
@@ -163,7 +176,18 @@ class DeviceFacts:
         Raises:
             DeviceError: if the file is missing, damaged, or another.
         """
-        content = FILE.load(Path(path))
+        return cls.from_json(FILE.load(Path(path)), path)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], path: str | os.PathLike[str] = "") -> DeviceFacts:
+        """Makes a device of what `as_json` returned.
+
+        Args:
+            path: the file that it stands in.
+
+        Raises:
+            DeviceError: for anything else.
+        """
         try:
             facts = {str(name): Fact(float(value), str(source)) for name, (value, source) in content["facts"].items()}
             texts = {name: str(content[name]) for name in ("key", "name", "kind", "vendor", "architecture")}
@@ -284,5 +308,6 @@ def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
 def _words(name: str) -> frozenset[str]:
     """Returns the words of a device's name that tell it from others; a Kepler's board, K20m or K20c, does not."""
     makers = {"nvidia", "geforce", "tesla", "amd", "radeon", "intel", "quadro", "gpu", "graphics", "r", "tm", "core"}
+    lines = {"xeon", "epyc", "ryzen"}
     plain = re.sub(r"\b(k\d0)[cm]\b", r"\1", name.lower().replace("_", " "))
-    return frozenset(re.findall(r"[a-z]+|\d+[a-z]*", plain)) - makers
+    return frozenset(re.findall(r"[a-z]+|\d+[a-z]*", plain)) - makers - lines

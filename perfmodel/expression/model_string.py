@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from perfmodel.basics.errors import ModelStringError, nearest
 from perfmodel.expression.algebra import ZERO
 from perfmodel.expression.derivative import gradient, is_affine
+from perfmodel.expression.device_numbers import plain, with_numbers
 from perfmodel.expression.latex import to_latex
 from perfmodel.expression.parser import ParsedModel, parse_model
 from perfmodel.expression.sympy_form import to_sympy
 from perfmodel.expression.tape import Floats, Tape
 from perfmodel.expression.text import to_text
+from perfmodel.expression.tokens import Kind, tokenize
 from perfmodel.expression.tree import Binary, FeatureName, Negation, Node, Parameter
 
 
@@ -25,12 +27,13 @@ class ModelString:
     """A parsed model string; two are equal if their sources are.
 
     Attributes:
-        source: the string as written.
+        source: the string, with the numbers of a device alone in their places.
         value: the last line, with terms resolved into shared nodes.
         terms: the named terms in order of definition.
         features: distinct canonical feature names in order of first appearance.
         parameters: distinct parameter names in order of first appearance.
         positions: the offset in `source` at which each feature and parameter first appears.
+        written: the string as written, in which a number that is a fact of a device says so: ``${l1_bytes=32768}``.
     """
 
     source: str
@@ -39,9 +42,24 @@ class ModelString:
     features: tuple[str, ...] = field(repr=False, compare=False)
     parameters: tuple[str, ...] = field(repr=False, compare=False)
     positions: dict[str, int] = field(repr=False, compare=False)
+    written: str = field(repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (parse, (self.source,))
+        return (parse, (self.written,))
+
+    def with_numbers(self, facts: Mapping[str, float]) -> ModelString:
+        """Returns the string with the numbers of another device, by the facts that they are.
+
+        Raises:
+            ModelStringError: for a fact that is not among them, or that is no whole number.
+        """
+        found = with_numbers(self.written, facts)
+        return self if found == self.written else parse(found)
+
+    def names_in(self, other: ModelString) -> dict[str, str]:
+        """Returns what each feature is called in the same string with other numbers of a device."""
+        pairs = zip(tokenize(self.source), tokenize(other.source), strict=True)
+        return {token.text: there.text for token, there in pairs if token.kind is Kind.FEATURE}
 
     def derivative(self, parameter: str) -> Node:
         """Returns the exact derivative with respect to a parameter; of floor, ceil and step it is 0, at kinks
@@ -187,12 +205,14 @@ def parse(source: str) -> ModelString:
         raise ModelStringError(
             f"a model string is text, not {type(source).__name__}; give one such as 'p_madd * f_op_float32_madd'"
         )
-    parsed = parse_model(source)
+    text = plain(source)
+    parsed = parse_model(text)
     return ModelString(
-        source=source,
+        source=text,
         value=parsed.value,
         terms=parsed.terms,
         features=tuple(parsed.features),
         parameters=tuple(parsed.parameters),
         positions=parsed.parameters | parsed.features,
+        written=source,
     )

@@ -185,8 +185,8 @@ class Calibration(Fitted):
 
         >>> Calibration.shipped(device="H200").on("rtx_4090").predict(kernel, n=4096)
 
-        Each parameter is multiplied by the ratio of what its meaning says that it scales with; intervals are as much
-        wider as such prices are less sure.
+        Each parameter is multiplied by the ratio of what its meaning says that it scales with, and numbers of the
+        device in the model string become the other's; intervals are as much wider as such prices are less sure.
 
         Args:
             device: facts, the key of a device that comes along (`perfmodel.device.facts.known_devices`), or a file
@@ -199,6 +199,13 @@ class Calibration(Fitted):
         from perfmodel.modelling.transfer import carried_over  # keeps start-up quick
 
         return carried_over(self, device)
+
+    def with_device(self, facts: DeviceFacts) -> Calibration:
+        """Returns the calibration with the facts of its device, where its name does not tell them, so that it can be
+        carried over to others (see `on`)."""
+        from perfmodel.modelling.transfer import SPECIFICATION  # keeps start-up quick
+
+        return replace(self, device={**self.device, SPECIFICATION: facts.as_json()})
 
     def update(self, kernels: Kernel | Iterable[Kernel], seconds: ArrayLike, /, **sizes: int) -> Calibration:
         """Returns the calibration with what measured times say, one or many; it stays as it is itself.
@@ -231,7 +238,7 @@ class Calibration(Fitted):
         return {
             "format": FILE.format,
             "version": FILE.version,
-            "model": {"output": self.model.output_name, "expression": self.model.string.source} | said,
+            "model": {"output": self.model.output_name, "expression": self.model.string.written} | said,
             **{f: json_values.plain(getattr(self, f)) for f in SAVED},
             "held_out_errors": self.held_out.as_json() if self.held_out else None,
             "rows": [json_values.plain(row.values(ROW)) for row in self.rows],
@@ -321,11 +328,6 @@ class Calibration(Fitted):
     @classmethod
     def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration | None:
         """Returns the shipped calibration of a device of the same kind, carried over to another; None if none is."""
-        if facts.kind == "cpu":
-            raise CalibrationError(
-                f"{facts.name} was never calibrated, and a processor's vectors and caches are in its model; calibrate "
-                "there by 'perfmodel reproduce cpu --device cpu'"
-            )
         for name in [model] if model else default_models():
             for path in files:
                 content = FILE.load(path)

@@ -98,6 +98,21 @@ class Formula:
         custom = {self.output_name: self.output, **self.features}
         return type(self)(self.output_name, self.string, custom, parameters=self.declared, meanings=meanings)
 
+    def on(self, facts: Mapping[str, float]) -> Self:
+        """Returns the same model with another device's facts where its string has numbers of one, and what the
+        features that name them are there.
+
+        Raises:
+            ModelStringError: for a fact that is not among them, or that is no whole number.
+        """
+        string = self.string.with_numbers(facts)
+        if string is self.string:
+            return self
+        custom = {name: self.features[name] for name in string.features if name in self.features}
+        custom |= {name: self.further_features[name] for name in self.further_features if name not in custom}
+        custom = {self.output_name: self.output, **custom}
+        return type(self)(self.output_name, string, custom, parameters=self.declared, meanings=self.meanings)
+
     def with_parameters(self, parameters: Given) -> Self:
         """Returns the same model with more, or something else, said of its parameters; None for one takes that back.
 

@@ -2,7 +2,8 @@
 
 A parameter is the price of something that a device does at a rate, or after a latency, which its specification tells;
 how near to that a device comes, it shares with others. So a price on another device is that of the calibrated one,
-times the ratio of what it scales with (`Meaning.scales`).
+times the ratio of what it scales with (`Meaning.scales`). Numbers of the device in the model string, such as the lanes
+of vectors and the sizes of caches (``${l1_bytes=32768}``), become the other device's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,14 @@ OWN_SPREAD = 0.3
 """The standard deviation of the logarithm of a price that follows from a specification, by itself."""
 COMMON_SPREAD = 0.2
 """The same of what all prices have in common, such as a clock that a device does not reach."""
+OTHER_MAKER = 0.5
+"""The same on GPUs of another maker, which have other compilers and drivers too."""
+
+
+SPECIFICATION = "specification"
+"""A calibration's description of its device has facts under this name, where the device's own does not tell them."""
+LIMITS = {"max_work_group_size": "group_items", "local_memory": "group_local_bytes"}
+"""Drivers' names of limits, and the facts of GPUs that are these; a processor's are its driver's."""
 
 
 class CarriedOverWarning(PerfmodelWarning):
@@ -36,46 +45,52 @@ class CarriedOverWarning(PerfmodelWarning):
 def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted:
     """Returns a calibration for another device; see `Calibration.on`."""
     there = device if isinstance(device, DeviceFacts) else device_facts(device)
-    here = facts_called(str(calibration.device.get("name", "")))
+    here = facts_of(calibration)
     if here is None:
         raise CalibrationError(
             f"nothing is known of the specification of {calibration.device.get('name') or 'no device'}, so that its "
-            f"calibration can't be carried over; take one of a device that 'perfmodel devices --known' lists"
+            f"calibration can't be carried over; take one of a device that 'perfmodel devices --known' lists, or say "
+            "what the device is by calibration.with_device(facts)"
         )
     if here.kind != there.kind:
         raise CalibrationError(
             f"a calibration of a {here.kind} says nothing of {there.name}; take one of a {there.kind}"
         )
     ratios = _ratios(calibration, here, there)
+    model = calibration.model.on(_numbers(there))
     if not ratios:
         raise CalibrationError(
             "the calibration's model does not say what its parameters scale with; give them meanings with scales, or "
-            "take a calibration of model gpu"
+            "take a calibration of model gpu or cpu"
         )
     parameters = {name: value * ratios.get(name, 1.0) for name, value in calibration.parameters.items()}
     values = np.array(list(parameters.values()))
     own = np.array([OWN_SPREAD if name in ratios else 0.0 for name in parameters])
-    spread = np.diag(own**2) + COMMON_SPREAD**2 * np.outer(own > 0, own > 0)
+    common = OTHER_MAKER if here.kind == "gpu" and here.vendor != there.vendor else COMMON_SPREAD
+    spread = np.diag(own**2) + common**2 * np.outer(own > 0, own > 0)
     covariance = spread * np.outer(values, values)
+    names = calibration.model.string.names_in(model.string)
     return replace(
         calibration,
+        model=model,
         parameters=parameters,
         stderr=dict(zip(parameters, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
         covariance=covariance,
-        device={
-            "key": there.key,
-            "name": there.name,
-            "kind": there.kind,
-            "compute_units": int(there["units"]),
-            "max_work_group_size": int(there["group_items"]),
-            "local_memory": int(there["group_local_bytes"]),
-            "carried_over_from": str(calibration.device.get("key", "")),
-        },
+        ranges={names[name]: found for name, found in calibration.ranges.items() if name in names},
+        device={**_described(there), "carried_over_from": str(calibration.device.get("key", ""))},
         rows=(),
         undetermined=(),
         marks={},
         report=f"carried over from {here.name} to {there.name} by their specifications; nothing was measured there",
     )
+
+
+def facts_of(calibration: Fitted) -> DeviceFacts | None:
+    """Returns the facts of the device that a calibration is of: those that it says, or those of its device's name;
+    None if there are none."""
+    if SPECIFICATION in calibration.device:
+        return DeviceFacts.from_json(calibration.device[SPECIFICATION], "of a calibration")
+    return facts_called(str(calibration.device.get("name", "")))
 
 
 def warn_of(calibration: Fitted) -> None:
@@ -87,6 +102,17 @@ def warn_of(calibration: Fitted) -> None:
             CarriedOverWarning,
             stacklevel=3,
         )
+
+
+def _described(there: DeviceFacts) -> dict[str, Any]:
+    """Returns a device as its driver would describe it."""
+    limits = {name: int(there[fact]) for name, fact in LIMITS.items() if fact in there.facts}
+    named = {"key": there.key, "name": there.name, "kind": there.kind, "compute_units": int(there["units"])}
+    return {**named, **limits, SPECIFICATION: there.as_json()}
+
+
+def _numbers(device: DeviceFacts) -> dict[str, float]:
+    return {name: fact.value for name, fact in device.facts.items()}
 
 
 def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, float]:

@@ -12,6 +12,7 @@ from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.basics.tables import grid, seconds, sizes_text
+from perfmodel.device.facts import FILE as FACTS
 from perfmodel.device.facts import facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
@@ -113,8 +114,8 @@ def choose_device(
 
     Args:
         devices: names of shipped profiles, keys of devices whose specification comes along (``"a100"``; see
-            `Calibration.on`), files of profiles or calibrations, ``MODEL@DEVICE`` of a shipped calibration, profiles,
-            or calibrations; a mapping names them.
+            `Calibration.on`), files of these (``perfmodel device new``), of profiles or calibrations, ``MODEL@DEVICE``
+            of a shipped calibration, profiles, or calibrations; a mapping names them.
         arrays: contents of array arguments; see `perfmodel.emulate`.
         transfers: whether inputs have to be copied to the device before, and outputs from it after.
 
@@ -169,7 +170,10 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
     if not isinstance(device, str | Path):
         raise DeviceError(f"{device!r} is no device; give a profile, a calibration, or the name of one")
     if isinstance(device, Path) or device.endswith(".json"):
-        return Calibration.load(device) if _is_calibration(Path(device)) else DeviceProfile.load(device)
+        written = _format(Path(device))
+        if written == FACTS.format:
+            return Calibration.shipped(device=str(device))
+        return Calibration.load(device) if written == CALIBRATION.format else DeviceProfile.load(device)
     if "@" in device:
         from perfmodel.modelling.calibration import calibration_called  # slow to import
 
@@ -179,12 +183,12 @@ def device_called(device: DeviceLike) -> DeviceProfile | Calibration:
     return DeviceProfile.shipped(device)
 
 
-def _is_calibration(path: Path) -> bool:
+def _format(path: Path) -> str:
     try:
         content = json_values.read(path)
     except (OSError, ValueError):
-        return False  # which loading a profile tells
-    return isinstance(content, dict) and content.get("format") == CALIBRATION.format
+        return ""  # which loading a profile tells
+    return str(content.get("format")) if isinstance(content, dict) else ""
 
 
 class _Decision:

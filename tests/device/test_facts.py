@@ -44,7 +44,38 @@ def test_every_known_device_has_all_facts() -> None:
     for each in found:
         assert set(each.facts) == set(BY_KIND[each.kind])
         assert each.architecture in architectures()
-    assert {each.vendor for each in found} == {"NVIDIA", "AMD", "Intel"}
+    assert {each.vendor for each in found} == {"NVIDIA", "AMD", "Intel", "Arm", "Fujitsu"}
+
+
+# Single precision of all cores at a clock that makers or lists of computers give with the peak, in GFLOP/s.
+CPU_PEAKS = {
+    "xeon_e5_2670": (2.6e9, 332.8),
+    "xeon_e5_2697_v2": (2.7e9, 518.4),
+    "xeon_e5_2680_v3": (2.5e9, 960),
+    "i7_6700k": (4.0e9, 512),
+    "xeon_gold_6148": (2.4e9, 3072),
+    "epyc_7601": (2.2e9, 1126.4),
+    "epyc_7742": (2.25e9, 4608),
+    "epyc_9654": (2.4e9, 7372.8),
+    "xeon_phi_7210": (1.3e9, 5324.8),
+    "a64fx": (2.2e9, 6758.4),
+}
+
+
+@pytest.mark.parametrize("key", CPU_PEAKS)
+def test_cores_and_lanes_of_a_processor_make_its_peak(key: str) -> None:
+    found = device_facts(key)
+    clock, peak = CPU_PEAKS[key]
+    assert 1e-9 * found["units"] * found["f32_lanes"] * clock == pytest.approx(peak, rel=0.001)
+
+
+def test_facts_of_processors_go_together() -> None:
+    for each in (each for each in known_devices() if each.kind == "cpu"):
+        assert each["l1_bytes"] < each["l2_bytes"]
+        assert each["l2_latency"] <= each["l3_latency"] < each["dram_latency"]
+        assert each["core_bandwidth"] <= each["dram_bandwidth"] <= 200 * each["core_bandwidth"]
+        assert each["divide_lanes"] < each["f32_lanes"]
+        assert each["l2_bandwidth"] <= each["l1_bandwidth"]
 
 
 @pytest.mark.parametrize("key", PEAKS)
@@ -68,6 +99,14 @@ def test_lanes_and_clocks_make_the_peak_of_the_data_sheet(key: str) -> None:
         ("Tesla K20m", "k20"),
         ("Tesla K20c", "k20"),
         ("v100", "v100"),
+        ("Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz", "i7_6700k"),
+        ("i7-6700k", "i7_6700k"),
+        ("Intel(R) Xeon(R) CPU E5-2697 v2 @ 2.70GHz", "xeon_e5_2697_v2"),
+        ("e5-2697-v2", "xeon_e5_2697_v2"),
+        ("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", "xeon_gold_6148"),
+        ("AMD EPYC 7742 64-Core Processor", "epyc_7742"),
+        ("AMD Ryzen 9 5950X 16-Core Processor", "ryzen_5950x"),
+        ("AMD EPYC", None),
         ("an abacus", None),
         ("pthread-something", None),
         ("", None),

@@ -167,3 +167,35 @@ def test_an_expression_may_name_a_models_terms() -> None:
         model.parsed("wrk")
     with pytest.raises(ModelStringError, match="the exponent contains a feature"):
         model.parsed("2 ** work")
+
+
+def test_numbers_of_a_device_are_replaced_by_anothers() -> None:
+    written = "p_a * f_x_width:${subgroup=16} + ${subgroup=16} * f_y_keeps:${l1_bytes=32768}_width:${subgroup=16}"
+    model = parse(written)
+    assert model.source == "p_a * f_x_width:16 + 16 * f_y_keeps:32768_width:16"
+    assert model == parse(model.source)
+    assert pickle.loads(pickle.dumps(model)).written == written
+    other = model.with_numbers({"subgroup": 8, "l1_bytes": 49152.0, "clock": 3.6e9})
+    assert other.source == "p_a * f_x_width:8 + 8 * f_y_keeps:49152_width:8"
+    assert other.with_numbers({"subgroup": 16, "l1_bytes": 32768}).written == written
+    assert model.names_in(other) == {
+        "f_x_width:16": "f_x_width:8",
+        "f_y_keeps:32768_width:16": "f_y_keeps:49152_width:8",
+    }
+    compiled, features = other.compile(), {"f_x_width:8": 1.0, "f_y_keeps:49152_width:8": 2.0}
+    assert compiled({"p_a": 3.0}, features) == 19
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [({"sub_group": 8}, "no fact 'subgroup'; did you mean 'sub_group'"), ({"subgroup": 8.5}, "give a whole number")],
+)
+def test_numbers_that_no_device_can_have_are_refused(facts: dict[str, float], message: str) -> None:
+    with pytest.raises(ModelStringError, match=message):
+        parse("p_a * f_x_width:${subgroup=16}").with_numbers(facts)
+
+
+@pytest.mark.parametrize("written", ["p_a * f_x_width:${subgroup}", "p_a * f_x_width:$16", "p_a * ${x=1.5}"])
+def test_a_number_of_a_device_that_says_too_little_is_refused(written: str) -> None:
+    with pytest.raises(ModelStringError, match="begins no number of a device"):
+        parse(written)

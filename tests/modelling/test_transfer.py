@@ -1,14 +1,18 @@
 """Calibrations carried over to devices that were never measured, against data sheets."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, DeviceError
-from perfmodel.device.facts import device_facts, known_devices, new_device
+from perfmodel.device.facts import DeviceFacts, device_facts, known_devices, new_device
 from perfmodel.modelling.meaning import Meaning
 
 SHIPPED = pm.Calibration.shipped("gpu", device="H200")
+CPU = pm.Calibration.shipped("cpu", device="cpu")
 ITEMS, STEPS = 2**22, 4096
 MADDS = """__kernel void madds(__global float *x, const float a)
 {
@@ -62,6 +66,8 @@ def test_intervals_are_wider_than_where_was_measured() -> None:
 
     there = SHIPPED.on("rtx_4090")
     assert width(there) > 1.2 * width(SHIPPED)
+    assert width(SHIPPED.on("mi100")) > 1.3 * width(there)  # another maker's
+    assert width(CPU.on("i7-6700k")) > 1.2 * width(CPU)
     assert there.device["carried_over_from"] == SHIPPED.device["key"]
     assert "nothing was measured" in there.report
 
@@ -80,14 +86,83 @@ def test_what_cannot_be_carried_over_is_refused() -> None:
         SHIPPED.on("i7_6700k")
     with pytest.raises(CalibrationError, match="does not say what its parameters scale with"):
         pm.Calibration.shipped("unified-plus", device="H200").on("a100")
+    with pytest.raises(CalibrationError, match="cpu says nothing of A100"):
+        CPU.on("a100")
+    unknown = replace(CPU, device={**CPU.device, "specification": device_facts("i7_6700k").as_json() | {"facts": {}}})
+    with pytest.raises(DeviceError, match="lacks units"):
+        unknown.on("i7_6700k")
+    unnamed = replace(CPU, device={"name": "AMD EPYC", "key": "amd-epyc", "kind": "cpu"})
     with pytest.raises(CalibrationError, match="nothing is known of the specification of AMD EPYC"):
-        pm.Calibration.shipped("cpu", device="cpu").on("i7_6700k")
-    with pytest.raises(CalibrationError, match=r"i7-6700K was never calibrated, .*; calibrate there"):
-        pm.Calibration.shipped(device="i7_6700k")
+        unnamed.on("i7_6700k")
     with pytest.raises(CalibrationError, match="no calibration for 'abacus'"):
         pm.Calibration.shipped(device="abacus")
     with pytest.raises(CalibrationError, match="did you mean 'a10'"):
         pm.Calibration.shipped(device="a10x")
+
+
+# Cores × clock × lanes × 2 in FLOP/s, and the memory's bytes a second, of data sheets.
+PROCESSORS = {"i7-6700k": (512e9, 34.1e9), "e5-2697-v2": (576e9, 59.7e9), "epyc_7742": (5.73e12, 205e9)}
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_a_processors_peaks_bound_what_is_predicted(name: str) -> None:
+    peak, bandwidth = PROCESSORS[name]
+    there = pm.Calibration.shipped(device=name)
+    assert 0.4 * peak < 8.0 * STEPS * ITEMS / float(there.predict(madds())) < peak
+    assert 0.5 * bandwidth < 8.0 * 2**28 / float(there.predict(copy())) < bandwidth
+
+
+def test_vectors_and_caches_of_another_processor_stand_in_its_model() -> None:
+    there = CPU.on("i7_6700k")
+    features = there.model.features
+    assert {"f_mem_missed_keeps:32768_width:8", "f_mem_missed_keeps:8388608_width:8"} <= set(features)
+    assert not any("width:16" in name or "subgroup16" in name for name in features)
+    assert set(there.ranges) == set(features)
+    assert there.parameters["p_units"] == 4
+    assert CPU.on("xeon_gold_6148").on("i7_6700k").parameters == pytest.approx(there.parameters)
+    itself = CPU.on(DeviceFacts.from_json(CPU.device["specification"]))
+    assert itself.parameters == pytest.approx(CPU.parameters)
+    assert itself.model == CPU.model
+
+
+def test_what_was_carried_over_is_saved_with_its_model(tmp_path: Path) -> None:
+    there = CPU.on("e5-2697-v2")
+    there.save(tmp_path / "there.json")
+    loaded = pm.Calibration.load(tmp_path / "there.json")
+    assert loaded == there
+    assert loaded.on("i7_6700k").parameters == pytest.approx(CPU.on("i7_6700k").parameters)
+
+
+def test_every_known_processor_gets_a_calibration() -> None:
+    processors = [each for each in known_devices() if each.kind == "cpu"]
+    times = {each.key: float(CPU.on(each).predict(copy(2**28))) for each in processors}
+    assert len(times) > 50
+    assert all(1e-3 < time < 0.2 for time in times.values())
+    assert times["i7_2600k"] > times["i7_6700k"] > times["xeon_gold_6148"] > times["epyc_9654"]
+
+
+def test_processors_and_gpus_are_chosen_among(tmp_path: Path) -> None:
+    """One work-item that adds up is a processor's, and four million are a GPU's."""
+    alone = """__kernel void sum(__global float *x, const int n)
+    {
+        float s = 0;
+        for (int i = 0; i < n; i++) s += x[i];
+        x[0] = s;
+    }"""
+    one = pm.Kernel.from_opencl(alone, "sum", 1, 1, {"x": "n"}, n=2**20)
+    devices = ["gtx_1080", "k20", "i7-6700k"]
+    choice = pm.choose_device(one, devices)
+    assert choice.device == "Core i7-6700K"
+    assert pm.choose_device(madds(), devices).device == "GeForce GTX 1080"
+    mine = new_device("mine", "skylake", units=400, clock=4e9, dram_bandwidth=1e12, l3_bytes=2**25)
+    mine.save(tmp_path / "mine.json")
+    assert pm.choose_device(madds(), [*devices, str(tmp_path / "mine.json")]).device == "mine"
+
+
+def test_a_calibration_can_say_what_its_device_is() -> None:
+    facts = device_facts("h200").with_facts("driver", units=66)
+    half = SHIPPED.with_device(facts).on("h200")
+    assert half.parameters["p_f32"] == pytest.approx(SHIPPED.parameters["p_f32"] / 2)
 
 
 def test_facts_of_ones_own_count() -> None:

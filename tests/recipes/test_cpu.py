@@ -84,6 +84,17 @@ def seconds(shipped: pm.Calibration, collection: pm.KernelCollection, *tags: str
     return float(shipped.predict(kernel))
 
 
+def test_other_cores_have_to_start_where_there_is_more_than_one_group(
+    shipped: pm.Calibration, collection: pm.KernelCollection
+) -> None:
+    """A launch of the same EPYC took 0.4 µs with one group, 0.7 with two, 0.9 with four, by its own events."""
+    there = shipped.on("e5-2697-v2")
+    for calibration, start in ((shipped, 0.9e-6), (there, 5e-6)):
+        one, two, four = (seconds(calibration, collection, "launch", f"groups:{n}") for n in (1, 2, 4))
+        assert 0.5 * start < two - one < 1.5 * start
+        assert four - two < 0.5 * start
+
+
 def test_shipped_knows_vectors_and_powers_of_two(shipped: pm.Calibration, collection: pm.KernelCollection) -> None:
     product = ("matmul_sq", "tiled_prefetch:False", "dtype:float32")
     times = {n: seconds(shipped, collection, *product, "lsizes:16x16", f"n:{n}") for n in (1024, 1088)}
@@ -103,7 +114,7 @@ def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.Kernel
         assert shipped.explain(kernel).bottleneck == bottleneck, tags
 
 
-@pytest.mark.parametrize("here", ["AMD EPYC", "Another processor"])
+@pytest.mark.parametrize("here", ["AMD EPYC", "Another processor", "AMD EPYC 7742 64-Core Processor"])
 def test_predictions_of_another_processor_say_so(
     here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +122,14 @@ def test_predictions_of_another_processor_say_so(
     assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
     told = capsys.readouterr().err
     assert ("perfmodel reproduce cpu" in told) == (here != "AMD EPYC")
+    assert ("--device epyc_7742" in told) == ("7742" in here)
+
+
+def test_a_processor_that_is_asked_for_by_name_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--device", "e5-2697-v2", "launch", "groups:16"]) == 0
+    told = capsys.readouterr().err
+    assert "nothing was measured on Xeon E5-2697 v2" in told
+    assert "these are times of" not in told
 
 
 def test_a_processor_is_called_as_linux_has_it(tmp_path: Path) -> None:

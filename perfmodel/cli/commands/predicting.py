@@ -133,14 +133,19 @@ def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
 
 def _tell_of_another_processor(calibration: Calibration) -> None:
     """Warns where times are those of a processor that is not this machine's."""
-    from perfmodel.device.processor import name_here  # keeps start-up quick
+    from perfmodel.device.facts import facts_called  # keeps start-up quick
+    from perfmodel.device.processor import name_here
     from perfmodel.modelling.prediction import PredictionWarning
 
     here, there = name_here(), calibration.device.get("name")
+    if "carried_over_from" in calibration.device:
+        return  # it was asked for by its name
     if calibration.device.get("kind") == "cpu" and here and here != there:
+        facts = facts_called(here)
+        known = f"predict for that by --device {facts.key}, or " if facts else ""
         warnings.warn(
-            f"these are times of {there}, and this machine has {here}; calibrate that by 'perfmodel reproduce cpu "
-            "--device cpu', and give the calibration that it writes",
+            f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel reproduce "
+            "cpu --device cpu', and give the calibration that it writes",
             PredictionWarning,
             stacklevel=2,
         )

@@ -10,6 +10,8 @@ from perfmodel.basics.errors import DeviceError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.options import Command, CommandParser, added_command, json_option
 
+NOTE = "--device KEY predicts for each, by the calibration of a device of its kind that was measured"
+
 
 def add(command: Command) -> None:
     parser = command(
@@ -65,7 +67,7 @@ def known(parsed: argparse.Namespace) -> None:
     printing.found(
         parsed,
         lambda: {"known": [each.as_json() for each in found]},
-        lambda: grid(["key", "name", "architecture", "units", "clock", "memory"], lines),
+        lambda: f"{grid(['key', 'name', 'architecture', 'units', 'clock', 'memory'], lines)}\n\n{NOTE}",
     )
 
 

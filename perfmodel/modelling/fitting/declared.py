@@ -128,7 +128,9 @@ class Ties:
         if not self.nodes:
             return model
         left = tuple(name for name in self.names if name not in self.nodes)
-        return ModelString(model.source, substituted(model.value, self.nodes), {}, model.features, left, {})
+        return ModelString(
+            model.source, substituted(model.value, self.nodes), {}, model.features, left, {}, model.written
+        )
 
     def completed(self, values: Mapping[str, float]) -> dict[str, float]:
         """Returns all parameters, in the model's order, for values of those that are not tied."""

@@ -1,0 +1,53 @@
+"""Says what each price of the processor model is proportional to from one to another, over `perfmodel.device.facts`.
+
+Prices are seconds of all cores together: of a vector of work-items, of a lane, or of a byte.
+"""
+
+from __future__ import annotations
+
+CORES = "f_device_units * f_device_clock"
+CLOCKS = f"1 / ({CORES})"
+F32 = f"f_device_subgroup / ({CORES} * f_device_f32_lanes)"
+DIVIDED = f"f_device_subgroup / ({CORES} * f_device_divide_lanes)"
+LATENCY = f"f_device_op_latency / ({CORES})"
+ISSUED = f"1 / ({CORES} * f_device_issue)"
+SCALES: dict[str, str] = {
+    "p_launch": "f_device_launch",
+    "p_wake": "f_device_wake",
+    "p_group": ISSUED,
+    "p_start": ISSUED,
+    "p_units": "f_device_units",
+    # Work-items by themselves are done as fast on all wide cores, beside vectors of which some do two in a clock.
+    "p_left": "f_device_f32_lanes / (f_device_subgroup * min(f_device_issue, 4))",
+    "p_f32": F32,
+    "p_f32_minmax": F32,
+    "p_f32_exp": F32,
+    "p_f32_log": F32,
+    "p_f32_sin": F32,
+    "p_f32_pow": F32,
+    "p_f64": F32,
+    "p_f64_exp": F32,
+    "p_i32": f"f_device_subgroup / ({CORES} * f_device_i32_lanes)",
+    "p_index": ISSUED,
+    "p_convert": F32,
+    "p_f32_div": DIVIDED,
+    "p_f32_sqrt": DIVIDED,
+    "p_f64_div": DIVIDED,
+    "p_f64_sqrt": DIVIDED,
+    "p_i32_div": DIVIDED,
+    "p_gather": f"1 / ({CORES} * f_device_gather_lanes)",
+    "p_scatter": CLOCKS,
+    "p_barrier": f"1 / ({CORES} * f_device_store_bandwidth)",
+    "p_uniform": CLOCKS,
+    "p_load": f"f_device_subgroup / ({CORES} * f_device_l1_bandwidth)",
+    "p_store": f"f_device_subgroup / ({CORES} * f_device_store_bandwidth)",
+    "p_wait": LATENCY,
+    "p_wait_div": LATENCY,
+    "p_wait_function": LATENCY,
+    "p_second": f"1 / ({CORES} * f_device_l2_bandwidth)",
+    "p_memory": "1 / min(f_device_dram_bandwidth, f_device_units * f_device_core_bandwidth)",
+    "p_store_second": f"f_device_l2_latency / ({CORES})",
+    "p_store_last": f"f_device_l3_latency / ({CORES})",
+    "p_store_memory": f"f_device_dram_latency / ({CORES})",
+    "p_page": CLOCKS,
+}
