@@ -19,7 +19,8 @@ REGISTERS = 255
 def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
     """Returns the private arrays that lie in memory, with their bytes of a work-item, by name.
 
-    An index is known if it follows from numbers, and from counters of loops that are unrolled as their ends are known.
+    An index is known if it follows from numbers, and from counters of loops that are unrolled as their ends are known,
+    be it by way of a table of numbers.
     Of arrays whose indices are known, the largest lie in memory if registers have no room for all.
     """
     private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
@@ -28,11 +29,12 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
     found: set[str] = set()
     origins = Origins(kernel.body)
     unknown = _stepped_in_open_loops(kernel, origins)
+    tables = _tables(kernel, origins, unknown)
     for statement in walks.simple_statements(kernel.body):
         for node in walks.accesses_of(statement):
             if node.access.space != "private" or node.access.variable in found:
                 continue
-            if not _is_known(node.pointer, origins, unknown):
+            if not _is_known(node.pointer, origins, unknown, tables):
                 found |= set(private) if node.access.variable is None else {node.access.variable}
     found &= private.keys()
     room = WORD_BYTES * max(REGISTERS - words_at_once(kernel), 0)
@@ -49,18 +51,39 @@ def words_in_registers(kernel: low.LoweredKernel, scratch: Container[str]) -> in
     return words_at_once(kernel) + sum(-(-size // WORD_BYTES) for size in private)
 
 
-def _is_known(value: low.Expression | low.Register, origins: Origins, unknown: Collection[low.Register]) -> bool:
+def _is_known(
+    value: low.Expression | low.Register,
+    origins: Origins,
+    unknown: Collection[low.Register],
+    tables: Container[str | None] = (),
+) -> bool:
     """Returns whether a compiler that has unrolled loops knows a value."""
-    return not any(_decides_late(each, unknown) for each in origins.behind([value]))
+    return not any(_decides_late(each, unknown, tables) for each in origins.behind([value]))
 
 
-def _decides_late(origin: Origin, unknown: Collection[low.Register]) -> bool:
+def _decides_late(origin: Origin, unknown: Collection[low.Register], tables: Container[str | None]) -> bool:
     match origin:
-        case low.Load() | low.WorkItem() | low.Call() | low.ImageSize() | low.Atomic() | low.Collective():
+        case low.Load():
+            return origin.access.variable not in tables
+        case low.WorkItem() | low.Call() | low.ImageSize() | low.Atomic() | low.Collective():
             return True
         case low.Read():
             return origin.register.parameter is not None or origin.register in unknown
     return False
+
+
+def _tables(kernel: low.LoweredKernel, origins: Origins, unknown: Collection[low.Register]) -> set[str | None]:
+    """Returns the private arrays that hold nothing but known numbers, and the tables in constant memory."""
+    found: set[str | None] = {each.name for each in kernel.objects if each.space in ("private", "constant")}
+    for statement in walks.simple_statements(kernel.body):
+        match statement:
+            case low.Store() if _is_known(statement.value, origins, unknown):
+                pass
+            case low.Store() | low.Atomic() if statement.access.variable is None:
+                return set()
+            case low.Store() | low.Atomic():
+                found.discard(statement.access.variable)
+    return found
 
 
 def _stepped_in_open_loops(kernel: low.LoweredKernel, origins: Origins) -> set[low.Register]:
