@@ -342,3 +342,34 @@ def test_the_choice_of_a_device_is_judged_by_the_fastest() -> None:
     launches = pd.DataFrame({"case": ["a", "a", "gem/b"], "size": "tiny", "weight": [0.5, 0.5, 1.0]})
     times = published_devices.of_cases(launches, [1.0, 3.0, 8.0])
     assert times.to_dict() == {("a", "tiny"): 2.0, ("gem/b", "tiny"): 4.0}
+
+
+def test_each_device_is_predicted_by_the_calibration_of_its_kind(tmp_path: Path) -> None:
+    named = {"quick": {"name": "Core i7-6700K"}, "card": {"name": "Tesla K20c"}, "other": {"name": "an abacus"}}
+    (tmp_path / "devices.json").write_text(json.dumps({"devices": named}))
+    assert feature_tables.processors(tmp_path) == ["Core i7-6700K"]
+    shipped = [pm.Calibration.shipped(device="H200"), pm.Calibration.shipped(device="cpu")]
+    there = published_devices.carried_over(shipped, named)
+    assert {name: each.device["name"] for name, each in there.items()} == {
+        "quick": "Core i7-6700K",
+        "card": "Tesla K20m",
+    }
+    assert [*published_devices.carried_over(shipped[1:], named)] == ["quick"]
+    slower = published_devices.with_launch(there["quick"], 1e-3)
+    kernel = pm.Kernel.from_opencl("__kernel void k(__global int *x) { x[0] = 1; }", "k", 1, 1, {"x": 1})
+    assert float(slower.predict(kernel)) == pytest.approx(1e-3, rel=1e-3)
+    low, high = slower.interval(kernel)
+    assert low < 0.8e-3 < 1.3e-3 < high  # no surer of it than of any price
+
+
+def test_kinds_of_devices_are_judged_by_themselves() -> None:
+    cases = pd.MultiIndex.from_tuples([("a", "tiny"), ("b", "tiny")], names=["case", "size"])
+    measured = pd.DataFrame({"one": [1.0, 2.0], "other": [4.0, np.nan], "unknown": [1.0, 1.0]}, cases)
+    seconds = pd.DataFrame({"one": [1.5, 0.5], "other": [4.4, 1.0]}, cases)
+    predicted = published_devices.Predicted(seconds, seconds / 2, seconds * 2)
+    kinds = {"one": "cpu", "other": "gpu", "unknown": "gpu"}
+    assert published_devices.by_kind(predicted, measured, kinds) == [
+        ["all", "3", "1.10", "67%", "67%"],
+        ["cpu", "2", "0.88", "50%", "50%"],
+        ["gpu", "1", "1.10", "100%", "100%"],
+    ]

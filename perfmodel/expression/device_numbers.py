@@ -23,11 +23,6 @@ def plain(written: str) -> str:
     return found
 
 
-def numbers(written: str) -> dict[str, int]:
-    """Returns the numbers by the facts that they are; of one that stands there several times, the last."""
-    return {place[1]: int(place[2]) for place in _PLACE.finditer(written)}
-
-
 def with_numbers(written: str, facts: Mapping[str, float]) -> str:
     """Returns the model string with another device's numbers.
 
