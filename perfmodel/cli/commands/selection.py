@@ -34,11 +34,11 @@ def selected(parsed: argparse.Namespace, device: str | None = None, at_sizes: bo
     return [countable(kernel, parsed) for kernel in kernels]
 
 
-def with_contents(parsed: argparse.Namespace, device: str | None = None) -> list[Chosen]:
+def with_contents(parsed: argparse.Namespace) -> list[Chosen]:
     """Returns the kernels that a command's words select, each with what its arrays hold, as far as that is said."""
     from perfmodel.cli.opencl_command import contents  # keeps start-up quick
 
-    (kernels,) = selected_sets(parsed, [parsed.tags], device)
+    (kernels,) = selected_sets(parsed, [parsed.tags])
     return [(kernel, contents(kernel, parsed)) for kernel in kernels]
 
 
