@@ -113,6 +113,25 @@ class FeatureFamily(ABC):
         return self.examples
 
 
+class SingleFamily(FeatureFamily):
+    """A family of one feature, to whose name no words are added.
+
+    Attributes:
+        kind: its class, which is made with the name alone.
+    """
+
+    kind: Callable[[FeatureName], Feature]
+
+    @property
+    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.name,)
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
+        if words:
+            raise unknown_word(name, words[0], ("nothing more",))
+        return type(self).kind(name)
+
+
 _registered: dict[str, Feature] = {}
 
 

@@ -1,4 +1,4 @@
-"""What the report page shows, against calibrations."""
+"""The report page shows what calibrations say: its data, without a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls of kernels of Triton are made of; `tests.kernels.triton.cases` makes them."""
+"""Builds the calls of kernels of Triton that `tests.kernels.triton.cases` makes."""
 
 from __future__ import annotations
 
