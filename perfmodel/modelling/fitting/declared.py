@@ -128,7 +128,14 @@ class Ties:
         if not self.nodes:
             return model
         left = tuple(name for name in self.names if name not in self.nodes)
-        return ModelString(model.source, substituted(model.value, self.nodes), {}, model.features, left, {})
+        return ModelString(
+            source=model.source,
+            value=substituted(model.value, self.nodes),
+            terms={},
+            features=model.features,
+            parameters=left,
+            positions={},
+        )
 
     def completed(self, values: Mapping[str, float]) -> dict[str, float]:
         """Returns all parameters, in the model's order, for values of those that are not tied."""
