@@ -20,7 +20,6 @@ from perfmodel.counting.counts import (
     Executions,
     Footprint,
     KernelCounts,
-    Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.counting.symbolic import number
@@ -248,7 +247,7 @@ class _Tabulator:
 
     def access(self, access: AccessCount) -> AccessRow:
         count = self.granular([(1, access.executions)])
-        footprint = None if access.footprint is None else self.quantity(access.footprint)
+        footprint = self.known(access.footprint)
         return AccessRow(
             text=access.text,
             tags=tuple(sorted(access.tags)),
@@ -257,9 +256,9 @@ class _Tabulator:
             direction=access.direction,
             dtype=access.dtype,
             bits=access.bits,
-            local_strides={axis: self.stride(stride) for axis, stride in sorted(access.local_strides.items())},
-            group_strides={axis: self.stride(stride) for axis, stride in sorted(access.group_strides.items())},
-            loop_strides={loop: self.stride(stride) for loop, stride in access.loop_strides.items()},
+            local_strides={axis: self.known(stride) for axis, stride in sorted(access.local_strides.items())},
+            group_strides={axis: self.known(stride) for axis, stride in sorted(access.group_strides.items())},
+            loop_strides={loop: self.known(stride) for loop, stride in access.loop_strides.items()},
             count=count,
             footprint=footprint,
             afr=None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
@@ -309,22 +308,21 @@ class _Tabulator:
         if not isinstance(kernel.program, OpenCLProgram):
             return None
         found = estimate(kernel.program)
-        by_launch = found.local_bytes.quasipolynomial()
         return ResourceRow(
             registers=found.registers,
             private_bytes=found.private_bytes,
-            local_bytes=None if by_launch is None else self.quantity(by_launch),
+            local_bytes=self.known(found.local_bytes.quasipolynomial()),
         )
 
     def of_ptx(self, program: Any) -> ResourceRow:
         from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
 
         found, code = ptx_resources(program, 0, None), machine_code_of(program)
-        by_launch = (program.dynamic_shared.polynomial() + number(found.local_bytes)).quasipolynomial()
+        shared = program.dynamic_shared.polynomial() + number(found.local_bytes)
         return ResourceRow(
             registers=found.registers or 0,
             private_bytes=found.private_bytes,
-            local_bytes=None if by_launch is None else self.quantity(by_launch),
+            local_bytes=self.known(shared.quasipolynomial()),
             source=found.source,
             spilled_bytes=None if code is None else code.spill_store_bytes + code.spill_load_bytes,
             code_bytes=None if code is None else code.code_bytes,
@@ -347,8 +345,8 @@ class _Tabulator:
         first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
         return from_isl(sum(others, start=first))
 
-    def stride(self, stride: Stride) -> Quantity | None:
-        return None if stride is None else self.quantity(stride)
+    def known(self, count: QuasiPolynomial | None) -> Quantity | None:
+        return None if count is None else self.quantity(count)
 
     def quantity(self, count: QuasiPolynomial) -> Quantity:
         values = np.broadcast_to(count(self.arrays), len(self.points))
