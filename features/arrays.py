@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import Footprint, KernelCounts
-from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 
 class ArraysFeature(CountedFeature):
@@ -39,12 +38,7 @@ def array_bytes(feature: str, footprint: Footprint, sizes: Mapping[str, NDArray[
     return found
 
 
-class ArraysFamily(FeatureFamily):
+class ArraysFamily(SingleFamily):
     prefix = ("mem", "arrays", "global")
     summary = "bytes of the arrays in global memory that a kernel accesses"
-    examples = ("f_mem_arrays_global",)
-
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ArraysFeature:
-        if words:
-            raise unknown_word(name, words[0], ("nothing more",))
-        return ArraysFeature(name)
+    kind = ArraysFeature

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 
 class HeldRegisters(CountedFeature):
@@ -35,20 +34,9 @@ class HeldLocal(CountedFeature):
         return counts.local_bytes(sizes)
 
 
-class _HeldFamily(FeatureFamily):
-    kind: type[CountedFeature]
-
-    @property
-    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.name,)
-
+class _HeldFamily(SingleFamily):
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         return ()  # by themselves they take no time
-
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> CountedFeature:
-        if words:
-            raise unknown_word(name, words[0], ("nothing more",))
-        return self.kind(name)
 
 
 class HeldRegistersFamily(_HeldFamily):

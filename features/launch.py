@@ -9,23 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, SingleFamily, unknown_word
 
 
-class WholeCount(CountedFeature):
-    """One of a kernel's overall counts, by the name it has in `KernelCounts`."""
+class Launches(CountedFeature):
+    """Launches of a device kernel."""
 
-    def __init__(self, name: FeatureName, unit: str, field: str) -> None:
-        super().__init__(name)
-        self.unit = unit
-        self.field = field
+    unit = "launch"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        count: QuasiPolynomial = getattr(counts, self.field)
-        return count(sizes)
+        return counts.launches(sizes)
+
+
+class WorkGroups(CountedFeature):
+    """Work-groups launched."""
+
+    unit = "work-group"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        return counts.work_groups(sizes)
+
+
+class WorkItems(CountedFeature):
+    """Work-items launched."""
+
+    unit = "work-item"
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        return counts.work_items(sizes)
 
 
 class BarrierFeature(CountedFeature):
@@ -42,20 +55,6 @@ class BarrierFeature(CountedFeature):
         return self.granularity.executions(counts.barriers, self.name)(sizes)
 
 
-class _WholeCountFamily(FeatureFamily):
-    unit: str
-    field: str
-
-    @property
-    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.name,)
-
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> WholeCount:
-        if words:
-            raise unknown_word(name, words[0], ("nothing more",))
-        return WholeCount(name, self.unit, self.field)
-
-
 class BarrierFamily(FeatureFamily):
     prefix = ("sync", "barrier", "local")
     summary = "local barriers, times the work-items that meet them (2016, section 2.3)"
@@ -70,22 +69,19 @@ class BarrierFamily(FeatureFamily):
         return BarrierFeature(name, granularity)
 
 
-class KernelLaunchFamily(_WholeCountFamily):
+class KernelLaunchFamily(SingleFamily):
     prefix = ("sync", "kernel", "launch")
     summary = "launches of a device kernel"
-    unit = "launch"
-    field = "launches"
+    kind = Launches
 
 
-class WorkGroupFamily(_WholeCountFamily):
+class WorkGroupFamily(SingleFamily):
     prefix = ("thread", "groups")
     summary = "work-groups launched"
-    unit = "work-group"
-    field = "work_groups"
+    kind = WorkGroups
 
 
-class WorkItemFamily(_WholeCountFamily):
+class WorkItemFamily(SingleFamily):
     prefix = ("work", "items")
     summary = "work-items launched"
-    unit = "work-item"
-    field = "work_items"
+    kind = WorkItems

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 
 class ScratchFeature(CountedFeature):
@@ -24,16 +23,11 @@ class ScratchFeature(CountedFeature):
         return found
 
 
-class ScratchFamily(FeatureFamily):
+class ScratchFamily(SingleFamily):
     prefix = ("mem", "scratch")
     summary = "bytes of private arrays that lie in memory, over all work-items"
-    examples = ("f_mem_scratch",)
+    kind = ScratchFeature
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         if counts.scratch:
             yield self.name
-
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScratchFeature:
-        if words:
-            raise unknown_word(name, words[0], ())
-        return ScratchFeature(name)

@@ -16,7 +16,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS
 from perfmodel.models.cpu_terms import MEANINGS
 from perfmodel.models.unified import LABELS, LARGE, Sizes, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.models.unified_plus import FILTERS, GROUPS, SIZES, sum_of
+from perfmodel.models.unified_plus import FILTERS, GROUPS, SIZES, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 PAGE, PAGES = 4096, 64
@@ -153,8 +153,7 @@ class Cpu(Recipe):
         return list(evaluation_kernels(sizes_for(seconds_of)).values())
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        units = float(device.compute_units) if device else 1.0
-        return {"parameters": {"p_units": units}, "residuals": "logarithmic"}
+        return options(device)
 
     def label(self, kernel: Kernel) -> str:
         return LABELS[kernel.name]

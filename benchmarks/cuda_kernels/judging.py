@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cuda_kernels.cases import Case, compiled_cases
+from benchmarks.cuda_kernels.cases import Case
 from benchmarks.cuda_kernels.measuring import RUNTIMES, done
 from perfmodel import Calibration
 from perfmodel.basics.errors import PerfmodelError
@@ -36,23 +36,16 @@ class Row:
         return self.predicted[runtime] / self.measured[runtime]
 
 
-def predict(folder: Path, calibration: Calibration, names: Sequence[str], again: bool) -> None:
-    """Writes what is predicted of kernels in both languages; of those that the folder has, only if asked again."""
-    path = folder / PREDICTED
-    known = {} if again else predicted(folder)
-    for case in compiled_cases(names):
-        if case.name in known:
-            continue
-        found: dict[str, float] = {}
-        why: dict[str, str] = {}
-        for runtime in RUNTIMES:
-            try:
-                found[runtime] = _predicted(case, runtime, calibration)
-            except PerfmodelError as error:
-                why[runtime] = str(error).split("\n")[0]
-        known[case.name] = {"name": case.name, "seconds": found, "why": why}
-        print(json.dumps(known[case.name]), flush=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in known.values()), encoding="utf-8")
+def predicted_row(case: Case, calibration: Calibration) -> dict[str, Any]:
+    """Returns what is predicted of a kernel in each language, and why the others can't be."""
+    found: dict[str, float] = {}
+    why: dict[str, str] = {}
+    for runtime in RUNTIMES:
+        try:
+            found[runtime] = _predicted(case, runtime, calibration)
+        except PerfmodelError as error:
+            why[runtime] = str(error).split("\n")[0]
+    return {"seconds": found, "why": why}
 
 
 def _predicted(case: Case, runtime: str, calibration: Calibration) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cuda_kernels.judging import LONGEST_S, PREDICTED, SHORTEST_S, predicted
+from benchmarks.cuda_kernels.judging import LONGEST_S, SHORTEST_S, predicted
 from benchmarks.cuda_kernels.measuring import done
 from benchmarks.triton_kernels.cases import ORIGINS, SPACE, Case
 from perfmodel import Calibration
@@ -39,22 +38,12 @@ class Row:
         return self.predicted / self.measured
 
 
-def predict(wanted: Sequence[Case], folder: Path, calibration: Calibration, again: bool) -> None:
-    """Writes what is predicted of kernels; of those that the folder has, only if asked again."""
-    path = folder / PREDICTED
-    known = predicted(folder)
-    for case in wanted:
-        if case.name in known and not again:
-            continue
-        found, why = math.nan, ""
-        try:
-            found = _predicted(case, calibration)
-        except PerfmodelError as error:
-            why = str(error).split("\n")[0]
-        row: dict[str, Any] = {"name": case.name, "seconds": None if why else found, "why": why}
-        known[case.name] = row
-        print(json.dumps(row), flush=True)
-        path.write_text("".join(json.dumps(each) + "\n" for each in known.values()), encoding="utf-8")
+def predicted_row(case: Case, calibration: Calibration) -> dict[str, Any]:
+    """Returns what is predicted of a kernel, or why it can't be."""
+    try:
+        return {"seconds": _predicted(case, calibration), "why": ""}
+    except PerfmodelError as error:
+        return {"seconds": None, "why": str(error).split("\n")[0]}
 
 
 def _predicted(case: Case, calibration: Calibration) -> float:

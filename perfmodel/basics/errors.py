@@ -123,16 +123,17 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """Returns a phrase such as ``; did you mean 'a' or 'b'?`` for a misspelt name, empty where nothing is near."""
     import difflib  # slow to import, and only mistakes need it
 
-    close = difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=0.6)
+    close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def _excerpt(source: str, line: int, column: int, width: int = 96) -> str:
-    """Returns the culprit's line with a caret below it, shortened around the caret."""
+def _excerpt(source: str, line: int, column: int) -> str:
+    """Returns the culprit's line with a caret below it, shortened around the caret to 96 characters."""
+    width = 96
     lines = source.split("\n")
     text = lines[line - 1] if line <= len(lines) else ""
     start = max(0, column - 1 - width // 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from perfmodel.basics import terminal
@@ -47,7 +48,7 @@ def memory(n_bytes: int) -> str:
 
 
 def percent(error: float) -> str:
-    return f"{error:.1%}" if error == error else "-"
+    return f"{error:.1%}" if math.isfinite(error) else "-"
 
 
 def sizes_text(sizes: Mapping[str, float]) -> str:

@@ -197,7 +197,9 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
         elif said.kind == "zeros":
             found[name] = Zeros(length)
         elif said.bounds:
-            found[name] = Random(length, position, said.bounds[0], said.bounds[1], said.dtype)
+            found[name] = Random(
+                length=length, seed=position, low=said.bounds[0], high=said.bounds[1], dtype=said.dtype
+            )
         position += 1
     return found
 

@@ -80,7 +80,7 @@ def sizes_for(
 @cache
 def _threshold(device: Device, times: float) -> float:
     """Returns how many seconds about so many launches take: half to twice as many."""
-    minima = [_seconds(EMPTY, device, Protocol("launch", 10, 1, "min")) for _ in range(7)]
+    minima = [_seconds(EMPTY, device, Protocol(name="launch", trials=10, dropped=1, statistic="min")) for _ in range(7)]
     return float(THRESHOLD_STEP ** round(math.log(times * statistics.median(minima), THRESHOLD_STEP)))
 
 

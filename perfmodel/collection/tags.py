@@ -91,13 +91,19 @@ class Tag:
 
 def choice(name: str, summary: str, *values: str, default: str | None = None) -> Tag:
     """Returns a tag with a fixed list of values; the first is the default unless said otherwise."""
-    return Tag(name, summary, (default or values[0],), values)
+    return Tag(name=name, summary=summary, default=(default or values[0],), values=values)
 
 
 def number(name: str, summary: str, *values: int, default: int | None = None) -> Tag:
     """Returns a tag whose values are whole numbers; a filter may ask for others than those listed."""
     texts = tuple(str(v) for v in values)
-    return Tag(name, summary, (str(default if default is not None else values[0]),), texts, is_open=True)
+    return Tag(
+        name=name,
+        summary=summary,
+        default=(str(default if default is not None else values[0]),),
+        values=texts,
+        is_open=True,
+    )
 
 
 def size(name: str, summary: str, *values: int, step: int = 1, cases: int = 4) -> Tag:
@@ -107,7 +113,9 @@ def size(name: str, summary: str, *values: int, step: int = 1, cases: int = 4) -
         step, cases: ``name:auto`` takes `cases` powers of two, each ``2**step`` times the one before.
     """
     texts = tuple(str(v) for v in values)
-    return Tag(name, summary, texts, texts, is_open=True, is_size=True, step=step, cases=cases)
+    return Tag(
+        name=name, summary=summary, default=texts, values=texts, is_open=True, is_size=True, step=step, cases=cases
+    )
 
 
 def work_group(*sides: int) -> tuple[Tag, ...]:

@@ -165,7 +165,7 @@ def cuda_driver() -> CudaDriver:
     if not is_installed():
         raise DeviceError(f"no CUDA device was found: NVIDIA's driver ({LIBRARY}) is not on this machine")
     try:
-        from cuda.bindings import driver
+        from cuda.bindings import driver  # an optional dependency
     except Exception as error:
         raise DeviceError(
             f"no CUDA device was found: the package cuda-bindings does not load ({type(error).__name__}: {error}); "

@@ -67,18 +67,42 @@ def argument_of(name: str, type_: Type | None, given: Given, contents: Mapping[i
                 kept = WRITTEN
             problem = kept if isinstance(kept, str) else ""
             found = kept if isinstance(kept, Contents) else None
-            return LaunchArgument(name, "array", shown, dtype, given.n_bytes, None, problem, found)
+            return LaunchArgument(
+                name=name,
+                kind="array",
+                type=shown,
+                dtype=dtype,
+                n_bytes=given.n_bytes,
+                value=None,
+                problem=problem,
+                _contents=found,
+            )
         case GivenBytes():
-            return LaunchArgument(name, "scalar", shown, dtype, len(given.data), _value(given.data, type_))
+            return LaunchArgument(
+                name=name,
+                kind="scalar",
+                type=shown,
+                dtype=dtype,
+                n_bytes=len(given.data),
+                value=_value(given.data, type_),
+            )
         case GivenLocal():
-            return LaunchArgument(name, "local", shown, dtype, given.n_bytes)
+            return LaunchArgument(name=name, kind="local", type=shown, dtype=dtype, n_bytes=given.n_bytes)
         case GivenSvm():
             reason = "it is shared virtual memory"
-            return LaunchArgument(name, "svm", shown, dtype, given.n_bytes, given.address, reason)
+            return LaunchArgument(
+                name=name,
+                kind="svm",
+                type=shown,
+                dtype=dtype,
+                n_bytes=given.n_bytes,
+                value=given.address,
+                problem=reason,
+            )
         case GivenNull():
-            return LaunchArgument(name, "null", shown, dtype, 0)
+            return LaunchArgument(name=name, kind="null", type=shown, dtype=dtype, n_bytes=0)
         case GivenOther():
-            return LaunchArgument(name, "unknown", shown, dtype, problem=given.what)
+            return LaunchArgument(name=name, kind="unknown", type=shown, dtype=dtype, problem=given.what)
 
 
 def _value(data: bytes, type_: Type | None) -> Any:

@@ -100,13 +100,15 @@ def learned(groups: Sequence[Launches], calibration: Calibration) -> Learned:
         kernels.append(kernel)
         times.append(seconds)
     if not kernels:
-        return Learned(calibration, calibration, 0, (math.nan, math.nan), left_out)
+        return Learned(before=calibration, after=calibration, kernels=0, errors=(math.nan, math.nan), left_out=left_out)
     after = calibration.update(kernels, times)
     errors = [
         geometric_mean(np.abs([float(each.predict(kernel)) for kernel in kernels] / np.array(times) - 1).tolist())
         for each in (calibration, after)
     ]
-    return Learned(calibration, after, len(kernels), (errors[0], errors[1]), left_out)
+    return Learned(
+        before=calibration, after=after, kernels=len(kernels), errors=(errors[0], errors[1]), left_out=left_out
+    )
 
 
 def _time(group: Launches, calibration: Calibration) -> float:

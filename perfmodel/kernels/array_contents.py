@@ -59,7 +59,7 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
         if len(parts) not in ((2, 4) if kind == "random" else (2,)):
             raise KernelError(f"{what}={text} is not understood; write {ARRAY_WORDS}")
         bounds = tuple(float(number_said(what, bound)) for bound in parts[2:])
-        return ArrayContents(parts[1], _dtype(what, text, parts[0]), kind, bounds)
+        return ArrayContents(extent=parts[1], dtype=_dtype(what, text, parts[0]), kind=kind, bounds=bounds)
     if text.endswith(".npy"):
         try:
             array = np.load(folder / text, mmap_mode="r", allow_pickle=False)
@@ -67,7 +67,7 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
             raise KernelError(f"{what}: {text} cannot be read; give a file that numpy.save wrote") from error
         if not isinstance(array, np.ndarray) or not array.size:
             raise KernelError(f"{what}: {text} holds no array; give a file that numpy.save wrote")
-        return ArrayContents(str(array.size), array.dtype, "file", array=array)
+        return ArrayContents(extent=str(array.size), dtype=array.dtype, kind="file", array=array)
     if ":" in text or not text.strip():
         raise KernelError(f"{what}={text} is not understood; write {ARRAY_WORDS}")
     return ArrayContents(text)

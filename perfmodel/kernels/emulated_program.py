@@ -118,9 +118,9 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
         return self._emulate(
             sizes,
             Machine(
-                subgroup_size or usual.subgroup_size,
-                recorded.get("block", usual.transaction_bytes),
-                recorded.get("banks", usual.banks),
+                subgroup_size=subgroup_size or usual.subgroup_size,
+                transaction_bytes=recorded.get("block", usual.transaction_bytes),
+                banks=recorded.get("banks", usual.banks),
             ),
         )
 
@@ -167,10 +167,10 @@ class _Run:
         items, subgroups, groups = (int(each) for each in self.blocks[:, block].sum(axis=0))
         most = int(self.blocks[:, block, 2].max())
         return Executions(
-            self.whole(items),
-            self.whole(subgroups) if counts_subgroups else None,
-            self.whole(groups),
-            (constant(self.work_items * most),),
+            workitem=self.whole(items),
+            subgroup=self.whole(subgroups) if counts_subgroups else None,
+            workgroup=self.whole(groups),
+            longest=(constant(self.work_items * most),),
         )
 
     def whole(self, of_groups: int) -> QuasiPolynomial:
@@ -199,7 +199,7 @@ class _Counter:
             accesses=(*self.accesses(), self.private()),
             footprints=tuple(self.footprints()),
             branches=tuple(self.branches()),
-            barriers=Executions(by_item, subgroups, run.whole(met), (by_item,)),
+            barriers=Executions(workitem=by_item, subgroup=subgroups, workgroup=run.whole(met), longest=(by_item,)),
             launches=constant(1),
             work_groups=constant(run.work_groups),
             work_items=constant(run.work_items),
@@ -318,7 +318,16 @@ class _Counter:
                 if own if direction == "any" else direction in own:
                     by_group = constant(Fraction(n_bytes, item) * self.run.scale)
                     size = constant(array.size)
-                    yield Footprint("global", name, array.dtype, direction, whole, filled, by_group, size)
+                    yield Footprint(
+                        space="global",
+                        variable=name,
+                        dtype=array.dtype,
+                        direction=direction,
+                        elements=whole,
+                        filled=filled,
+                        by_group=by_group,
+                        size=size,
+                    )
 
     def branches(self) -> Iterator[BranchCount]:
         """Yields branches by sub-groups, the only ones recorded; those of the run are of the size that was asked
@@ -330,10 +339,12 @@ class _Counter:
             met, divergent = (int(each) for each in self.run.branches[branch.number])
             kind = "loop" if isinstance(branch, low.Loop) else "choice" if branch.is_choice else "if"
             by_subgroup = None if self.subgroup_size is None else self.run.whole(met)
-            executions = Executions(who, by_subgroup, who, (who,))
+            executions = Executions(workitem=who, subgroup=by_subgroup, workgroup=who, longest=(who,))
             parted = None if self.subgroup_size is None else self.run.whole(divergent)
             divergence = "by work-item" if divergent else "none"
-            yield BranchCount(kind, str(branch.place), executions, None, divergence, parted)
+            yield BranchCount(
+                kind=kind, text=str(branch.place), met=executions, taken=None, divergence=divergence, divergent=parted
+            )
 
 
 @dataclass(frozen=True, eq=False)

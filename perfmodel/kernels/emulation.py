@@ -132,7 +132,7 @@ def _random(argument: Array, type_: Any, seed: int) -> Random:
     if not isinstance(target, Scalar | Vector | Void):
         return Random(length, seed)  # structs, by their fields
     low_, high = (0.5, 1.5) if dtype.kind == "f" else (1, 8)
-    return Random(length, seed, low_, high, dtype)
+    return Random(length=length, seed=seed, low=low_, high=high, dtype=dtype)
 
 
 class Profile:

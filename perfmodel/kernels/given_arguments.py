@@ -152,7 +152,7 @@ def given(name: str, value: Any) -> Given:
 def _array(dtype: str, shape: tuple[int | str, ...], contents: Any) -> GivenArray:
     if dtype in NARROW and contents is None:
         held, bounds = NARROW[dtype]
-        contents = ArrayContents("", np.dtype(held), "random", bounds)
+        contents = ArrayContents(extent="", dtype=np.dtype(held), kind="random", bounds=bounds)
     return GivenArray(dtype, shape, contents)
 
 

@@ -18,6 +18,8 @@ from perfmodel.device.launch_shape import check_extent, check_shape
 from perfmodel.kernels.arguments import Argument, Array, Scalar
 from perfmodel.kernels.launch import Launch
 
+# Functions import Loopy, and what needs it: it is slow to import, and most programs are none of its.
+
 if TYPE_CHECKING:
     from perfmodel.kernels.opencl_program import OpenCLProgram
 

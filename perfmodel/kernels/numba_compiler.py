@@ -17,6 +17,8 @@ from perfmodel.basics.errors import KernelError, SourceError, one_line
 from perfmodel.kernels.ptx_cache import kept
 from perfmodel.ptx.reading.reader import read
 
+# Functions import Numba, which is an optional dependency.
+
 _MISSING = (
     "kernels of Numba need Numba's compiler for CUDA, which is not installed as a whole; add it by pip install "
     "'perfmodel[numba]'"

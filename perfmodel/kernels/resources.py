@@ -58,9 +58,16 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
     if device is not None:
         usage = find_device(device).session().usage(program.source, program.name, program.build_options)
         registers, local_bytes = compiled(usage.log, program.name) or (None, usage.local_bytes)
-        return Resources(registers, local_bytes + launched, usage.private_bytes, "driver")
+        return Resources(
+            registers=registers, local_bytes=local_bytes + launched, private_bytes=usage.private_bytes, source="driver"
+        )
     lowered = program.lowered
-    return Resources(_registers(lowered), lowered.local_bytes + launched, lowered.private_bytes, "estimate")
+    return Resources(
+        registers=_registers(lowered),
+        local_bytes=lowered.local_bytes + launched,
+        private_bytes=lowered.private_bytes,
+        source="estimate",
+    )
 
 
 def estimate(program: OpenCLProgram) -> ResourceEstimate:

@@ -12,6 +12,8 @@ from typing import Any
 from perfmodel.basics.errors import KernelError, SourceError, one_line
 from perfmodel.kernels.ptx_cache import kept
 
+# Functions import Triton, which is an optional dependency.
+
 USUAL_TARGET = "sm_90"
 """The target where nothing else is said: an H200."""
 

@@ -137,7 +137,9 @@ def launch_overhead(device: Device) -> float:
     """
     if device.key not in _overheads:
         launch = EMPTY_PTX if device.runtime == CUDA else EMPTY
-        _overheads[device.key] = min(_trials(launch, device, Protocol("overhead", 30, 0, "min")))
+        _overheads[device.key] = min(
+            _trials(launch, device, Protocol(name="overhead", trials=30, dropped=0, statistic="min"))
+        )
     return _overheads[device.key]
 
 

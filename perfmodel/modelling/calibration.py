@@ -172,7 +172,7 @@ class Calibration(Fitted):
 
         A few changed kernels are counted for that, which takes about as long for each as for the kernel itself.
         """
-        from perfmodel.modelling.advising import advise
+        from perfmodel.modelling.advising import advise  # slow to import, and no prediction needs it
 
         return advise(self, as_kernel(kernel), sizes)
 

@@ -257,18 +257,18 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     bottleneck = costs[0].name if costs else ""
     prices = {item.parameter: item.seconds for item in items if item.cost == bottleneck}
     return Explanation(
-        " ".join(filter(None, [kernel.name, kernel.variant])),
-        bound,
-        seconds,
-        float(found.std),
-        tuple(float(end) for end in found.interval(LEVEL)),  # type: ignore[arg-type]
-        costs,
-        terms,
-        items,
-        bottleneck,
-        mechanism(calibration, kernel, sizes, features, bottleneck, prices),
-        tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
-        _trust(calibration, features, seconds, found),
+        kernel=" ".join(filter(None, [kernel.name, kernel.variant])),
+        sizes=bound,
+        seconds=seconds,
+        std=float(found.std),
+        interval=tuple(float(end) for end in found.interval(LEVEL)),  # type: ignore[arg-type]
+        costs=costs,
+        terms=terms,
+        items=items,
+        bottleneck=bottleneck,
+        mechanism=mechanism(calibration, kernel, sizes, features, bottleneck, prices),
+        growth=tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
+        trust=_trust(calibration, features, seconds, found),
     )
 
 
@@ -326,13 +326,13 @@ def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, 
 
     outside = _outside(calibration.ranges, features)
     return Trust(
-        math.sqrt(max(variance, 0.0)) / seconds if seconds and math.isfinite(variance) else math.nan,
-        calibration.residual_std,
-        doubtful if by_parameter.get(doubtful, 0.0) > 0 else "",
-        outside,
-        {name: elasticity(name) for name in outside},
-        tuple(found.unpriced),
-        float(found.distance),
+        parameter_std=math.sqrt(max(variance, 0.0)) / seconds if seconds and math.isfinite(variance) else math.nan,
+        residual_std=calibration.residual_std,
+        doubtful=doubtful if by_parameter.get(doubtful, 0.0) > 0 else "",
+        extrapolation=outside,
+        dependence={name: elasticity(name) for name in outside},
+        unpriced=tuple(found.unpriced),
+        novelty=float(found.distance),
     )
 
 
@@ -364,7 +364,9 @@ def _items(
             is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
             if is_price and own > less and value < 1e-3:
                 unit = calibration.units.get(parameter, "").partition("s/")[2]
-                found.append(Item(parameter, (own - less) / value, unit, own - less, cost))
+                found.append(
+                    Item(parameter=parameter, number=(own - less) / value, unit=unit, seconds=own - less, cost=cost)
+                )
     return tuple(sorted(found, key=lambda item: -item.seconds))
 
 

@@ -113,7 +113,9 @@ def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
     if exponent is not None:
         below = _while_possible(at, halves)
         law = _law(name, exponent, [*below[::-1], here, *above])
-    return Growth(name, here.value, first.seconds / here.seconds, first.limit, change, law)
+    return Growth(
+        size=name, value=here.value, times=first.seconds / here.seconds, limit=first.limit, change=change, law=law
+    )
 
 
 def _while_possible(at: Callable[[int], Point], values: Sequence[int]) -> list[Point]:
@@ -145,7 +147,14 @@ def _law(name: str, exponent: int, points: Sequence[Point]) -> PowerLaw:
         low, high = points[others[-1]], points[others[-1] + 1]
         before = low.limit
         start = _meeting(low, high, low.limit, last.limit)
-    return PowerLaw(name, last.seconds / last.value**exponent, exponent, last.limit, start, before)
+    return PowerLaw(
+        size=name,
+        seconds=last.seconds / last.value**exponent,
+        exponent=exponent,
+        limit=last.limit,
+        start=start,
+        before=before,
+    )
 
 
 def _meeting(low: Point, high: Point, one: str, other: str) -> int:

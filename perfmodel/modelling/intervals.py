@@ -297,7 +297,9 @@ def _left_out(
             apart = _distances(points[own], points[others])
             expected[own] = _like(apart, known[others], errors[others], errors[others].sum() / number)
             distances[own] = np.min(apart, axis=1)
-    return LeftOutErrors(held_out, groups, logarithms, expected, distances)
+    return LeftOutErrors(
+        held_out=held_out, groups=groups, logarithms=logarithms, expected=expected, distances=distances
+    )
 
 
 def held_out_errors(

@@ -173,7 +173,13 @@ def predicted(
     compiled = calibration.model.string.compile()
     shape = np.broadcast_shapes(*(f.shape for f in features.values()), ())
     seconds = np.broadcast_to(compiled(calibration.parameters, features), shape)
-    return Prediction(calibration, features, seconds, calibration.model.counted(kernel), sizes)
+    return Prediction(
+        calibration=calibration,
+        features=features,
+        seconds=seconds,
+        kernel=calibration.model.counted(kernel),
+        sizes=sizes,
+    )
 
 
 def _is_uncounted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Floats]) -> bool:

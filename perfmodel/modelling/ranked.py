@@ -161,7 +161,17 @@ def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int
         low, high = map(float, prediction.interval(LEVEL))
         ratio = float(prediction.seconds) / times[0] if times[0] else math.nan
         ranked.append(
-            Ranked(kernel, variant, float(prediction.seconds), float(prediction.std), low, high, ratio, place, chance)
+            Ranked(
+                kernel=kernel,
+                variant=variant,
+                seconds=float(prediction.seconds),
+                std=float(prediction.std),
+                low_s=low,
+                high_s=high,
+                times_best=ratio,
+                place=place,
+                probability_first=chance,
+            )
         )
     return Ranking(tuple(ranked))
 

@@ -49,7 +49,7 @@ def readings(calibration: Fitted) -> list[Reading]:
 def _reading(calibration: Fitted, name: str, meaning: Meaning) -> Reading:
     mark, error = calibration.marks.get(name, ""), calibration.stderr[name] / calibration.parameters[name]
     if "undetermined" in mark or not meaning.reads:
-        return Reading(name, meaning.words, "undetermined" if mark else "", lacks=meaning.lacks)
+        return Reading(parameter=name, words=meaning.words, value="undetermined" if mark else "", lacks=meaning.lacks)
     ((template, expression),) = meaning.reads.items()
     node = parsed(name, expression, calibration.model.string).value
     with np.errstate(all="ignore"):
@@ -58,7 +58,7 @@ def _reading(calibration: Fitted, name: str, meaning: Meaning) -> Reading:
     text = filled(template, value) + sure
     known = meaning.physical_on(calibration.device)
     if known is None:
-        return Reading(name, meaning.words, text)
+        return Reading(parameter=name, words=meaning.words, value=text)
     physical = filled(template, known.high)
     if known.low < known.high:
         low = f"{filled(place_of(template), known.low).strip()} to" if known.low else "up to"
@@ -66,5 +66,11 @@ def _reading(calibration: Fitted, name: str, meaning: Meaning) -> Reading:
     nearest = min(max(value, known.low), known.high)
     off = value / nearest if nearest else math.nan
     return Reading(
-        name, meaning.words, text, physical, off, known.source, "" if abs(off - 1) <= CLOSE else meaning.lacks
+        parameter=name,
+        words=meaning.words,
+        value=text,
+        physical=physical,
+        off=off,
+        source=known.source,
+        lacks="" if abs(off - 1) <= CLOSE else meaning.lacks,
     )

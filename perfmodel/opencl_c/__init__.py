@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from perfmodel.opencl_c.lowered import LoweredKernel
 
 
-def lowered_kernel(
-    source: str,
-    name: str,
-    build_options: Sequence[str] = (),
-    folders: Sequence[str | Path] = (),
-) -> LoweredKernel:
+def lowered_kernel(source: str, name: str, build_options: Sequence[str] = ()) -> LoweredKernel:
     """Returns a kernel of a source, read, with its calls inlined; the last ones are remembered.
 
     Raises:
         SourceError: for what is no OpenCL C, or not supported, with its place.
         KernelError: if the source has no such kernel.
     """
-    return _lowered_kernel(source, name, tuple(build_options), tuple(map(str, folders)))
+    return _lowered_kernel(source, name, tuple(build_options))
 
 
 @lru_cache(maxsize=256)
-def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...], folders: tuple[str, ...]) -> LoweredKernel:
+def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...]) -> LoweredKernel:
     from perfmodel.opencl_c.lowering import lower  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    kernel = lower(read(source, build_options, folders, kernels=(name,)), name)
+    kernel = lower(read(source, build_options, kernels=(name,)), name)
     return replace(
         kernel,
         is_fast="-cl-fast-relaxed-math" in build_options,

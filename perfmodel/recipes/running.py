@@ -103,17 +103,17 @@ def run(
     measuring = sum(sum(found.trials) for found in store.get_many(judged.table["key"]).values())
     counting_s = sum(counting[kernel] for kernel in judged.kernels)
     return Outcome(
-        chosen,
-        command,
-        fitted.table.attrs["device"],
-        fitted.table.attrs["protocol"],
-        calibrations,
-        tuple(rows),
-        summarize(rows, list(predicting), ranked=chosen.ranked),
-        {baseline.name: baseline for baseline in baselines},
-        tuple(notes),
-        Cost(measuring, counting_s, predicting) if measuring else None,
-        steps,
+        recipe=chosen,
+        command=command,
+        device=fitted.table.attrs["device"],
+        protocol=fitted.table.attrs["protocol"],
+        calibrations=calibrations,
+        rows=tuple(rows),
+        summary=summarize(rows, list(predicting), ranked=chosen.ranked),
+        baselines={baseline.name: baseline for baseline in baselines},
+        notes=tuple(notes),
+        cost=Cost(measuring, counting_s, predicting) if measuring else None,
+        steps=steps,
     )
 
 

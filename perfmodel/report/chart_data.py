@@ -139,7 +139,11 @@ def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) 
         )
         varied = [name for name in values if len({row.sizes[name] for row in group}) > 1]
         curve = _curve(model.calibration, kernel, group, along) if kernel and varied == [along] else ()
-        result.append(Line(rows[0].kernel, f"{rows[0].variant} {at}".strip(), along, points, curve))
+        result.append(
+            Line(
+                kernel=rows[0].kernel, variant=f"{rows[0].variant} {at}".strip(), size=along, points=points, curve=curve
+            )
+        )
     return result
 
 
@@ -184,7 +188,16 @@ def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
         parts = tuple((cost.name, cost.seconds, cost.share) for cost in explained.costs)
         if all(map(math.isfinite, (explained.seconds, *(number for _, *numbers in parts for number in numbers)))):
             said = str(explained.mechanism or "")
-            found.append(Breakdown(kernel.name, kernel.variant, kernel.sizes, explained.seconds, parts, said))
+            found.append(
+                Breakdown(
+                    kernel=kernel.name,
+                    variant=kernel.variant,
+                    sizes=kernel.sizes,
+                    seconds=explained.seconds,
+                    parts=parts,
+                    mechanism=said,
+                )
+            )
     return sorted(found, key=lambda breakdown: -breakdown.seconds)
 
 

@@ -20,7 +20,6 @@ from perfmodel.counting.counts import (
     Executions,
     Footprint,
     KernelCounts,
-    Stride,
 )
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.counting.symbolic import number
@@ -214,27 +213,27 @@ class _Tabulator:
 
     def table(self, kernel: Kernel, counts: KernelCounts) -> CountTable:
         return CountTable(
-            kernel.name,
-            kernel.variant,
-            self.sizes,
-            self.points,
-            counts.subgroup_size or SUBGROUP_SIZE,
-            counts.exact,
-            counts.sampled,
-            self.operations(counts),
-            tuple(
+            kernel=kernel.name,
+            variant=kernel.variant,
+            sizes=self.sizes,
+            points=self.points,
+            subgroup_size=counts.subgroup_size or SUBGROUP_SIZE,
+            exact=counts.exact,
+            sampled=counts.sampled,
+            operations=self.operations(counts),
+            chains=tuple(
                 ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns.workitem)])))
                 for chain in counts.chains
                 for kind, dtype, times in chain.operations
             ),
-            tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
-            tuple(self.footprint(footprint) for footprint in counts.footprints),
-            self.branches(counts),
-            self.resources(kernel),
-            self.granular([(1, counts.barriers)]),
-            self.quantity(counts.launches),
-            self.quantity(counts.work_groups),
-            self.quantity(counts.work_items),
+            accesses=tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
+            footprints=tuple(self.footprint(footprint) for footprint in counts.footprints),
+            branches=self.branches(counts),
+            resources=self.resources(kernel),
+            barriers=self.granular([(1, counts.barriers)]),
+            launches=self.quantity(counts.launches),
+            work_groups=self.quantity(counts.work_groups),
+            work_items=self.quantity(counts.work_items),
         )
 
     def operations(self, counts: KernelCounts) -> tuple[OperationRow, ...]:
@@ -248,22 +247,22 @@ class _Tabulator:
 
     def access(self, access: AccessCount) -> AccessRow:
         count = self.granular([(1, access.executions)])
-        footprint = None if access.footprint is None else self.quantity(access.footprint)
+        footprint = self.known(access.footprint)
         return AccessRow(
-            access.text,
-            tuple(sorted(access.tags)),
-            access.space,
-            access.variable,
-            access.direction,
-            access.dtype,
-            access.bits,
-            {axis: self.stride(stride) for axis, stride in sorted(access.local_strides.items())},
-            {axis: self.stride(stride) for axis, stride in sorted(access.group_strides.items())},
-            {loop: self.stride(stride) for loop, stride in access.loop_strides.items()},
-            count,
-            footprint,
-            None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
-            access.pattern,
+            text=access.text,
+            tags=tuple(sorted(access.tags)),
+            space=access.space,
+            variable=access.variable,
+            direction=access.direction,
+            dtype=access.dtype,
+            bits=access.bits,
+            local_strides={axis: self.known(stride) for axis, stride in sorted(access.local_strides.items())},
+            group_strides={axis: self.known(stride) for axis, stride in sorted(access.group_strides.items())},
+            loop_strides={loop: self.known(stride) for loop, stride in access.loop_strides.items()},
+            count=count,
+            footprint=footprint,
+            afr=None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
+            pattern=access.pattern,
         )
 
     def footprint(self, footprint: Footprint) -> FootprintRow:
@@ -272,7 +271,14 @@ class _Tabulator:
             None if elements is None else self.quantity(self.total([(size, elements)]))
             for elements in (footprint.elements, footprint.filled)
         )
-        return FootprintRow(footprint.space, footprint.variable, footprint.dtype, footprint.direction, touched, filled)
+        return FootprintRow(
+            space=footprint.space,
+            variable=footprint.variable,
+            dtype=footprint.dtype,
+            direction=footprint.direction,
+            bytes=touched,
+            filled_bytes=filled,
+        )
 
     def branches(self, counts: KernelCounts) -> tuple[BranchRow, ...]:
         """Returns one row for each branch, also for those that were counted iteration by iteration."""
@@ -286,12 +292,12 @@ class _Tabulator:
             divergent = [(1, branch.divergent) for branch in same if branch.divergent is not None]
             rows.append(
                 BranchRow(
-                    kind,
-                    text,
-                    max((branch.divergence for branch in same), key=DIVERGENCES.index),
-                    self.granular(met),
-                    self.granular(taken) if len(taken) == len(same) else None,
-                    self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
+                    kind=kind,
+                    text=text,
+                    divergence=max((branch.divergence for branch in same), key=DIVERGENCES.index),
+                    met=self.granular(met),
+                    taken=self.granular(taken) if len(taken) == len(same) else None,
+                    divergent=self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
                 )
             )
         return tuple(rows)
@@ -302,24 +308,25 @@ class _Tabulator:
         if not isinstance(kernel.program, OpenCLProgram):
             return None
         found = estimate(kernel.program)
-        by_launch = found.local_bytes.quasipolynomial()
         return ResourceRow(
-            found.registers, found.private_bytes, None if by_launch is None else self.quantity(by_launch)
+            registers=found.registers,
+            private_bytes=found.private_bytes,
+            local_bytes=self.known(found.local_bytes.quasipolynomial()),
         )
 
     def of_ptx(self, program: Any) -> ResourceRow:
         from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
 
         found, code = ptx_resources(program, 0, None), machine_code_of(program)
-        by_launch = (program.dynamic_shared.polynomial() + number(found.local_bytes)).quasipolynomial()
+        shared = program.dynamic_shared.polynomial() + number(found.local_bytes)
         return ResourceRow(
-            found.registers or 0,
-            found.private_bytes,
-            None if by_launch is None else self.quantity(by_launch),
-            found.source,
-            None if code is None else code.spill_store_bytes + code.spill_load_bytes,
-            None if code is None else code.code_bytes,
-            None if code is None else code.loads_in_flight,
+            registers=found.registers or 0,
+            private_bytes=found.private_bytes,
+            local_bytes=self.known(shared.quasipolynomial()),
+            source=found.source,
+            spilled_bytes=None if code is None else code.spill_store_bytes + code.spill_load_bytes,
+            code_bytes=None if code is None else code.code_bytes,
+            loads_in_flight=None if code is None else code.loads_in_flight,
         )
 
     def granular(self, times: Sequence[tuple[int, Executions]]) -> Granular:
@@ -338,8 +345,8 @@ class _Tabulator:
         first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
         return from_isl(sum(others, start=first))
 
-    def stride(self, stride: Stride) -> Quantity | None:
-        return None if stride is None else self.quantity(stride)
+    def known(self, count: QuasiPolynomial | None) -> Quantity | None:
+        return None if count is None else self.quantity(count)
 
     def quantity(self, count: QuasiPolynomial) -> Quantity:
         values = np.broadcast_to(count(self.arrays), len(self.points))

@@ -46,7 +46,13 @@ def curves(found: Occupancy) -> list[Curve]:
         ),
     }
     return [
-        Curve(name, label, tuple(values), tuple(_warps(found, name, value) for value in values), getattr(found, name))
+        Curve(
+            name=name,
+            label=label,
+            values=tuple(values),
+            warps=tuple(_warps(found, name, value) for value in values),
+            here=getattr(found, name),
+        )
         for name, (label, values) in ranges.items()
     ]
 

@@ -93,12 +93,12 @@ def of_outcome(outcome: Outcome) -> list[ReportedModel]:
     """Returns a recipe's models and its baselines."""
     return [
         ReportedModel(
-            name,
-            outcome.device,
-            outcome.protocol,
-            _as_fitted([row for row in outcome.rows if row.model == name], outcome.calibrations.get(name)),
-            outcome.calibrations.get(name),
-            outcome.command,
+            name=name,
+            device=outcome.device,
+            protocol=outcome.protocol,
+            rows=_as_fitted([row for row in outcome.rows if row.model == name], outcome.calibrations.get(name)),
+            calibration=outcome.calibrations.get(name),
+            command=outcome.command,
         )
         for name in outcome.models
     ]
@@ -109,7 +109,9 @@ def _of_calibration(name: str) -> ReportedModel:
     stem = Path(name).stem if name.endswith(".json") else name
     called = stem.removeprefix("calibration-").partition("@")[0]
     rows = tuple(replace(row, model=called, role=CALIBRATION, label=row.kernel) for row in calibration.rows)
-    return ReportedModel(called, calibration.device, calibration.protocol, rows, calibration)
+    return ReportedModel(
+        name=called, device=calibration.device, protocol=calibration.protocol, rows=rows, calibration=calibration
+    )
 
 
 def _of_folder(folder: Path) -> list[ReportedModel]:
@@ -125,13 +127,13 @@ def _of_folder(folder: Path) -> list[ReportedModel]:
             notes = (f"{folder.name} has no {file.name}: parameters and what follows from them are missing",)
             models.append(
                 ReportedModel(
-                    name,
-                    dict(results["device"]),
-                    dict(results["protocol"]),
-                    _as_fitted([row for row in rows if row.model == name], calibration),
-                    calibration,
-                    str(results["command"]),
-                    notes if missing else (),
+                    name=name,
+                    device=dict(results["device"]),
+                    protocol=dict(results["protocol"]),
+                    rows=_as_fitted([row for row in rows if row.model == name], calibration),
+                    calibration=calibration,
+                    command=str(results["command"]),
+                    notes=notes if missing else (),
                 )
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -20,6 +20,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what drivers and printf say is no answer
 
+    # What these load may print, too.
     from perfmodel.measuring.isolation.__main__ import end_with
     from perfmodel.surveying.cases import Case
     from perfmodel.surveying.stages import CaseStages, left_after

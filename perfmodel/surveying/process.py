@@ -58,7 +58,7 @@ class CaseProcess:
                     try:
                         stage = Stage(**json.loads(self._line(process, allowed)))
                     except _BrokenLimitError as broken:
-                        yield Stage(left[0], time.monotonic() - started, str(broken))
+                        yield Stage(name=left[0], seconds=time.monotonic() - started, failure=str(broken))
                         return
                     yield stage
                     left, allowed = left_after(left, stage), self._limits.time_s

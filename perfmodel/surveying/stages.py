@@ -98,7 +98,13 @@ class CaseStages:
             failure = " ".join(str(error).split("\n")[0].split())
         except Exception as error:  # which would be a mistake of perfmodel's, and is reported as one
             failure = f"perfmodel failed: {reason(error)}"
-        return Stage(stage, time.perf_counter() - started, failure, values, time.process_time() - worked)
+        return Stage(
+            name=stage,
+            seconds=time.perf_counter() - started,
+            failure=failure,
+            values=values,
+            processor_seconds=time.process_time() - worked,
+        )
 
     @cached_property
     def _plain(self) -> Kernel:

@@ -259,9 +259,21 @@ def _of_cache(document: Mapping[str, Any], written: str) -> _Tuning:
         created = _created(entry.get("timestamp"), written)
         others = {k: v for k, v in entry.items() if k not in names and k not in PARAMETERS_OF_RUNNING}
         if marks:
-            results.append(_Result(configuration, (), FAILURES[marks[0]], created, others))
+            results.append(
+                _Result(
+                    configuration=configuration, trials=(), reason=FAILURES[marks[0]], created=created, others=others
+                )
+            )
         else:
-            results.append(_Result(configuration, _times(entry.get("times"), time, key), "", created, others))
+            results.append(
+                _Result(
+                    configuration=configuration,
+                    trials=_times(entry.get("times"), time, key),
+                    reason="",
+                    created=created,
+                    others=others,
+                )
+            )
     device, kernel = (_texts([document.get(name, "")], name)[0] for name in ("device_name", "kernel_name"))
     return _Tuning(results, device, kernel, document.get("problem_size"))
 
@@ -286,9 +298,15 @@ def _of_results(document: Mapping[str, Any], written: str) -> _Tuning:
         others |= {name: value for name, value in measured.items() if name not in PARAMETERS_OF_RUNNING}
         if validity == "correct":
             trials = _times(times.get("runtimes"), measured.get("time"), place)
-            results.append(_Result(configuration, trials, "", created, others))
+            results.append(
+                _Result(configuration=configuration, trials=trials, reason="", created=created, others=others)
+            )
         elif validity in FAILURES:
-            results.append(_Result(configuration, (), FAILURES[validity], created, others))
+            results.append(
+                _Result(
+                    configuration=configuration, trials=(), reason=FAILURES[validity], created=created, others=others
+                )
+            )
         else:
             raise ValueError(f"{place} has the invalidity {validity!r}, which is none")
     return _Tuning(results)

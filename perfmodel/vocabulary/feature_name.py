@@ -109,13 +109,13 @@ def parse_condition(text: str, word: Word) -> Condition:
             raise FeatureError(
                 f"condition {text!r} selects nothing, as {low:g} is above {high:g}; swap them", word.offset
             )
-        return Condition(stripped, low, high)
+        return Condition(text=stripped, low=low, high=high)
     if match := _CONDITION.match(stripped):
         value = float(match["value"])
         operator = match["operator"] or ""
         low = -np.inf if operator.startswith("<") else value
         high = np.inf if operator.startswith(">") else value
-        return Condition(stripped, low, high, operator == ">", operator == "<")
+        return Condition(text=stripped, low=low, high=high, open_low=operator == ">", open_high=operator == "<")
     raise FeatureError(
         f"condition {text!r} of {word.key!r} is not understood; write a number, '<n', '<=n', '>n', '>=n' or 'a..b'",
         word.offset,

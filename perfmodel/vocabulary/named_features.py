@@ -113,6 +113,25 @@ class FeatureFamily(ABC):
         return self.examples
 
 
+class SingleFamily(FeatureFamily):
+    """A family of one feature, to whose name no words are added.
+
+    Attributes:
+        kind: its class, which is made with the name alone.
+    """
+
+    kind: Callable[[FeatureName], Feature]
+
+    @property
+    def examples(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.name,)
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> Feature:
+        if words:
+            raise unknown_word(name, words[0], ("nothing more",))
+        return type(self).kind(name)
+
+
 _registered: dict[str, Feature] = {}
 
 
@@ -237,7 +256,8 @@ def recorded(
 def is_idle(features: Mapping[str, Feature], kernel: Kernel, constant: Mapping[str, int]) -> bool:
     """Returns whether a kernel that features were recorded of neither computes nor accesses anything."""
     sizes = _subgroup_sizes(f for f in features.values() if isinstance(f, CountedFeature)).values()
-    return not any(counts.operations or counts.accesses for counts in (kernel.counts_at(constant, n) for n in sizes))
+    found = (_general_counts(kernel, constant, size) for size in sizes)
+    return not any(counts is None or counts.operations or counts.accesses for counts in found)
 
 
 def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int | None]:
@@ -251,41 +271,33 @@ def _subgroup_sizes(features: Iterable[CountedFeature]) -> dict[int | None, int 
 def _of_all_sizes(
     kernel: Kernel, bound: Mapping[str, NDArray[Any]], subgroup_sizes: Collection[int | None]
 ) -> dict[int | None, KernelCounts] | None:
-    """Returns counts that hold for arrays of sizes; None where sizes are better looked at one by one.
-
-    Counts for all sizes come first, then those with the sizes that are the same everywhere as numbers, which makes
-    more of what is no affine function of all of them.
-    """
+    """Returns counts that hold for arrays of sizes; None where sizes are better looked at one by one."""
     if any(np.any(size < 0) for size in bound.values()):  # for which there are none in general
         return None
     first = {name: int(np.asarray(size).flat[0]) for name, size in bound.items() if np.size(size)}
     same = {name: number for name, number in first.items() if np.all(bound[name] == number)}
-    for constant in ({}, same) if same else ({},):
-        found = {size: _general_counts(kernel.at(**first), constant, size) for size in subgroup_sizes}
-        known = {size: counts for size, counts in found.items() if counts is not None}
-        if len(known) == len(found):
-            return known
-    return None
+    found = {size: _general_counts(kernel.at(**first), same, size) for size in subgroup_sizes}
+    known = {size: counts for size, counts in found.items() if counts is not None}
+    return known if len(known) == len(found) else None
 
 
 def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: int | None) -> KernelCounts | None:
-    """Returns counts for all values of the sizes that are not constant; None where there are none, or where those at
-    the kernel's own sizes, taken as an example of others, know more places.
+    """Returns counts for all values of the sizes, or else of those that are not constant; None where there are none,
+    or where those at the kernel's own sizes, taken as an example of others, know more places.
 
-    Counts with some sizes as numbers see no rows of arrays whose lengths these are. So they are taken only where there
-    are none with all sizes open, and the footprints are those at the kernel's own sizes.
+    Counts with some sizes as numbers make more of what is no affine function of all of them, but see no rows of arrays
+    whose lengths these are: their footprints have to be those at the kernel's own sizes.
     """
-    if constant and _general_counts(kernel, {}, subgroup_size) is not None:
-        return None
-    try:
-        general = kernel.counts_at(constant, subgroup_size)
-    except CountingError:
-        return None
-    if constant or general.unknown_places:
-        here, sizes = kernel.counts_for(subgroup_size), kernel.sizes
-        if here.unknown_places < general.unknown_places or here.footprints_at(sizes) != general.footprints_at(sizes):
-            return None
-    return general
+    for numbers in ({}, constant) if constant else ({},):
+        with suppress(CountingError):
+            general = kernel.counts_at(numbers, subgroup_size)
+            if not (numbers or general.unknown_places):
+                return general
+            here, sizes = kernel.counts_for(subgroup_size), kernel.sizes
+            knows_all = here.unknown_places >= general.unknown_places
+            if knows_all and here.footprints_at(sizes) == general.footprints_at(sizes):
+                return general
+    return None
 
 
 def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

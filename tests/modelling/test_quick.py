@@ -176,7 +176,7 @@ HALVES = """__kernel void halves(__global float *b, __global const float *a, con
 
 
 def test_arrays_whose_rows_are_numbers_are_predicted_by_counts_of_all_sizes() -> None:
-    """At the second m all of each row is touched, so that rows of 4096 elements and one long row are the same there."""
+    """All of each row is touched at the second m: rows of 4096 elements and one long row are the same there."""
     tags = ["access_pattern", "gstride_0:0", "loopstride:tile_0", "lsizes:16x16", "n:4096", "m:64"]
     (kernel,) = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(tags)
     calibration = unrecordable(FOOTPRINT)

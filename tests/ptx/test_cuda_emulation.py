@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from perfmodel import emulate
-from tests.ptx import cuda_constructs, cuda_textbook  # noqa: F401, which add to the cases
-from tests.ptx.cuda_cases import CASES
+from tests.ptx.cuda import CASES
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 

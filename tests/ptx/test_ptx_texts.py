@@ -13,7 +13,7 @@ import pytest
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
 from perfmodel.vocabulary.named_features import feature
-from tests.ptx.cuda_cases import CASES
+from tests.ptx.cuda import CASES
 
 TEXTS = sorted((Path(__file__).parent / "texts").glob("*.ptx"))
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"

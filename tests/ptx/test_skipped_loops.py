@@ -10,7 +10,7 @@ import pytest
 from benchmarks.cuda_kernels.twins import TWINS
 from perfmodel import Kernel
 from perfmodel.vocabulary.named_features import feature
-from tests.ptx.cuda_cases import CASES
+from tests.ptx.cuda import CASES
 from tests.ptx.executed import executions
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")

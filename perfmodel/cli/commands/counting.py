@@ -50,7 +50,7 @@ def _emulate(parsed: argparse.Namespace) -> None:
     from perfmodel.kernels.emulation import emulate  # keeps start-up quick
     from perfmodel.opencl_c.emulation import Machine
 
-    machine = Machine(parsed.subgroup, parsed.transaction, parsed.banks)
+    machine = Machine(subgroup_size=parsed.subgroup, transaction_bytes=parsed.transaction, banks=parsed.banks)
     chosen = with_contents(parsed)
     profiles = [
         emulate(

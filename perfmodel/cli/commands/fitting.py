@@ -58,8 +58,8 @@ def add(command: Command) -> None:
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.calibration import Model
-    from perfmodel.modelling.feature_table import measure  # keeps start-up quick
+    from perfmodel.modelling.calibration import Model  # keeps start-up quick
+    from perfmodel.modelling.feature_table import measure
 
     model = Model(parsed.measured, _text(parsed.model), parameters=_parameters(parsed))
     check_writable(parsed.out)
@@ -106,8 +106,8 @@ def _said(option: str, text: str, value: str) -> dict[str, Any]:
 
 
 def _suggest(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.calibration import Model
-    from perfmodel.modelling.feature_table import measure  # keeps start-up quick
+    from perfmodel.modelling.calibration import Model  # keeps start-up quick
+    from perfmodel.modelling.feature_table import measure
     from perfmodel.modelling.suggestion import OUTPUT, check_terms, suggest
     from perfmodel.modelling.suggestion.report import as_file, as_text
 

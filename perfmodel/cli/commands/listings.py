@@ -105,7 +105,7 @@ def _family(name: str) -> FeatureFamily:
     Raises:
         FeatureError: for a name that no family understands, or one of another's that is registered.
     """
-    from perfmodel.basics.errors import FeatureError
+    from perfmodel.basics.errors import FeatureError  # keeps start-up quick
     from perfmodel.vocabulary.named_features import families, family_of, feature
 
     for family in families():

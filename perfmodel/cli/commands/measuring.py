@@ -88,7 +88,7 @@ def _worker(parsed: argparse.Namespace) -> None:
     if not advertised:
         find_device()  # says why there is none
     try:
-        import distributed.cli.dask_worker as dask_worker
+        import distributed.cli.dask_worker as dask_worker  # an optional dependency
     except ImportError as error:
         raise PerfmodelError("workers need the package 'distributed'; `pip install 'perfmodel[cluster]'`") from error
     check_encrypted(parsed.address)

@@ -62,7 +62,14 @@ def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str
     folder = Path(parsed.out or f"{study.name}-out")
     parsed.store = parsed.store or str(folder / "perfmodel.sqlite")
     devices, protocol = parsed.device, parsed.protocol or "quick"
-    options = StudyOptions(folder, parsed.store, devices, protocol, parsed.measure_only, command)
+    options = StudyOptions(
+        out=folder,
+        store=parsed.store,
+        devices=devices,
+        protocol=protocol,
+        measure_only=parsed.measure_only,
+        command=command,
+    )
     study.reproduce(options)
     results = folder / "results.json"
     return {

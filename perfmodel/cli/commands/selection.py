@@ -34,11 +34,11 @@ def selected(parsed: argparse.Namespace, device: str | None = None, at_sizes: bo
     return [countable(kernel, parsed) for kernel in kernels]
 
 
-def with_contents(parsed: argparse.Namespace, device: str | None = None) -> list[Chosen]:
+def with_contents(parsed: argparse.Namespace) -> list[Chosen]:
     """Returns the kernels that a command's words select, each with what its arrays hold, as far as that is said."""
     from perfmodel.cli.opencl_command import contents  # keeps start-up quick
 
-    (kernels,) = selected_sets(parsed, [parsed.tags], device)
+    (kernels,) = selected_sets(parsed, [parsed.tags])
     return [(kernel, contents(kernel, parsed)) for kernel in kernels]
 
 
@@ -92,7 +92,7 @@ def _selected(words: Sequence[str], parsed: argparse.Namespace, device: str | No
 
     sources = [word for word in words if is_source(word)]
     if not sources:
-        from perfmodel.collection.collection import select_kernels
+        from perfmodel.collection.collection import select_kernels  # sources need no generators
 
         kernels = select_kernels(words, device)
         return [with_arguments(kernel, parsed, shared or len(kernels) > 1) for kernel in kernels]
@@ -149,7 +149,7 @@ def lists_a_file(parsed: argparse.Namespace, with_generators: bool = False) -> b
 
 def lists_a_source(parsed: argparse.Namespace) -> bool:
     """Returns True after printing the kernels of a file of source of whose launch nothing is said."""
-    from perfmodel.kernels.source_words import CUDA, SOURCES
+    from perfmodel.kernels.source_words import CUDA, SOURCES  # keeps start-up quick
 
     said = (parsed.global_size, parsed.local_size, parsed.grid, parsed.block_size)
     if len(parsed.tags) != 1 or not parsed.tags[0].endswith(SOURCES) or any(said):
@@ -158,7 +158,7 @@ def lists_a_source(parsed: argparse.Namespace) -> bool:
     if file.endswith(CUDA):
         from perfmodel.cli.cuda_command import kernels_of  # keeps start-up quick
     else:
-        from perfmodel.cli.opencl_command import kernels_of
+        from perfmodel.cli.opencl_command import kernels_of  # keeps start-up quick
     found = kernels_of(file, parsed)
     lines = [f"{file}:{name}: {kind}" for name, kind in found.items()]
     printing.found(parsed, lambda: {"file": file, "definitions": found}, lambda: "\n".join(lines))

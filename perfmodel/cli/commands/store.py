@@ -134,7 +134,7 @@ def _import(parsed: argparse.Namespace) -> None:
         return
     kernel = None
     if parsed.source:
-        from perfmodel.cli.tuned_source import tuned_kernel
+        from perfmodel.cli.tuned_source import tuned_kernel  # slow to import, and needed for sources only
 
         kernel = tuned_kernel(parsed.source, parsed)
     with _target(parsed.store) as store:
@@ -174,7 +174,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _vacuum(parsed: argparse.Namespace) -> None:
-    from perfmodel.report.store_tables import n_bytes
+    from perfmodel.report.store_tables import n_bytes  # keeps start-up quick
 
     _read(parsed.store).close()
     with _target(parsed.store) as store:

@@ -25,6 +25,7 @@ from perfmodel.counting.loopy.accesses import Accesses
 from perfmodel.counting.loopy.chains import operations_behind
 from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import OperationCounter, index_of
+from perfmodel.counting.loopy.target import same_code
 from perfmodel.counting.loopy.types import Typing
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import number
@@ -52,8 +53,6 @@ def count_loopy(
     Returns:
         Exact counts; bounds from above, and marked so, where the installed isl library cannot count integer points.
     """
-    from perfmodel.counting.loopy.target import same_code
-
     # Loopy keeps the order of instructions that it finds here, and writes code in that order later.
     with warnings.catch_warnings(), muted(), same_code():
         warnings.simplefilter("ignore", lp.LoopyWarning)

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from loopy.kernel.data import GroupInameTag, IlpBaseTag, LocalInameTag, UnrollTag
+from loopy.symbolic import WalkMapper, get_dependencies
+from pymbolic.primitives import Variable
+
 MOST_FETCHED = 64
 """Iterations of a loop, at most, whose data are fetched to local memory together."""
 
@@ -92,8 +96,6 @@ class Loops:
 
     def _kind(self, loop: str) -> str:
         """Returns what a loop's tag makes of it: group, local, unrolled, another, or empty for a loop as it is."""
-        from loopy.kernel.data import GroupInameTag, IlpBaseTag, LocalInameTag, UnrollTag
-
         kinds = ((GroupInameTag, "group"), (LocalInameTag, "local"), ((IlpBaseTag, UnrollTag), "unrolled"))
         for tag in self._kernel.inames[loop].tags:
             return next((kind for types, kind in kinds if isinstance(tag, types)), "another")
@@ -137,8 +139,6 @@ class Loops:
 
     def _names(self, indices: tuple[Any, ...]) -> frozenset[str]:
         """Returns the loops that some indices depend on."""
-        from loopy.symbolic import get_dependencies
-
         found: set[str] = set().union(*(get_dependencies(index) for index in indices))
         return frozenset(found & self._kernel.all_inames())
 
@@ -149,15 +149,11 @@ class Loops:
 
     @staticmethod
     def _variable(name: str) -> Any:
-        from pymbolic.primitives import Variable
-
         return Variable(name)
 
 
 def _subscripts(expression: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yields the arrays that an expression names with indices, and the indices."""
-    from loopy.symbolic import WalkMapper
-
     found: list[tuple[str, tuple[Any, ...]]] = []
 
     class Finder(WalkMapper):  # type: ignore[misc]

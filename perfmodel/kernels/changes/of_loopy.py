@@ -7,13 +7,15 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.kernels.changes import Changed
-from perfmodel.kernels.changes.loops import Loops
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.loopy_program import LoopyProgram
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.changes.loops import Loops
 
 ROWS = (64, 128, 256)
 """Work-items of a work-group with one axis."""
@@ -57,7 +59,8 @@ def transformed(kernel: Kernel, program: LoopyProgram) -> Iterator[Changed]:
 
     A program without work-groups gets these first; one that has them is changed within.
     """
-    from perfmodel.counting.loopy.counts import muted  # slow to import
+    from perfmodel.counting.loopy.counts import muted  # these bring Loopy, which is slow to import
+    from perfmodel.kernels.changes.loops import Loops
 
     loops = Loops(program.translation_unit.default_entrypoint)
     if loops.is_parallel:

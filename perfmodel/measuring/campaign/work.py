@@ -185,23 +185,25 @@ class DeviceWork:
                 impossible[kernel.label] = str(error)
         largest = max(sizes, key=lambda label: sizes[label])
         return DeviceShare(
-            self.device,
-            len(self._kernels),
-            sum(math.isfinite(result.seconds) for result in self._results.values()),
-            sum(not math.isfinite(result.seconds) for result in self._results.values()),
-            len(missing),
-            None if mean is None else sum(like) + mean * (len(missing) - len(like)),
-            len(like),
-            sizes[largest],
-            largest,
-            impossible,
+            device=self.device,
+            kernels=len(self._kernels),
+            known=sum(math.isfinite(result.seconds) for result in self._results.values()),
+            failed=sum(not math.isfinite(result.seconds) for result in self._results.values()),
+            missing=len(missing),
+            seconds=None if mean is None else sum(like) + mean * (len(missing) - len(like)),
+            like=len(like),
+            largest_bytes=sizes[largest],
+            largest=largest,
+            impossible=impossible,
         )
 
     def results(self) -> DeviceResult:
         without = STOPPED if self.stopped else NOT_REACHED if self._is_reachable else NOT_HERE
         rows = tuple(self._results.get(key) or Result(math.nan, (without,), key) for key in self._keys)
         labels = tuple(self._kernels[key].label for key in self._keys)
-        return DeviceResult(self.device, rows, labels, len(self._new), self._known, self.stopped)
+        return DeviceResult(
+            device=self.device, results=rows, labels=labels, new=len(self._new), known=self._known, stopped=self.stopped
+        )
 
     def _look_up(self, retry: bool) -> None:
         """Takes times and failures from the store, unless they are to be measured again."""

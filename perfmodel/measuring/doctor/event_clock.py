@@ -113,7 +113,9 @@ def against_host(workload: Workload, time: Time, now: Now, step_s: float, overhe
         by_host, by_events = [], []
         for trials in _HOST_TRIALS:
             started = now()
-            by_events.append(sum(_trials(time, launch, Protocol("host", trials, 0, "min"))))
+            by_events.append(
+                sum(_trials(time, launch, Protocol(name="host", trials=trials, dropped=0, statistic="min")))
+            )
             by_host.append(now() - started)
         host_s = by_host[1] - by_host[0]
         ratios.append((by_events[1] - by_events[0]) / host_s)

@@ -81,7 +81,7 @@ class Workload:
         for trials in (1, 4, 1, 4):  # a second look, as the first compiles, and as others may run at any time
             started = now()
             try:
-                time(launch, Protocol("size", trials, 0, "min"))
+                time(launch, Protocol(name="size", trials=trials, dropped=0, statistic="min"))
             except MeasurementError:
                 has_times = False
             taken[trials] = min(now() - started, taken.get(trials, float("inf")))

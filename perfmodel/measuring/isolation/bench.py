@@ -125,7 +125,14 @@ class Bench:
             stopped = str(error)
             if self._is_interrupted.is_set():  # then nobody waits for the reference, and nothing speaks against before
                 around = before
-        return Batch(tuple(done), around, self._reference.best, socket.gethostname(), versions(), stopped)
+        return Batch(
+            done=tuple(done),
+            around_s=around,
+            best_s=self._reference.best,
+            place=socket.gethostname(),
+            versions=versions(),
+            stopped=stopped,
+        )
 
     def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked = never) -> Timing:
         """Times one launch by itself.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -32,10 +31,10 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", code, *arguments]
 
 
-def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Returns environment variables with which a process does not look for modules in its working folder."""
-    named = [entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
-    return {**variables, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(named)}
+    named = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
+    return {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(named)}
 
 
 def _entries() -> list[str]:

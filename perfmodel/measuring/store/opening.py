@@ -104,7 +104,7 @@ def _connected(path: Path | None, name: str, read_only: bool) -> Opened:
     connection = _at(path, mode)
     if refusal:
         connection.execute("PRAGMA query_only = ON")
-    return Opened(connection, refusal, size)
+    return Opened(connection=connection, refusal=refusal, n_bytes=size)
 
 
 def _at(path: Path, mode: str) -> sqlite3.Connection:
@@ -121,7 +121,9 @@ def _decompressed(path: Path, name: str) -> Opened:
         unpacked.close()
         raise StoreError(f"{name} {_explanation(f'malformed, {error}')}") from error
     refusal = "is compressed and only read: unpack it by 'xz -dk' and give that file"
-    return Opened(_at(Path(unpacked.name), "immutable=1"), refusal, unpacked.tell(), unpacked=unpacked)
+    return Opened(
+        connection=_at(Path(unpacked.name), "immutable=1"), refusal=refusal, n_bytes=unpacked.tell(), unpacked=unpacked
+    )
 
 
 def _check_whole(path: Path, name: str) -> None:

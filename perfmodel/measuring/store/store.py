@@ -232,7 +232,9 @@ class Store:
                 try:
                     of_device = document("device", texts.get(device))
                     of_protocol = document("protocol", texts.get(protocol))
-                    found.append(Group(of_device, of_protocol, str(kernel), str(why), count))
+                    found.append(
+                        Group(device=of_device, protocol=of_protocol, kernel=str(kernel), reason=str(why), count=count)
+                    )
                 except (ValueError, TypeError) as error:
                     raise StoreError(f"{self.name} has damaged rows: see what 'perfmodel store check' says") from error
         return found

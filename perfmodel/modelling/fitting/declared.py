@@ -129,7 +129,13 @@ class Ties:
             return model
         left = tuple(name for name in self.names if name not in self.nodes)
         return ModelString(
-            model.source, substituted(model.value, self.nodes), {}, model.features, left, {}, model.written
+            source=model.source,
+            value=substituted(model.value, self.nodes),
+            terms={},
+            features=model.features,
+            parameters=left,
+            positions={},
+            written=model.written,
         )
 
     def completed(self, values: Mapping[str, float]) -> dict[str, float]:

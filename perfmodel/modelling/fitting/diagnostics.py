@@ -110,7 +110,16 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
         deviations |= freer
     known = set(active) - {name for item in undetermined for name in item.parameters}
     stderr = {name: deviations[name] if name in known else np.nan for name in names}
-    return Assessment(fixed, at_bound, limits, tuple(undetermined), covariance, stderr, chi_square * unit**2, freedom)
+    return Assessment(
+        fixed=fixed,
+        at_bound=at_bound,
+        limits=limits,
+        undetermined=tuple(undetermined),
+        covariance=covariance,
+        stderr=stderr,
+        chi_square=chi_square * unit**2,
+        degrees_of_freedom=freedom,
+    )
 
 
 def _columns(matrix: Array, names: Sequence[str], wanted: Sequence[str]) -> Array:

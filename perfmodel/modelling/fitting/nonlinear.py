@@ -166,7 +166,13 @@ def _minimise(problem: Problem, start: Values, tolerance: float, evaluations: in
     moving = {name: value for name, value in start.items() if name not in held}
     pinned = replace(problem, fixed={**problem.fixed, **held})
     if not moving:
-        return Minimum(held, pinned.cost({}), 1, True, "there is nothing to minimise over")
+        return Minimum(
+            values=held,
+            cost=pinned.cost({}),
+            evaluations=1,
+            converged=True,
+            message="there is nothing to minimise over",
+        )
     minimum = _descend(pinned, moving, tolerance, evaluations)
     return replace(minimum, values=minimum.values | held)
 
@@ -195,9 +201,15 @@ def _descend(problem: Problem, start: Values, tolerance: float, evaluations: int
             residuals, parameters, "least_squares", nan_policy="propagate", max_nfev=evaluations, **options
         )
     except (ValueError, np.linalg.LinAlgError) as error:  # the model left its domain on the way
-        return Minimum(start, np.inf, 0, False, str(error))
+        return Minimum(values=start, cost=np.inf, evaluations=0, converged=False, message=str(error))
     values = coordinates.outer(_array(result.params))
-    return Minimum(values, problem.cost(values), int(result.nfev), bool(result.success), str(result.message))
+    return Minimum(
+        values=values,
+        cost=problem.cost(values),
+        evaluations=int(result.nfev),
+        converged=bool(result.success),
+        message=str(result.message),
+    )
 
 
 def _array(point: Mapping[str, Any]) -> Array:

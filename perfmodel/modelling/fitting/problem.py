@@ -160,7 +160,19 @@ def pose(
     is_log = residuals == "logarithmic"
     starts = _starts(said, limits, fixed)
     return Problem(
-        model, ties, model.compile(), columns, output, weights, is_log, names, scales, limits, fixed, absent, starts
+        model=model,
+        ties=ties,
+        compiled=model.compile(),
+        features=columns,
+        output=output,
+        weights=weights,
+        is_logarithmic=is_log,
+        labels=names,
+        scales=scales,
+        bounds=limits,
+        fixed=fixed,
+        absent=absent,
+        starts=starts,
     )
 
 

@@ -135,14 +135,16 @@ def suggest(
     model = Model(OUTPUT, chosen.string)
     calibration = model.fit(everything.assign(**columns(kernels, model.features)))
     return Suggestion(
-        model,
-        calibration,
-        tuple(_steps(path, names)),
-        tuple(forms),
-        chosen,
-        tuple(names),
-        tuple(groups),
-        tuple(_evaluated(calibration, kernel, time) for kernel, time in zip(checks, check_times, strict=True)),
+        model=model,
+        calibration=calibration,
+        path=tuple(_steps(path, names)),
+        forms=tuple(forms),
+        chosen=chosen,
+        candidates=tuple(names),
+        groups=tuple(groups),
+        evaluation=tuple(
+            _evaluated(calibration, kernel, time) for kernel, time in zip(checks, check_times, strict=True)
+        ),
     )
 
 
@@ -252,7 +254,15 @@ def _steps(path: Sequence[Found], names: Sequence[str]) -> list[Step]:
         terms = tuple(names[c] for c in found.terms)
         before = steps[-1].terms if steps else ()
         added = tuple(term for term in terms if term not in before)
-        steps.append(Step(terms, added, tuple(t for t in before if t not in terms), found.error, found.ratios))
+        steps.append(
+            Step(
+                terms=terms,
+                added=added,
+                removed=tuple(t for t in before if t not in terms),
+                error=found.error,
+                ratios=found.ratios,
+            )
+        )
     return steps
 
 

@@ -114,7 +114,15 @@ def cross_validated(
         ratios[fold.rows] = fold.predicted / measured[fold.rows]
     error = typical_error(ratios) if len(found) == len(held_out) else np.inf
     parameters = len(model.parameters)
-    return Form(string, chosen_for, model.features, ratios, error, error * (1 + penalty) ** parameters, parameters)
+    return Form(
+        string=string,
+        chosen_for=chosen_for,
+        terms=model.features,
+        ratios=ratios,
+        error=error,
+        penalized=error * (1 + penalty) ** parameters,
+        parameters=parameters,
+    )
 
 
 def cross_validated_forms(

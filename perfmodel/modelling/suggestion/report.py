@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from perfmodel.basics.statistics import Errors
-from perfmodel.basics.tables import grid, seconds
+from perfmodel.basics.statistics import Errors, geometric_mean
+from perfmodel.basics.tables import grid, percent, seconds
 from perfmodel.modelling.rows import Row
 from perfmodel.modelling.suggestion import Suggestion
-from perfmodel.modelling.suggestion.search import geometric_mean_error
 
 
 def as_text(suggestion: Suggestion) -> str:
@@ -25,7 +25,7 @@ def as_text(suggestion: Suggestion) -> str:
         _forms(suggestion),
         grid(
             ["chosen form on", "typical error"],
-            [[group, _percent(error)] for group, error in suggestion.error_by_group.items()],
+            [[group, percent(error)] for group, error in suggestion.error_by_group.items()],
         ),
         "suggested model:\n" + textwrap.indent(suggestion.model.string.source, "    "),
         "\n".join(suggestion.calibration.parameter_lines()),
@@ -40,7 +40,7 @@ def as_file(suggestion: Suggestion, command: str) -> str:
     chosen = suggestion.chosen
     comment = [
         command,
-        f"typical error {_percent(chosen.error)} on groups of kernels that were held out of the fit,"
+        f"typical error {percent(chosen.error)} on groups of kernels that were held out of the fit,"
         f" {len(suggestion.groups)} kernels in {len(suggestion.error_by_group)} groups",
     ]
     plain = [line.encode("ascii", "replace").decode().replace("\n", " ") for line in comment]
@@ -51,9 +51,7 @@ def _path(suggestion: Suggestion) -> str:
     lines = []
     for step in suggestion.path:
         changes = [*(f"+ {name}" for name in step.added), *(f"- {name}" for name in step.removed)]
-        lines.append(
-            [changes[0], str(len(step.terms)), _percent(step.error), _percent(geometric_mean_error(step.ratios))]
-        )
+        lines.append([changes[0], str(len(step.terms)), percent(step.error), _error(step.ratios)])
         lines += [[change, "", "", ""] for change in changes[1:]]
     return grid(["best sums", "terms", "typical error", "geometric mean"], lines)
 
@@ -64,8 +62,8 @@ def _forms(suggestion: Suggestion) -> str:
             ("* " if form is suggestion.chosen else "  ") + form.last_line,
             form.chosen_for,
             str(form.parameters),
-            _percent(form.error),
-            _percent(geometric_mean_error(form.ratios)),
+            percent(form.error),
+            _error(form.ratios),
         ]
         for form in suggestion.forms
     ]
@@ -80,16 +78,16 @@ def _evaluation(rows: Sequence[Row]) -> str:
     errors = Errors.of(np.abs(known - 1).tolist())
     if errors is None:
         return table
-    mean, largest, within = map(_percent, (errors.mean, errors.maximum, errors.within_30_percent))
-    shown = f"geometric mean of {known.size} errors: {_percent(geometric_mean_error(known))}"
+    mean, largest, within = map(percent, (errors.mean, errors.maximum, errors.within_30_percent))
+    shown = f"geometric mean of {errors.count} errors: {percent(errors.geometric_mean)}"
     return f"{table}\n{shown}, mean {mean}, maximum {largest}; {within} within ±30 %"
 
 
 def _times(row: Row) -> list[str]:
     if row.predicted_s is None:
         return [seconds(row.measured_s), "not defined", "-"]
-    return [seconds(row.measured_s), seconds(row.predicted_s), _percent(row.error)]
+    return [seconds(row.measured_s), seconds(row.predicted_s), percent(row.error)]
 
 
-def _percent(error: float) -> str:
-    return f"{error:.1%}" if np.isfinite(error) else "-"
+def _error(ratios: NDArray[np.float64]) -> str:
+    return percent(geometric_mean(np.abs(ratios - 1).tolist()))

@@ -54,11 +54,6 @@ def typical_error(ratios: Array) -> float:
     return float(np.expm1(np.mean(np.where(logarithms < WORST, logarithms, WORST))))
 
 
-def geometric_mean_error(ratios: Array) -> float:
-    """Returns the geometric mean of |predicted - measured| / measured, as the papers have it."""
-    return float(np.exp(np.mean(np.log(np.maximum(np.abs(ratios - 1), 1e-12)))))
-
-
 def penalty(features: int, rows: int) -> float:
     """Returns the fraction of the error that a term more has to gain.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Callable
 from dataclasses import fields
@@ -96,8 +97,6 @@ def serve(path: Path, port: int, tell: Callable[[str], None], started: Callable[
         StoreError: the store can't be read, or the port is taken.
         PerfmodelError: tornado is not installed.
     """
-    import asyncio
-
     _, httpserver = _tornado()
     if not path.is_file():
         raise StoreError(f"store {path} is not there; give a file that measure or calibrate wrote")

@@ -92,7 +92,16 @@ def improved(
     name = str(calibration.device.get("name", "a device"))
     away = f"not measured, as this machine has no {name}" if measure and there is None and good else ""
     here = there.name if there is not None else ""
-    return Improvements(original, tuple(good), tuple(rejected), len(changed), name, runs_on.name, here, away)
+    return Improvements(
+        original=original,
+        found=tuple(good),
+        rejected=tuple(rejected),
+        tried=len(changed),
+        predicted_on=name,
+        verified_on=runs_on.name,
+        measured_on=here,
+        unmeasured=away,
+    )
 
 
 def _kernel_and_maker(given: Any, sizes: Mapping[str, int]) -> tuple[Kernel, Callable[..., Any] | None]:

@@ -75,7 +75,7 @@ def candidates(
     Raises:
         PerfmodelError: the kernel itself has no prediction.
     """
-    first = Candidate(kernel, (), (), _predicted(calibration, kernel))
+    first = Candidate(kernel=kernel, changes=(), code=(), prediction=_predicted(calibration, kernel))
     limit = max(MOST_ITEMS, math.prod(kernel.launch().local_size))
     known = {kernel.program.content: first}
     latest = [first]
@@ -119,7 +119,9 @@ def _candidate(calibration: Calibration, before: Candidate, changed: Changed, li
     except PerfmodelError:
         return None
     changes, code = (*before.changes, changed.words), (*before.code, *changed.code)
-    return Candidate(changed.kernel, changes, code, prediction, (*before.parts, changed.what))
+    return Candidate(
+        kernel=changed.kernel, changes=changes, code=code, prediction=prediction, parts=(*before.parts, changed.what)
+    )
 
 
 def _predicted(calibration: Calibration, kernel: Kernel) -> Prediction:

@@ -13,7 +13,8 @@ from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.arguments import Array
 from perfmodel.ptx.emulation.narrow_floats import decoded
 from perfmodel.vocabulary.named_features import feature
-from tests.kernels.triton.cases import CASES, SHORT, Case
+from tests.kernels.triton.case import SHORT, Case
+from tests.kernels.triton.cases import CASES
 from tests.kernels.triton.texts import PATH, kernel_of
 from tests.ptx.executed import executions
 from tests.ptx.stored_kernels import load

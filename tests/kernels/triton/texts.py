@@ -10,7 +10,8 @@ import numpy as np
 
 from perfmodel import Kernel
 from perfmodel.kernels.arguments import Array
-from tests.kernels.triton.cases import CASES, Case, Narrow
+from tests.kernels.triton.case import Case, Narrow
+from tests.kernels.triton.cases import CASES
 from tests.ptx.stored_kernels import store
 
 PATH = Path(__file__).with_name("texts.json.xz")
