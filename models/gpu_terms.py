@@ -37,7 +37,8 @@ LOAD_CYCLES = "f_mem_transactions_global_load_banks:32 * 128 / f_mem_bytes_globa
 LOAD_LINES = "f_mem_transactions_global_load_block:128 * 128 / f_mem_bytes_global_load"
 STORE_LINES = "f_mem_transactions_global_store_block:128 * 128 / f_mem_bytes_global_store"
 # Such as follow from the counts of the model's own features: what sets of addresses have in common is counted for long.
-GAPS = "f_mem_footprint_global_block:64 / f_mem_bytes_global"
+TOUCHED = "(f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)"
+GAPS = f"{TOUCHED} / f_mem_bytes_global"
 OFTEN = f"{LOADED} / f_mem_footprint_global_block:32"
 
 NEIGHBOURS = "neighbouring work-items that {} neighbouring elements would help"
@@ -459,7 +460,7 @@ PARAMETERS: dict[str, Meaning] = {
     "p_dram": Meaning(
         "bytes that memory brings or takes",
         {
-            "{:si}B of distinct data": "f_mem_footprint_global_block:64",
+            "{:si}B, each once in each direction": TOUCHED,
             "{:.3g} % of them missed by the last-level cache": "100 * missed",
         },
         {

@@ -18,6 +18,11 @@ BODIES = {
     "constant": ("own[0] = x[i]; own[3] = own[0];", False),
     "unrolled": (f"{ROUNDS} own[j] = x[i] + j; {ROUNDS} own[0] += own[7 - j];", False),
     "nested": (f"own[0] = 0; for (int k = 0; k < m; k++) {ROUNDS} own[j] = own[(j + 1) % 8] + x[k];", False),
+    "table": (
+        f"const int t[] = {{0, 4, 2, 6, 1, 5, 3, 7}}; {ROUNDS} own[t[j]] = x[i] + j; {ROUNDS} own[0] += own[t[j]];",
+        False,
+    ),
+    "table of arguments": (f"int t[8]; {ROUNDS} t[j] = (j + m) & 7; {ROUNDS} own[t[j]] = x[i] + j;", True),
     "argument": ("own[0] = 1; own[m] = x[i];", True),
     "open loop": ("own[0] = 1; for (int j = 0; j < m; j++) own[j] = x[i];", True),
     "counted in an open loop": ("own[0] = 1; int t = 0; for (int j = 0; j < m; j++) { own[t] = x[i]; t++; }", True),

@@ -1,0 +1,97 @@
+"""Waits follow from what compilers do with a loop: the machine code of such loops says how many loads they issue first.
+
+The expected numbers were counted in machine code for compute capability 9.0 (NVRTC 12.9, ptxas 12.9, nvdisasm 13.5):
+loads between one wait and the next, in the main loop.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import perfmodel as pm
+from perfmodel.vocabulary.named_features import feature
+
+ITEMS, TURNS = 1024, 64
+ARRAYS = {"a": "n * m + m", "b": "n * m + m", "c": "n * m", "places": "n * m"}
+FRAME = """__kernel void k(__global const float *restrict a, __global const float *restrict b,
+                            __global const int *restrict places, __global float *{0} c, const int m, const int n)
+{{
+    const int i = get_global_id(0);
+    float s = 0, t = 1;
+    {1}
+    c[i] = s * t;
+}}"""
+LOOP = "for (int j = 0; j < m; j++) "
+
+# What stands in the loop, and how many waits m iterations have.
+BODIES = {
+    "a column": (LOOP + "s += a[j * n + i];", TURNS / 16),
+    "a column, and stores to an array that nothing else leads to": (
+        LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }",
+        TURNS / 16,
+    ),
+    "a row": (LOOP + "s += a[i * m + j];", TURNS / 4),
+    "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", TURNS / 4),
+    "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", TURNS / 8),
+    "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * TURNS / 8),
+    "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * TURNS / 8),
+    "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", TURNS),
+    "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", TURNS),
+    "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", TURNS),
+    "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", TURNS),
+    "native sines": (LOOP + "s += native_sin(a[j * n + i]);", TURNS / 16),
+    "quotients, which are not": (LOOP + "s += a[j * n + i] / t;", TURNS / 4),
+    "64 bits, whose quotients are called": (LOOP + "s += (float)((double)a[j * n + i] / (t + 1.0 * m));", TURNS),
+    "a loop of 8": ("for (int j = 0; j < 8; j++) s += a[j * n + i];", 1),
+    "no loop": ("s = a[i];", 1),
+}
+
+
+def waits(
+    body: str, restrict: str = "restrict", options: tuple[str, ...] = (), name: str = "f_mem_waits_global"
+) -> float:
+    source = FRAME.format(restrict, body)
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, options, n=ITEMS, m=TURNS, assumptions="m >= 1")
+    return feature(name).eval(kernel.as_compiled()) / ITEMS
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_iterations_have_their_loads_under_way_together(case: str) -> None:
+    body, expected = BODIES[case]
+    assert waits(body) == pytest.approx(expected)
+
+
+def test_loads_do_not_pass_stores_that_they_may_see() -> None:
+    body = LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }"
+    assert waits(body) == TURNS / 16
+    unknown = FRAME.format("", body).replace("*restrict a", "*a")
+    kernel = pm.Kernel.from_opencl(unknown, "k", "n", 64, ARRAYS, n=ITEMS, m=TURNS)
+    assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * TURNS
+    assert waits(LOOP + "c[i] += a[j * n + i];") == TURNS + 0  # each sum is loaded again
+
+
+def test_options_decide_what_is_called() -> None:
+    body = LOOP + "s += sin(a[j * n + i]);"
+    assert waits(body, options=("-cl-fast-relaxed-math",)) == TURNS / 16
+    body = LOOP + "s += a[j * n + i] / t;"
+    assert waits(body, options=("-cl-fp32-correctly-rounded-divide-sqrt",)) == TURNS
+
+
+def test_barriers_and_inner_loops_end_a_body() -> None:
+    tile = "__local float own[64]; const int l = get_local_id(0);"
+    body = (
+        tile
+        + LOOP
+        + "{ own[l] = a[j * n + i]; barrier(CLK_LOCAL_MEM_FENCE); s += own[63 - l]; barrier(CLK_LOCAL_MEM_FENCE); }"
+    )
+    assert waits(body) == TURNS
+    assert waits(body, name="f_mem_waits_local") == TURNS
+    inner = LOOP + "{ t += a[j * n + i]; for (int l = 0; l < m; l++) s = s * t + 1; }"
+    assert waits(inner) == TURNS
+
+
+def test_the_longest_work_item_waits_for_all() -> None:
+    body = "for (int j = 0; j < m; j++) if (i < 32) s += a[places[j * n + i]];"
+    longest = waits(body, name="f_mem_waits_global_granularity:longest")
+    assert longest == pytest.approx(2 * TURNS / 8)
+    assert waits(body) == pytest.approx(longest * 32 / ITEMS)
