@@ -40,7 +40,7 @@ _NOT_FOUND = re.compile(r'cannot open source file "([^"]*)"')
 
 @dataclass(frozen=True)
 class CompiledText:
-    """What the compiler made of a source.
+    """Holds what the compiler made of a source.
 
     Attributes:
         name: that the kernel has in the PTX.

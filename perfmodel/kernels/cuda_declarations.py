@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 UNNAMED = "kernel.cu"
-"""What a source is called of which no line says it."""
+"""A source is called so of which no line says its name."""
 _SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 _OF_DEVICE = re.compile(r"\b(?:__device__|__global__|constexpr)\b")
@@ -36,7 +36,7 @@ class _Declaration:
 
     @property
     def may_stand_for_others(self) -> bool:
-        """Whether something else of its name might take its place, so that leaving it out changes what code means."""
+        """True where something else of its name might take its place, so that leaving it out changes what code is."""
         return self.is_for_device or _TYPE.search(_bare(self.head)) is not None
 
     @property
