@@ -109,12 +109,14 @@ def compile_all(tell: Callable[[str], None]) -> int:
     for case in cases():
         text, name = case.text()
         try:
-            ptx, entry = compiled(text, name, OPTIONS)
-            code_of(ptx, entry)
+            found = compiled(text, name, OPTIONS)
+            code_of(found.ptx, found.name)
         except Exception as error:
             tell(f"{case.name}: {' '.join(str(error).split())[:150]}")
             continue
-        launch = replace(case.opencl().launch(), source=ptx, kernel_name=entry, build_options=(), language=PTX)
+        launch = replace(
+            case.opencl().launch(), source=found.ptx, kernel_name=found.name, build_options=(), language=PTX
+        )
         lines.append(json.dumps({"name": case.name, "launch": as_message(launch)}) + "\n")
     COMPILED.write_bytes(lzma.compress("".join(lines).encode(), preset=9))
     return len(lines)

@@ -10,6 +10,7 @@ from typing import Any
 
 from perfmodel.basics import registry
 from perfmodel.cli import tag_values
+from perfmodel.kernels.source_words import SOURCES
 from perfmodel.modelling.shipped import shipped_files
 
 DEVICES = ("cpu", "gpu", "all")
@@ -50,7 +51,7 @@ def tags(prefix: str, parsed_args: Any = None, **_: Any) -> list[str]:
         (Path(__file__).parents[1] / "collection" / "tags.py").read_text(encoding="utf-8"),
     ]
     names = sorted({name for text in texts for name in TAG.findall(text)} | {"lsizes"})
-    return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", ".cl", ".cu", ".ptx"))]
+    return [*generators(), *(f"{name}:" for name in names), *_files(prefix, (".py", *SOURCES))]
 
 
 def feature_words(prefix: str, **_: Any) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from perfmodel.basics.errors import PerfmodelError, nearest
 from perfmodel.cli import completion
-from perfmodel.kernels.source_words import ARRAY_WORDS
+from perfmodel.kernels.source_words import ARRAY_WORDS, SOURCES
 
 if TYPE_CHECKING:
     from perfmodel.measuring.isolation.process import ProcessLimits
@@ -71,7 +71,7 @@ class SentenceParser(argparse.ArgumentParser):
 
 
 def _no_command(word: str, known: Sequence[str], program: str) -> str:
-    if re.search("[:=]", word) or word.endswith((".py", ".cl", ".cu", ".ptx")):
+    if re.search("[:=]", word) or word.endswith((".py", *SOURCES)):
         return f"{word!r} is no command; put one before it, such as perfmodel predict gpu@h200 {word}"
     return f"there is no command {word!r}{nearest(word, known) or f' ({program} --help lists them)'}"
 

@@ -5,28 +5,55 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
-from perfmodel.kernels.cuda_host import HEADERS, device_code
+from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, without, without_refusals
+from perfmodel.kernels.cuda_host import HEADERS, PRE_INCLUDED, is_of_a_library, may_be_needed, stand_in
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
 
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
-_FILE = "/kernel.cu"
+_FILE = f"/{UNNAMED}"
 """The source's name in PTX, the same from every working folder, as times are kept by the text."""
 _HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc")
 """The packages whose headers sources may include."""
 
 
-def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, str]:
-    """Returns the PTX of a source, and the name that a kernel has there.
+_MOST_ROUNDS = 64
+"""So often a source is compiled again without what was not understood."""
+_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
+_MOST_NAMED = 4
+_MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_OWN = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
+_NOT_FOUND = re.compile(r'cannot open source file "([^"]*)"')
+
+
+@dataclass(frozen=True)
+class CompiledText:
+    """Holds what the compiler made of a source.
+
+    Attributes:
+        name: that the kernel has in the PTX.
+        not_found: headers that are not there, and that the kernel does without.
+    """
+
+    ptx: str
+    name: str
+    not_found: tuple[str, ...] = ()
+
+
+def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledText:
+    """Returns the PTX of a kernel; of a whole program, what the kernel doesn't need need not be understood.
 
     Args:
         name: of the kernel, of a template with its arguments, such as ``scale<float, 4>``.
@@ -43,15 +70,74 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> tuple[str, 
         chosen.append(_LINES)
     library = _library()
 
+    absent = _absent(source, chosen)
+
     def compile_() -> dict[str, Any]:
         try:
-            ptx, lowered = _compile(library, source, name, chosen)
-        except SourceError:  # functions for the host may be what is not understood
-            ptx, lowered = _compile(library, device_code(source), name, [*chosen, "-default-device"])
-        return {"ptx": ptx, "name": lowered}
+            if not absent:
+                ptx, lowered = _compile(library, source, name, chosen, HEADERS)
+                return {"ptx": ptx, "name": lowered, "not_found": []}
+        except _RefusedError:
+            pass  # functions for the host may be what is not understood
+        return _compile_kernel_alone(library, source, name, chosen, absent)
 
     found = kept([source, name, chosen, _version(library), _FILE], compile_)
-    return str(found["ptx"]), str(found["name"])
+    return CompiledText(str(found["ptx"]), str(found["name"]), tuple(found.get("not_found", ())))
+
+
+class _RefusedError(Exception):
+    """Raised where the compiler refuses a source; its message is the compiler's log."""
+
+
+def _compile_kernel_alone(
+    library: Any, source: str, name: str, options: Sequence[str], absent: Sequence[str]
+) -> dict[str, Any]:
+    """Compiles a kernel without functions for the host, headers that are not found, and declarations that are not
+    understood, as far as it does without them."""
+    text, headers = code_of_kernel(source, name), {**HEADERS, **{each: stand_in(each) for each in absent}}
+    given = [
+        *options,
+        "-default-device",
+        "-D__extension__=",
+        "-Dregister=",
+        *(f"--pre-include={header}" for header in PRE_INCLUDED),
+    ]
+    for _ in range(_MOST_ROUNDS):
+        try:
+            ptx, lowered = _compile(library, text, name, given, headers)
+            return {"ptx": ptx, "name": lowered, "not_found": _not_found(headers)}
+        except _RefusedError as error:
+            log = str(error)
+        mistakes = _MISTAKE.findall(log)
+        if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
+            headers.update({each: stand_in(each) for each in missing})
+            continue
+        if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
+            given += _OF_STD
+            continue
+        if _not_found(headers) and any("#error directive" in said for *_, said in mistakes):
+            text = without_refusals(text)
+            continue
+        left = without(text, [(file, int(line)) for file, line, _ in mistakes], name)
+        if left is None:
+            break
+        text = left
+    missing = sorted(filter(may_be_needed, _not_found(headers)), key=is_of_a_library)[:_MOST_NAMED]
+    told = f"; not found: {', '.join(missing)}; give their folders (--include)" if missing else ""
+    raise SourceError((_said(log) or "the source is not understood") + told)
+
+
+def _absent(source: str, options: Sequence[str]) -> list[str]:
+    """Returns the headers that a source includes and that are nowhere."""
+    folders = [Path(option[2:]) for option in options if option.startswith("-I")]
+    folders += [folder / "include" for package in _HEADERS for folder in _package_folders(package)]
+    named = dict.fromkeys(_INCLUDED.findall(source))
+    known = HEADERS.keys() | HIP_HEADERS.keys() | _OWN
+    return [each for each in named if each not in known and not any((folder / each).is_file() for folder in folders)]
+
+
+def _not_found(headers: Mapping[str, str]) -> list[str]:
+    return [header for header in headers if header not in HEADERS]
 
 
 @lru_cache(maxsize=1)
@@ -86,9 +172,9 @@ def _version(library: Any) -> list[int]:
     return [major.value, minor.value]
 
 
-def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tuple[str, str]:
+def _compile(library: Any, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]) -> tuple[str, str]:
     program = ctypes.c_void_p()
-    headers = {**HEADERS, **HIP_HEADERS}
+    headers = {**usual, **HIP_HEADERS}
     contents, names = (
         (ctypes.c_char_p * len(headers))(*(text.encode() for text in texts)) for texts in (headers.values(), headers)
     )
@@ -103,7 +189,7 @@ def _compile(library: Any, source: str, name: str, options: Sequence[str]) -> tu
         array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
         status = library.nvrtcCompileProgram(program, len(given), array)
         if status:
-            raise SourceError(_said(_text(library, program, "ProgramLog")) or _error(library, status))
+            raise _RefusedError(_text(library, program, "ProgramLog") or _error(library, status))
         lowered = ctypes.c_char_p()
         _check(library, library.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered)))
         text = (lowered.value or b"").decode()
@@ -123,7 +209,8 @@ def _text(library: Any, program: Any, what: str) -> str:
 def _said(log: str) -> str:
     """Returns the first error of the compiler's log, in one line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((line for line in lines if "error" in line), lines[0] if lines else "")
+    wrong = [line for line in lines if "error" in line] or lines or [""]
+    first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
     return first.replace("error:", "").replace("  ", " ").strip().removeprefix("/")
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, SourceError, nearest
+from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
 from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
-from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in
+from perfmodel.kernels.cuda_declarations import full_name
+from perfmodel.kernels.cuda_host import is_of_a_library
+from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
 from perfmodel.kernels.opencl_file import included
 from perfmodel.kernels.ptx_program import Extent, PtxProgram
 from perfmodel.ptx.code import code_of
@@ -77,15 +80,28 @@ def cuda_kernel(
     is_text = isinstance(source, str) and ("{" in source or "\n" in source)
     file = "the source" if is_text else str(source)
     name = name or only_kernel(text, file)
+    full = full_name(text, name)
+    if "<" not in name and (parameters := template_parameters(text, name.rpartition("::")[2])):
+        if not all("=" in each for each in parameters):
+            raise KernelError(
+                f"kernel {name!r} is a template <{', '.join(parameters)}>; give it arguments: '{name}<…>'"
+            )
+        full += "<>"
     try:
-        ptx, entry = compiled(text, name, options)
+        found = compiled(text, full, options)
     except SourceError as error:
         place, _, why = str(error).partition(": ")
         if not place.startswith(_NAMES):
             raise
         names = ", ".join(kernels_in(text)) or "none"
         raise KernelError(f"{file} has no kernel {name!r} ({why}); it has: {names}") from error
-    return _with_arguments(ptx, entry, name, arguments_of(text, name))
+    if own := [each for each in found.not_found if f'"{each}"' in text and not is_of_a_library(each)]:
+        warnings.warn(
+            f"kernel {name!r} is compiled without {', '.join(own)}, not found; give the folders (folders=, --include)",
+            PerfmodelWarning,
+            stacklevel=3,
+        )
+    return _with_arguments(found.ptx, found.name, name, arguments_of(text, name))
 
 
 def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:

@@ -1,20 +1,19 @@
-"""Takes what is for the host out of a ``.cu`` file: its functions, and headers that kernels don't need."""
+"""The headers of C and C++ that ``.cu`` files include, with what kernels need of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-
-_SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
-_OF_DEVICE = re.compile(r"\b(?:__device__|__global__|constexpr)\b")
-_TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
+from collections.abc import Mapping
 
 _WHOLE = "".join(
     f"typedef {'unsigned ' if sign else 'signed ' * (name == 'char')}{name} {sign}int{bits}_t;\n"
     for name, bits in (("char", 8), ("short", 16), ("int", 32), ("long long", 64))
     for sign in ("", "u")
 )
+_WHOLE += "namespace std { " + "".join(f"using ::{sign}int{bits}_t; " for bits in (8, 16, 32, 64) for sign in ("", "u"))
+_WHOLE += "}\n"
+_WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;\n"
+_WHOLE += "typedef unsigned long ulong;\n"
 _LIMITS = """
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
@@ -33,7 +32,82 @@ _MATH = """
 #define M_PI_2 1.57079632679489661923
 #define M_E 2.7182818284590452354
 #define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#define M_LOG2E 1.4426950408889634074
+#define M_LN2 0.69314718055994530942
+#define M_1_PI 0.31830988618379067154
+#define M_2_SQRTPI 1.12837916709551257390
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define HUGE_VALF INFINITY
 """
+_MATH += "namespace std { " + " ".join(
+    f"using ::{name};"
+    for name in (
+        *(
+            "isnan",
+            "isinf",
+            "isfinite",
+            "abs",
+            "fabs",
+            "sqrt",
+            "exp",
+            "exp2",
+            "log",
+            "log2",
+            "log10",
+            "pow",
+            "sin",
+            "cos",
+        ),
+        *("tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "floor", "ceil", "round", "trunc", "fmod"),
+        *(
+            "fmax",
+            "fmin",
+            "fma",
+            "erf",
+            "cbrt",
+            "hypot",
+            "copysign",
+            "sqrtf",
+            "expf",
+            "logf",
+            "fabsf",
+            "fmaxf",
+            "fminf",
+        ),
+    )
+)
+_MATH += " }\n"
+_OF_NVIDIA = """#pragma once
+#include <cuda/std/limits>
+#include <cuda/std/tuple>
+#include <cuda/std/type_traits>
+#include <cuda/std/utility>
+namespace std { using namespace cuda::std; }
+"""
+_CUB = "#pragma once\n" + "".join(
+    f"#include <cub/{part}.cuh>\n"
+    for part in (
+        *(f"block/block_{each}" for each in ("load", "store", "reduce", "scan", "exchange", "shuffle", "histogram")),
+        *(f"block/block_{each}" for each in ("discontinuity", "radix_sort", "merge_sort", "adjacent_difference")),
+        *(f"warp/warp_{each}" for each in ("reduce", "scan", "load", "store", "exchange", "merge_sort")),
+    )
+)
+"""CUB's functions for blocks and warps: the file itself has others, for the host."""
+_HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+_ALGORITHM = """#pragma once
+namespace std {
+template <typename T> __host__ __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
+template <typename T> __host__ __device__ constexpr const T &min(const T &a, const T &b) { return b < a ? b : a; }
+template <typename T> __host__ __device__ void swap(T &a, T &b) { T c = a; a = b; b = c; }
+}
+"""
+_LAUNCHES = """#pragma once
+__device__ inline void cudaGridDependencySynchronize() {}
+__device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
+"""
+"""Kernels that wait for the end of one before, or let the next one begin: alone, they wait for nothing."""
 _EMPTY = (
     *(
         "stdio.h",
@@ -48,7 +122,7 @@ _EMPTY = (
         "cstdlib",
     ),
     *("cstring", "ctime", "iostream", "fstream", "sstream", "iomanip", "string", "vector", "map", "set", "array"),
-    *("memory", "algorithm", "numeric", "functional", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
+    *("memory", "numeric", "functional", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
 HEADERS: Mapping[str, str] = {
@@ -57,59 +131,35 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h"), f"#ifndef INT_TYPES\n#define INT_TYPES\n{_WHOLE}#endif\n"),
     **dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), f"#ifndef INT_MAX\n{_LIMITS}#endif\n"),
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
+    **dict.fromkeys(("type_traits", "limits", "utility", "tuple"), _OF_NVIDIA),
+    "algorithm": _ALGORITHM,
+    "cub/cub.cuh": _CUB,
+    "cuda_device_runtime_api.h": _LAUNCHES,
     **dict.fromkeys(("assert.h", "cassert"), "#ifndef assert\n#define assert(condition) ((void)0)\n#endif\n"),
 }
 """Headers of C and C++ that files include for the host, with what kernels need of them."""
 
-
-def device_code(source: str) -> str:
-    """Returns a source without the bodies and heads of functions for the host alone; lines keep their numbers."""
-    plain = _blank(source, _SKIPPED)
-    plain = _blank(plain, _DIRECTIVE)
-    kept = list(source)
-    directives = {place for match in _DIRECTIVE.finditer(_blank(source, _SKIPPED)) for place in range(*match.span())}
-    for start, end in _host_functions(plain):
-        for place in range(start, end):
-            if kept[place] != "\n" and place not in directives:
-                kept[place] = " "
-    return "".join(kept)
+_OF_OTHERS = re.compile(r"^(std\w+\.h$|[^.]+$|hip|roc|rccl|mu(sa|blas)|sycl|metal|arm_|sys/|windows\.h)")
+_OF_LIBRARIES = re.compile(
+    r"^(cu(blas|fft|rand|sparse|solver|dnn|tensor|pti)|nccl|nvml|nvtx|nvTools|mpi\.h|helper_|bits/|sys/|GL/"
+    r"|(torch|ATen|c10|pybind11|opencv2?|gtest|thrust|Eigen|boost|benchmark)/)"
+)
 
 
-def _blank(text: str, pattern: re.Pattern[str]) -> str:
-    """Returns a text with blanks in the place of what matches."""
-    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+def is_of_a_library(header: str) -> bool:
+    """Returns whether a header is one of C, C++ or a library for the host, of which kernels need nothing."""
+    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header))
 
 
-def _host_functions(plain: str) -> Iterator[tuple[int, int]]:
-    """Yields where functions for the host begin and end, in a text without comments, strings and directives."""
-    start = place = 0
-    while place < len(plain):
-        mark = plain[place]
-        if mark in ";}":
-            start = place = place + 1
-        elif mark == "(":
-            place = _closing(plain, place, "()")
-        elif mark == "{":
-            head = plain[start:place]
-            if re.search(r"\bnamespace\b", head) or re.fullmatch(r"\s*extern\s*", head):
-                start = place = place + 1
-                continue
-            end = _closing(plain, place, "{}")
-            is_function = "(" in head and "=" not in re.sub(r"\(.*\)", "", head, flags=re.DOTALL)
-            if is_function and not _OF_DEVICE.search(head):
-                yield start, end
-            if is_function or not (_TYPE.search(head) or "=" in head):
-                start = end
-            place = end
-        else:
-            place += 1
+def may_be_needed(header: str) -> bool:
+    """Returns whether a kernel may need a header, one that is neither of C and C++ nor of another maker's platform."""
+    return not _OF_OTHERS.match(header)
 
 
-def _closing(text: str, opening: int, pair: str) -> int:
-    """Returns the place behind the bracket that closes one."""
-    depth = 0
-    for place in range(opening, len(text)):
-        depth += (text[place] == pair[0]) - (text[place] == pair[1])
-        if depth == 0:
-            return place + 1
-    return len(text)
+def stand_in(header: str) -> str:
+    """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
+    return _HALVES if re.match(r"(cublas|cudnn|torch|ATen|c10)", header) else ""
+
+
+PRE_INCLUDED = ("stdint.h", "limits.h", "math.h", "assert.h", "cuda_device_runtime_api.h")
+"""Headers that others, which are not there, would have brought."""

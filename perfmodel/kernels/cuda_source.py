@@ -11,6 +11,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 _WORDS = re.compile(
     r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct|typename|unsigned|signed|__grid_constant__)\b"
 )
+_BETWEEN = r"static\s+|inline\s+|extern\s+|__\w+__\s*\((?:[^()]|\([^()]*\))*\)\s*"
 _NUMBERS = {
     "float": ("float32", 1),
     "double": ("float64", 1),
@@ -95,6 +96,16 @@ def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
     return _defined(source, plain)
 
 
+def template_parameters(source: str, name: str) -> list[str]:
+    """Returns the parameters of a kernel that is a template, as declared; none for any other."""
+    text = _COMMENT.sub(" ", source)
+    for match in _KERNEL.finditer(text):
+        head = text[match.end() : _opening(text, match.end())].rstrip()
+        if re.search(rf"\b{re.escape(name)}$", head):
+            return [" ".join(each.split()) for each in _template_text(text, match.start())]
+    return []
+
+
 def _defined(source: str, name: str) -> tuple[Declared, ...] | None:
     """Returns the arguments of a function that a macro makes a kernel."""
     text = _COMMENT.sub(" ", source)
@@ -147,12 +158,15 @@ def _closing(text: str, opening: int) -> int:
     return -1
 
 
+def _template_text(text: str, before: int) -> list[str]:
+    """Returns a template's parameters, of a kernel that begins there."""
+    match = re.search(rf"template\s*<([^;{{}}]*)>\s*(?:{_BETWEEN})*$", text[:before])
+    return [] if match is None else [each.strip() for each in _split(match[1])]
+
+
 def _template(text: str, before: int) -> list[str]:
     """Returns the names of a template's parameters, of a kernel that begins there."""
-    match = re.search(r"template\s*<([^;{}]*)>\s*(?:static\s+|inline\s+|extern\s+)*$", text[:before])
-    if match is None:
-        return []
-    names = (re.search(r"(\w+)\s*(?:=.*)?$", each.strip()) for each in _split(match[1]))
+    names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in _template_text(text, before))
     return [name[1] for name in names if name]
 
 

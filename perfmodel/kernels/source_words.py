@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-SOURCES = (".cl", ".cu", ".ptx")
-"""The endings of files with kernels' source: OpenCL C, CUDA C++ and PTX."""
-CUDA = (".cu", ".ptx")
+CUDA = (".cu", ".cuh", ".hip", ".ptx")
+SOURCES = (".cl", *CUDA)
+"""The endings of files with kernels' source: OpenCL C, CUDA C++, HIP and PTX."""
 ARRAY_WORDS = "random:DTYPE:SIZE or random:DTYPE:SIZE:LOW:HIGH; zeros:DTYPE:SIZE; SIZE alone; FILE.npy"
 """Words that an array argument may be given as; see `perfmodel.kernels.array_contents`."""
 
@@ -15,7 +15,7 @@ def is_source(argument: str) -> bool:
 
 
 def is_cuda(argument: str) -> bool:
-    """Returns True if a command's argument names a file of CUDA C++ or PTX, or a kernel in it."""
+    """Returns True if a command's argument names a file of CUDA C++, HIP or PTX, or a kernel in it."""
     return split(argument)[0].endswith(CUDA)
 
 

@@ -10,7 +10,7 @@ import pytest
 import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
-from perfmodel.kernels.cuda_host import device_code
+from perfmodel.kernels.cuda_declarations import device_code
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 

@@ -29,9 +29,35 @@ def test_executions_are_the_same(title: str) -> None:
     assert some_places == every_place
 
 
-@pytest.mark.parametrize("name", ["column sums", "row sums", "tiled product"])
+NESTED = """
+__global__ void nested(const float *a, const float *b, float *c, int n, int m, int k) {
+  __shared__ float tile[256];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int q = 0; q < m; q++) {
+    tile[threadIdx.x] = a[q * n + i];
+    __syncthreads();
+    for (int p = 0; p < k; p++) {
+      float r = 0;
+      for (int x = 0; x < n / 64; x++) r += tile[x] * b[p * n + x];
+      sum += expf(r);
+    }
+    __syncthreads();
+    c[q * n + i] = sum;
+  }
+}
+"""
+
+
+def nested() -> Kernel:
+    """A loop whose turns are alike, in another such, in a third."""
+    arrays = {"a": "n*m", "b": "n*k", "c": "n*m"}
+    return Kernel.from_cuda(NESTED, "nested", "n / 256", 256, arrays, n=4096, m=14, k=20)
+
+
+@pytest.mark.parametrize("name", ["column sums", "row sums", "tiled product", "nested"])
 def test_features_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = TWINS[name].cuda()
+    kernel = nested() if name == "nested" else TWINS[name].cuda()
     names = [
         "f_op_float32_madd",
         "f_op_float32_add_granularity:subgroup",
@@ -45,12 +71,21 @@ def test_features_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> No
         "f_branch_loop",
     ]
     program: Any = kernel.program
-    assert executions(kernel, None, True)[2] > 20
+    assert executions(kernel, None, True)[2] > (5 if name == "nested" else 20)
     found = {name: feature(name).eval(kernel) for name in names}
     plain = type(program).emulated
     monkeypatch.setattr(type(program), "emulated", lambda own, v, **o: plain(own, v, **{**o, "extrapolate": False}))
     program._counts.clear()
     assert {name: feature(name).eval(kernel) for name in names} == found
+
+
+def test_turns_of_nested_loops_are_skipped() -> None:
+    kernel = nested()
+    every, every_place, none = executions(kernel, None, False)
+    some, some_places, _ = executions(kernel, None, True)
+    assert (some, some_places, none) == (every, every_place, 0)
+    inner, middle = (executions(kernel.at(m=1, k=k), None, True)[2] for k in (1, 20))
+    assert 0 < middle < 20 * inner / 2, "turns of the middle loop are skipped with those of the inner one in them"
 
 
 def test_what_data_decide_is_run() -> None:

@@ -14,6 +14,7 @@ from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
 from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
+from perfmodel.kernels.source_words import SOURCES
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
@@ -157,7 +158,7 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     if parsed.device is None:
         if not parsed.tags and ("@" in name or name.endswith(".json")):
             raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
-        if not parsed.tags or name.endswith((".cl", ".cu", ".ptx", ".py")):
+        if not parsed.tags or name.endswith((".py", *SOURCES)):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "
                 "--device"

@@ -24,8 +24,35 @@ LEAST = 8
 """Fewer turns are not skipped."""
 NEVER = 2**40
 """Stands for the turns of a test that has one outcome for ever, as that of a loop that others end."""
+MOST_SERIES = 2**16
+"""So many times turns of inner loops may be noted as they were skipped through."""
 MOST_NOTED = 4096
 """Turns of loops that do more accesses than this are run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Executions of an access: one at a row of places, or, with a step, so many behind it, each a step further."""
+
+    places: Places
+    mask: Mask
+    row: NDArray[np.int64]
+    step: NDArray[np.int64] | None = None
+    count: int = 1
+
+    def is_like(self, other: Series) -> bool:
+        """Returns whether the same access was executed as often, with the same step."""
+        same = self.places == other.places and self.count == other.count
+        return same and np.array_equal(np.asarray(self.step), np.asarray(other.step))
+
+    def add_behind(self, before: Series, count: int) -> None:
+        """Notes that it was executed so many times more, each as far from the one before as this one is."""
+        apart = self.row - before.row
+        if self.step is None:
+            self.places.add_series(self.mask, self.row, apart, count)
+            return
+        for turn in range(1, count + 1):
+            self.places.add_series(self.mask, self.row + turn * apart, self.step, self.count)
 
 
 @dataclass(eq=False)
@@ -36,8 +63,8 @@ class Turn:
     parted: int
     registers: list[Any]
     operands: list[tuple[Any, Any]] = field(default_factory=list)
-    tallies: list[tuple[Tally, Mask]] = field(default_factory=list)
-    rows: list[tuple[Places, Mask, NDArray[np.int64]]] = field(default_factory=list)
+    tallies: list[tuple[Tally, Mask, int]] = field(default_factory=list)
+    rows: list[Series] = field(default_factory=list)
     branches: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
     is_known: bool = True
 
@@ -71,7 +98,7 @@ class Skipper:
         if turns:
             self._finish(turns[-1], plan)
             goes_on = turns[-1].is_known and turns[-1].mask is mask and turns[-1].parted == parted
-            if not goes_on or (len(turns) >= 2 and self._skip(plan, turns[-2], turns[-1])):
+            if not goes_on or (len(turns) >= 2 and self._skip(block, plan, turns[-2], turns[-1])):
                 turns.clear()
         del turns[:-1]
         turns.append(Turn(mask, parted, []))
@@ -93,22 +120,22 @@ class Skipper:
 
     def note_tally(self, tally: Tally, mask: Mask) -> None:
         for turn in self.notes():
-            turn.tallies.append((tally, mask))
+            turn.tallies.append((tally, mask, 1))
 
     def note_row(self, places: Places, mask: Mask, row: NDArray[np.int64] | None) -> None:
         for turn in self.notes():
             if row is None or len(turn.rows) >= MOST_NOTED:
                 turn.is_known = False
             else:
-                turn.rows.append((places, mask, row))
+                turn.rows.append(Series(places, mask, row))
 
     def note_branch(self, record: list[Any], more: list[Any]) -> None:
         for turn in self.notes():
             turn.branches.append((record, more))
 
-    def _skip(self, plan: Plan, before: Turn, now: Turn) -> bool:
+    def _skip(self, header: int, plan: Plan, before: Turn, now: Turn) -> bool:
         """Skips turns, as many as all tests have the same outcome in; returns whether there were any."""
-        if [places for places, _, _ in before.rows] != [places for places, _, _ in now.rows]:
+        if len(before.rows) != len(now.rows) or not all(map(Series.is_like, now.rows, before.rows)):
             return False
         if not before.is_known or not before.registers or len(before.tallies) != len(now.tallies):
             return False
@@ -117,22 +144,36 @@ class Skipper:
         count -= 2
         if not LEAST <= count < NEVER - 2:
             return False
+        if count * sum(each.step is not None for each in now.rows) > MOST_SERIES:
+            return False
         registers = self.machine.registers
         for name, old, new in zip(plan.carried, before.registers, now.registers, strict=True):
             place = registers.numbers[name]
             step = new - old
             registers.values[place] = new + step * step.dtype.type(count)
-        for tally, mask in now.tallies:
-            tally.add(mask, count)
-        for (places, mask, row), (_, _, last) in zip(now.rows, before.rows, strict=True):
-            places.add_series(mask, row, row - last, count)
+        for tally, mask, times in now.tallies:
+            tally.add(mask, count * times)
+        for series, last in zip(now.rows, before.rows, strict=True):
+            series.add_behind(last, count)
         for record, more in now.branches:
             for place, numbers in enumerate(more):
                 record[place] += numbers * count
-        for turn in self.notes():
-            turn.is_known = False  # of a loop around this one
+        for around, turns in self._turns.items():
+            if around != header and turns:
+                self._note_skipped(turns[-1], before, now, count)
         self.skipped += count
         return True
+
+    def _note_skipped(self, turn: Turn, before: Turn, now: Turn, count: int) -> None:
+        """Notes turns that were skipped in a turn of a loop around theirs."""
+        if any(series.step is not None for series in now.rows) or len(turn.rows) + len(now.rows) > MOST_NOTED:
+            turn.is_known = False  # as steps of steps would be
+            return
+        turn.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
+        for series, last in zip(now.rows, before.rows, strict=True):
+            step = series.row - last.row
+            turn.rows.append(Series(series.places, series.mask, series.row, step, count))
+        turn.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
 
     def _until(self, mask: Mask, test: Instruction, before: tuple[Any, Any], now: tuple[Any, Any]) -> int:
         """Returns after how many turns a test first has another outcome for some lane."""

@@ -1,0 +1,160 @@
+"""Whole programs of CUDA, as people write them: of what is not there or not understood, kernels need not know."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfmodel import Kernel, emulate
+from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
+from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, full_name, without
+
+PROGRAM = """#include <cublas_v2.h>
+#include <torch/extension.h>
+#include <glob.h>
+#include <vector>
+#include "cufft.h"
+#define HOST_DEVICE __host__ __device__
+#define LAUNCH(name) m.def(#name, &name, #name);
+using std::vector;
+static cublasHandle_t handle;
+typedef struct { FILE *file; glob_t found; } Loader;
+class Table { public: std::string title; void print(std::ostream &out) const; };
+template <typename T = float> struct alignas(16) Four {
+  T of[4];
+  __device__ T sum() const { return of[0] + of[1] + of[2] + of[3]; }
+};
+HOST_DEVICE int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__device__ void reads(texture_of_before<float> t) { t.read(); }
+__global__ void broken(cudnnTensor_t x) { x.at(threadIdx.x) = 1; }
+template <const int TIMES = 2> __global__ void sums(const Four<float> *x, float *y, uint n) {
+  register uint i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = TIMES * x[i].sum() + ceil_div(n, 8);
+}
+void load(Loader *loader, const char *pattern) { glob(pattern, 0, NULL, &loader->found); }
+torch::Tensor launched(torch::Tensor x) { sums<<<1, 64>>>((Four<float> *)x.data_ptr(), nullptr, 64); return x; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { LAUNCH(launched) }
+int main() { std::cout << "{" << ceil_div(3, 2) << std::endl; cublasDestroy(handle); }
+"""
+
+
+def test_only_one_kernel_is_left() -> None:
+    left = code_of_kernel(PROGRAM, "sums<3>")
+    assert len(left) == len(PROGRAM)
+    assert left.count("\n") == PROGRAM.count("\n")
+    assert all(
+        each not in left for each in ("broken", "int main", "launched(torch", "glob(pattern", "PYBIND11_MODULE(")
+    )
+    assert all(each in left for each in ("ceil_div(int a", "struct alignas(16) Four", "uint n) {", "#define LAUNCH"))
+
+
+def test_what_a_kernel_needs_is_never_left_out() -> None:
+    source = "int a;\n__device__ float f(float x);\n__device__ double f(half x);\n__global__ void g() { f(a); }\n"
+    assert without(source, [(UNNAMED, 2), (UNNAMED, 3)], "g") is None
+    left = without(source, [(UNNAMED, 1), (UNNAMED, 2)], "g")
+    assert left is not None
+    assert left.splitlines() == [" " * 6, *source.splitlines()[1:]]
+    named = '#line 7 "a.h"\nint a;\n#line 2 "b.cu"\nint b;\n__global__ void g() {}\n'
+    assert without(named, [("a.h", 7)], "g") == named.replace("int a;", " " * 6)
+    assert without(named, [("b.cu", 3)], "g") is None
+
+
+def test_brackets_that_conditions_open() -> None:
+    source = """#ifdef WIDE
+void f(double x) {
+#else
+void f(float x) {
+#endif
+}
+#if A
+struct S { int a; };
+#endif
+__global__ void g() {}
+"""
+    left = code_of_kernel(source, "g")
+    assert "void f" not in left
+    assert left.splitlines()[6:] == source.splitlines()[6:]
+
+
+def test_names_have_their_name_spaces() -> None:
+    source = 'extern "C" { namespace a::b { namespace { template <int N> __global__ void f() {} } } }'
+    assert full_name(source, "f<3>") == "a::b::f<3>"
+    assert full_name(source, "b::f<3>") == "b::f<3>"
+    assert full_name(source, "g") == "g"
+
+
+class TestCompiled:
+    """These tests need the compiler."""
+
+    @pytest.fixture(autouse=True)
+    def _compiler(self) -> None:
+        pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
+    def test_a_program_with_libraries_that_are_not_there(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kernel = Kernel.from_cuda(PROGRAM, "sums", 1, 64, {"x": 256, "y": 64}, n=60)
+        x = np.arange(256, dtype="float32")
+        found = emulate(kernel, {"x": x, "y": np.zeros(64, "float32")}).array("y")
+        np.testing.assert_array_equal(found[:60], 2 * x.reshape(-1, 4).sum(1)[:60] + 8)
+
+    def test_headers_of_libraries_bring_types(self) -> None:
+        source = '#include "cublasLt.h"\ntypedef __nv_bfloat16 real;\n__global__ void f(real *x) { x[0] = x[1]; }'
+        given = np.array([0, 0x3F80], "uint16")
+        found = emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 2}), {"x": given}).array("x")
+        assert list(found.view("uint16")) == [0x3F80, 0x3F80]
+
+    def test_the_standard_library_for_the_device(self) -> None:
+        source = """#include <iostream>
+        __global__ void f(float *x, int n) {
+          float most = -std::numeric_limits<float>::infinity();
+          for (int i = 0; i < n; i++) most = std::isnan(x[i]) ? INFINITY : std::max(most, x[i]);
+          x[0] = most;
+        }
+        int main() { std::cout << 1; }"""
+        kernel = Kernel.from_cuda(source, "f", 1, 1, {"x": 3}, n=3)
+        assert emulate(kernel, {"x": np.array([1, 5, 2], "float32")}).array("x")[0] == 5
+
+    def test_cub(self) -> None:
+        source = """#include <cub/cub.cuh>
+        __global__ void f(int *x) {
+          typedef cub::BlockReduce<int, 64> Reduce;
+          __shared__ typename Reduce::TempStorage kept;
+          int sum = Reduce(kept).Sum(x[threadIdx.x]);
+          if (threadIdx.x == 0) x[0] = sum;
+        }
+        void all(int *x, int n, cudaStream_t stream) { cub::DeviceReduce::Sum(nullptr, n, x, x, n, stream); }"""
+        found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}), {"x": np.arange(64, dtype="int32")})
+        assert found.array("x")[0] == 2016
+
+    def test_name_spaces_are_found(self) -> None:
+        source = "namespace deep { __global__ void f(int *x) { x[0] = 7; } void call(at::Tensor x) {} }"
+        kernel = Kernel.from_cuda(source, "f", 1, 1, {"x": 1})
+        assert kernel.name == "f"
+        assert emulate(kernel, {"x": np.zeros(1, "int32")}).array("x")[0] == 7
+
+    def test_an_own_header_that_is_not_found(self, tmp_path: Path) -> None:
+        file = tmp_path / "some.cu"
+        file.write_text('#include "mine.h"\n__global__ void f(int *x) { x[0] = 7; }\n')
+        with pytest.warns(PerfmodelWarning, match=r"'f' is compiled without mine.h, not found; give the folders"):
+            Kernel.from_cuda(file, "f", 1, 1, {"x": 1})
+        file.write_text('#include "mine.h"\n__global__ void f(int *x) { x[0] = SEVEN; }\n')
+        with pytest.raises(
+            SourceError, match=r'some.cu\(2\): identifier "SEVEN" is undefined; not found: mine.h; give'
+        ):
+            Kernel.from_cuda(file, "f", 1, 1, {"x": 1})
+        (tmp_path / "mine.h").write_text('#ifndef SET\n#error "no"\n#endif\n#define SEVEN 7\n')
+        with pytest.raises(SourceError, match=r"mine.h\(2\).*#error"):
+            Kernel.from_cuda(file, "f", 1, 1, {"x": 1})
+        assert Kernel.from_cuda(file, "f", 1, 1, {"x": 1}, ["-DSET"]).name == "f"
+
+    def test_templates_need_arguments(self) -> None:
+        source = "template <typename T, int N = 4> __global__ void f(T *x) { x[0] = N; }"
+        with pytest.raises(KernelError, match=r"'f' is a template <typename T, int N = 4>; give it arguments: 'f<…>'"):
+            Kernel.from_cuda(source, "f", 1, 1, {"x": 1})
+        assert Kernel.from_cuda(source, "f<short>", 1, 1, {"x": 1}).name == "f<short>"
+        found = Kernel.from_cuda(source.replace("T,", "T = int,"), None, 1, 1, {"x": 1})
+        assert emulate(found, {"x": np.zeros(1, "int32")}).array("x")[0] == 4
