@@ -535,7 +535,7 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:si} in each work-item": "f_op_float16_mma / f_work_items"},
         "larger tiles for each sub-group, or narrower types, would help",
         {"{:.3g} TFLOP/s": "2e-12 / p_mma"},
-        {"H200": Physical(945, 989, f"{SHEET}, dense halves")},
+        {"H200": Physical(944, 989, f"{SHEET}: 989; 945 measured by benchmarks.triton_kernels")},
     ),
     "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
     "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),

@@ -216,7 +216,7 @@ class OpenCLProgram:
 
     @cached_property
     def waits(self) -> Mapping[str, Wait]:
-        """How loads of each array are waited for, see `perfmodel.opencl_c.static.waits.of_arrays`."""
+        """Returns how loads of each array are waited for, see `perfmodel.opencl_c.static.waits.of_arrays`."""
         from perfmodel.opencl_c.optimization import optimized  # slow to import
         from perfmodel.opencl_c.static.waits import of_arrays
 

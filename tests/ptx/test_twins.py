@@ -21,6 +21,10 @@ of which addresses and unrolled loops take more than the source shows."""
 VECTORS = "tiled product"
 """The assembler makes vectors of neighbouring loads from shared memory, where a loop over them is unrolled."""
 
+UNROLLED = {"row sums": 0.52, "triangle": 0.62}
+"""The loops of these have 16 loads under way through CUDA and 4 through OpenCL: so much shorter do they take, as an H200
+measured."""
+
 LOADS = "f_mem_access_global_load_granularity:subgroup"
 
 
@@ -34,7 +38,8 @@ def test_twins_have_the_same_features(name: str) -> None:
     cuda, opencl = TWINS[name].cuda().as_compiled(), TWINS[name].opencl().as_compiled()
     differing = {}
     for each in calibration().model.features:
-        if not any(word in each for word in (*OF_COMPILERS, *["_local_"] * (name == VECTORS))):
+        words = (*OF_COMPILERS, *["_local_"] * (name == VECTORS), *["_waits_"] * (name in UNROLLED))
+        if not any(word in each for word in words):
             one, other = (float(feature(each).eval(kernel)) for kernel in (cuda, opencl))
             # of a loop's last turns, which a compiler takes out of it, neighbours are no longer in step
             apart = 0.02 + ("_class:" in each) * 0.01 * float(feature(LOADS).eval(opencl))
@@ -48,6 +53,8 @@ def test_twins_take_the_same_predicted_time(name: str) -> None:
     cuda, opencl = (float(calibration().predict(kernel)) for kernel in (TWINS[name].cuda(), TWINS[name].opencl()))
     if name == VECTORS:  # measured: 0.80
         assert 0.7 < cuda / opencl < 0.9
+    elif name in UNROLLED:
+        assert cuda / opencl == pytest.approx(UNROLLED[name], rel=0.2)
     else:
         assert cuda == pytest.approx(opencl, rel=0.02)
 

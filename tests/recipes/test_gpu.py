@@ -79,7 +79,7 @@ def test_every_term_and_parameter_has_a_meaning_and_the_shipped_calibration_has_
     [
         (
             "column_sum result:sum lsize_0:256 n:2048 m:512",
-            "one after another: 512 rounds",
+            "one after another: 32 in each work-item",
             "several independent loads",
         ),
         ("local_access direction:load lstride_0:8 n:262144 m:64", "7.9 times the cycles", "padded by one element"),

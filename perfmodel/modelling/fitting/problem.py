@@ -149,12 +149,12 @@ def pose(
     columns = {name: _column(name, features, names) for name in model.features}
     root = model.value
     zeros = frozenset(name for name, column in columns.items() if not column.any())
-    absent = absent_parameters(root, zeros)
     scales = natural_scales(root, columns, typical(output))
     limits = _limits(model, scales, output, nonnegative)
     limits |= {name: each.bounds for name, each in said.items() if each.bounds}
-    fixed = {name: float(np.clip(0.0, *limits[name])) for name in absent}
-    fixed |= {name: lower for name, (lower, upper) in limits.items() if lower == upper}
+    pinned = {name: lower for name, (lower, upper) in limits.items() if lower == upper}
+    absent = {name: told for name, told in absent_parameters(root, zeros).items() if name not in pinned}
+    fixed = pinned | {name: float(np.clip(0.0, *limits[name])) for name in absent}
     _check_counts(model, fixed, output.size)
     weights = np.full(output.shape, 1 / _root_mean_square(output)) if residuals == "absolute" else 1 / output
     is_log = residuals == "logarithmic"
