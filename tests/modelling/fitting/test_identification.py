@@ -43,6 +43,17 @@ def test_an_absent_feature_leaves_its_parameter_at_zero_and_the_others_untouched
     assert result.stderr["p_a"] == pytest.approx(alone.stderr["p_a"], rel=1e-9)
 
 
+def test_a_number_given_for_a_parameter_is_fixed_though_no_measurement_shows_it() -> None:
+    columns = {"f_x": X, "f_y": np.zeros(10)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = fit(parse("p_a * f_x + p_b * f_y"), columns, 3 * X * NOISE, parameters={"p_b": 0.25})
+
+    assert result.parameters["p_b"] == 0.25
+    assert result.mark("p_b") == "(fixed)"
+    assert result.undetermined == ()
+
+
 def test_a_parameter_is_absent_only_if_all_its_places_are() -> None:
     columns = {"f_x": X, "f_y": np.zeros(10), "f_z": np.zeros(10)}
     result = quietly("p_a * (f_x + f_y) + p_b * (f_y + 2 * f_z) * exp(-p_c) + p_d * f_z", columns, 3 * X)
