@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
@@ -39,8 +40,8 @@ class WaitsFeature(RoundsFeature):
     """Waits for loads: a round has several where addresses follow from other loads, and shares one with those of other
     iterations where a compiler writes a loop's body out several times, all loads first.
 
-    Of a body that calls functions, or stores what loads may see, each iteration waits; machine code of NVIDIA's
-    compilers showed when they do (docs/gpu-model.md).
+    Each iteration waits by itself where its body calls functions, or stores what loads may see. The machine code of
+    NVIDIA's compilers showed when they do what (docs/gpu-model.md).
     """
 
     unit = "wait"
@@ -57,6 +58,7 @@ class RoundsFamily(FeatureFamily):
     summary = "loads from global or local memory, or stores, those of one loop body together"
     examples: tuple[str, ...] = ("f_mem_rounds_global", "f_mem_rounds_local", "f_mem_rounds_local_store")
     feature: type[RoundsFeature] = RoundsFeature
+    roles: ClassVar[Mapping[str, tuple[str, ...]]] = ROLES
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         return self.examples
@@ -75,10 +77,10 @@ class RoundsFamily(FeatureFamily):
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "granularity" and word.condition is not None:
             return word.key, word
-        for role, known in ROLES.items():
+        for role, known in self.roles.items():
             if word.key in known and word.condition is None:
                 return role, word
-        raise unknown_word(name, word, (*(key for known in ROLES.values() for key in known), "granularity"))
+        raise unknown_word(name, word, (*(key for known in self.roles.values() for key in known), "granularity"))
 
 
 class WaitsFamily(RoundsFamily):
@@ -86,3 +88,4 @@ class WaitsFamily(RoundsFamily):
     summary = "waits for loads from global or local memory, by how a compiler writes loops out"
     examples = ("f_mem_waits_global", "f_mem_waits_local_granularity:longest")
     feature = WaitsFeature
+    roles: ClassVar = {"space": ROLES["space"]}
