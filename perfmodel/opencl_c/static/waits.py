@@ -133,7 +133,7 @@ class Waits:
                     pass
 
     def _loop(self, loop: low.Loop) -> None:
-        parts, times, self.times = _parts(loop), self.times, 1
+        parts = _parts(loop)
         self.known = dict.fromkeys(self.known, 0)  # what was loaded before has come
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
@@ -142,7 +142,6 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        self.times = times
         step = _step(loop)
         is_whole = first.is_stopped or is_chained or _leaves(loop) or step is None
         self._add(first, 1 if is_whole or step is None else self._unrolled(first, step, _condition(loop)))
