@@ -72,6 +72,11 @@ def _wait(name: str, low: float, high: float) -> dict[str, Any]:
     }
 
 
+def _room(words: str, name: str, most: int, unit: str = "") -> Meaning:
+    """Returns what a compute unit has room for, a fact of the device."""
+    return Meaning(words, reads={"{:.0f}" + unit: name}, physical={"H200": Physical(most, most, LIMITS)})
+
+
 TERMS: dict[str, Meaning] = {
     "transfer": Meaning(
         "copies between host and device",
@@ -304,26 +309,10 @@ PARAMETERS: dict[str, Meaning] = {
         "fewer barriers would help: larger tiles, sums within sub-groups",
         reads={"{:.3g} T work-items/s": "1e-12 / p_barrier"},
     ),
-    "p_resident_items": Meaning(
-        "work-items that a compute unit has places for",
-        reads={"{:.0f}": "p_resident_items"},
-        physical={"H200": Physical(2048, 2048, LIMITS)},
-    ),
-    "p_resident_groups": Meaning(
-        "work-groups that a compute unit has places for",
-        reads={"{:.0f}": "p_resident_groups"},
-        physical={"H200": Physical(32, 32, LIMITS)},
-    ),
-    "p_registers": Meaning(
-        "registers of a compute unit",
-        reads={"{:.0f}": "p_registers"},
-        physical={"H200": Physical(65536, 65536, LIMITS)},
-    ),
-    "p_local_bytes": Meaning(
-        "bytes of local memory of a compute unit",
-        reads={"{:.0f} B": "p_local_bytes"},
-        physical={"H200": Physical(233472, 233472, LIMITS)},
-    ),
+    "p_resident_items": _room("work-items that a compute unit has places for", "p_resident_items", 2048),
+    "p_resident_groups": _room("work-groups that a compute unit has places for", "p_resident_groups", 32),
+    "p_registers": _room("registers of a compute unit", "p_registers", 65536),
+    "p_local_bytes": _room("bytes of local memory of a compute unit", "p_local_bytes", 233472, " B"),
     "p_fill": Meaning(
         "work-items that it takes to keep the compute units issuing",
         reads={"{:.3g} cycles between a sub-group's instructions": f"p_fill / (128 * {UNITS})"},

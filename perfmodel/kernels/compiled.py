@@ -51,9 +51,9 @@ class Compiled(DerivedProgram[Program]):
     def _waited_for(self, access: AccessCount) -> AccessCount:
         """Returns an access of a Loopy program with how its loads are waited for in the code that Loopy writes."""
         wait = self.source.waits.get(access.variable)
-        return (
-            access if wait is None or access.direction != "load" else replace(access, wait=wait.share, level=wait.level)
-        )
+        if wait is None or access.direction != "load":
+            return access
+        return replace(access, wait=wait.share, level=wait.level)
 
     def as_opencl(self) -> OpenCLProgram:
         return self.source

@@ -23,8 +23,8 @@ _LINE = re.compile(r'^\s*#line (\d+)(?: "(.*)")?')
 @dataclass(frozen=True)
 class _Declaration:
     """One declaration outside of all functions and types: from ``start`` to ``end``, of which ``head`` comes before its
-    body, in these name spaces; ``tail`` is what
-    follows a type's body. It is for the device where it says so, itself or by a macro."""
+    body, in these name spaces; ``tail`` is what follows a type's body. It is for the device where it says so, itself or
+    by a macro."""
 
     start: int
     end: int

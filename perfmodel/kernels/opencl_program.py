@@ -16,6 +16,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
+from perfmodel.counting.waits import Wait
 from perfmodel.device.launch_shape import check_extent, check_shape
 from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Image, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
@@ -26,7 +27,6 @@ from perfmodel.opencl_c import lowered_kernel
 if TYPE_CHECKING:
     from perfmodel.opencl_c.lowered import LoweredKernel
     from perfmodel.opencl_c.static.branch_statistics import Observed
-    from perfmodel.opencl_c.static.waits import Wait
 
 
 class OpenCLProgram:

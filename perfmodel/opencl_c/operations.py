@@ -306,9 +306,7 @@ def factors(expression: low.Expression) -> list[low.Expression]:
         return factors(expression.operand)
     if isinstance(expression, low.Binary) and expression.operator == "*":
         return [*factors(expression.left), *factors(expression.right)]
-    value = expression
-    while isinstance(value, low.Convert):  # as of an int that meets a half
-        value = value.operand
+    value = walks.unconverted(expression)  # as of an int that meets a half
     if isinstance(value, low.Unary) and value.operator == "-":
         value = value.operand
     if isinstance(value, low.Constant) and value.value in (1, -1):

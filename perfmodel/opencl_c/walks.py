@@ -19,6 +19,13 @@ def walk(expression: low.Expression) -> Iterator[low.Expression]:
     return nodes_within(expression)
 
 
+def unconverted(expression: low.Expression) -> low.Expression:
+    """Returns the value that an expression's conversions start from; itself where it is none."""
+    while isinstance(expression, low.Convert):
+        expression = expression.operand
+    return expression
+
+
 def expressions_of(statement: low.Simple) -> list[low.Expression]:
     """Returns the expressions that a statement evaluates; of a store the address comes first."""
     return children(statement)

@@ -90,9 +90,8 @@ def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | No
 
 
 def _counter(expression: low.Expression) -> low.Register | None:
-    while isinstance(expression, low.Convert):
-        expression = expression.operand
-    return expression.register if isinstance(expression, low.Read) else None
+    value = walks.unconverted(expression)
+    return value.register if isinstance(value, low.Read) else None
 
 
 def _dependent(loop: low.Loop, start: Set[low.Register]) -> set[low.Register]:

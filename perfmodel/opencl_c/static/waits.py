@@ -14,14 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
+from perfmodel.counting.waits import MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 
-MOST_UNDER_WAY = 16
-"""So many loads of a work-item wait at most, as registers hold what they bring."""
 UNROLLED = ((12, 16), (50, 4), (100, 2))
 """A body up to so many instructions is written out so many times; a longer one stays as it is."""
 UNROLLED_FIRST = 4
@@ -52,19 +51,6 @@ LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
 
 
-@dataclass(frozen=True)
-class Wait:
-    """Tells how one load is waited for.
-
-    Attributes:
-        share: the part of a wait that an iteration has of it, as several have their loads under way together.
-        level: how many loads of the same iteration come one after the other, up to this one.
-    """
-
-    share: float = 1.0
-    level: int = 1
-
-
 @dataclass
 class _Body:
     """A body is what an iteration of a loop does by itself, or what a kernel does outside of loops."""
@@ -72,6 +58,7 @@ class _Body:
     loaded: frozenset[str | None]
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
+    pointers: list[low.Expression] = field(default_factory=list)
     length: int = 0
     is_stopped: bool = False
     finished: int = 0
@@ -142,9 +129,8 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        step = _step(loop)
-        is_whole = first.is_stopped or is_chained or _leaves(loop) or step is None
-        self._add(first, 1 if is_whole or step is None else self._unrolled(first, step, _condition(loop)))
+        step = None if first.is_stopped or is_chained or _leaves(loop) else _step(loop)
+        self._add(first, 1 if step is None else self._unrolled(first, step, _condition(loop)))
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
@@ -165,7 +151,7 @@ class Waits:
             return None
         by = _number_added(step)
         left = (bound - start) * (1 if by > 0 else -1)
-        iterations = -(-left // abs(by)) if by and left > 0 else 0
+        iterations = -(-left // abs(by))
         length = sum(map(self._length, walks.straights(loop.body)))
         return iterations if iterations > 0 and iterations * length <= MOST_INLINED else None
 
@@ -181,7 +167,7 @@ class Waits:
     def _unrolled(self, body: _Body, step: low.Assign, bound: low.Expression | None) -> int:
         times = next((times for most, times in UNROLLED if body.length <= most), 1)
         is_same_for_all = bound is not None and not self._is_of_items(bound)
-        is_moved = _multiplies(self.origins.behind(self._pointers(body)), step.register)
+        is_moved = _multiplies(self.origins.behind(body.pointers), step.register)
         is_again = is_same_for_all and is_moved and step.register.type == INT
         return times if is_again else min(times, UNROLLED_FIRST)
 
@@ -192,12 +178,6 @@ class Waits:
             isinstance(each, low.Load) or (isinstance(each, low.WorkItem) and each.function in OF_ITEMS)
             for each in behind
         )
-
-    def _pointers(self, body: _Body) -> Iterator[low.Expression]:
-        for statement in walks.simple_statements(self.kernel.body):
-            for node in walks.accesses_of(statement):
-                if isinstance(node, low.Load) and node.access in body.levels:
-                    yield node.pointer
 
     def _length(self, block: low.Straight) -> int:
         found = self.operations.of(block)
@@ -235,6 +215,7 @@ class Waits:
             level = max(level, start) + 1
             body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
             body.times[expression.access] = self.times
+            body.pointers.append(expression.pointer)
         return level
 
     def _hides(self, statement: low.Simple, body: _Body) -> bool:
@@ -317,23 +298,16 @@ def _bound(loop: low.Loop) -> int | None:
 
 
 def _whole(expression: low.Expression) -> int | None:
-    while isinstance(expression, low.Convert):
-        expression = expression.operand
-    is_whole = isinstance(expression, low.Constant) and not isinstance(expression.value, float)
-    return int(expression.value) if is_whole else None  # type: ignore[union-attr]
+    value = walks.unconverted(expression)
+    return int(value.value) if isinstance(value, low.Constant) and not isinstance(value.value, float) else None
 
 
 def _number_added(assign: low.Assign) -> int:
     """Returns the number that is added to a register; 0 where something else is done to it."""
-    value = assign.value
-    while isinstance(value, low.Convert):
-        value = value.operand
+    value = walks.unconverted(assign.value)
     if not isinstance(value, low.Binary) or value.operator not in ("+", "-"):
         return 0
-    own = value.left
-    while isinstance(own, low.Convert):
-        own = own.operand
-    number = _whole(value.right)
+    own, number = walks.unconverted(value.left), _whole(value.right)
     if not isinstance(own, low.Read) or own.register is not assign.register or number is None:
         return 0
     return number if value.operator == "+" else -number

@@ -11,25 +11,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from perfmodel.counting.waits import MOST_UNDER_WAY, Wait
 from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
 from perfmodel.ptx.syntax import Instruction
 
-MOST_UNDER_WAY = 16
-"""So many loads of a thread wait at most, as registers hold what they bring."""
 UNROLLED, MOST_UNROLLED = 4, 45
 """The assembler writes out so many turns of a loop that is no longer than so many instructions."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Tells how one load is waited for: the part of a wait that it has, and the loads up to it that need each other."""
-
-    share: float = 1.0
-    level: int = 1
 
 
 @dataclass
