@@ -118,6 +118,8 @@ class AccessCount:
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
+        depth: operations of a load's loop body that come one after the other, as a part of one round, since several
+            iterations are done side by side.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
@@ -153,6 +155,7 @@ class AccessCount:
     touched: Blocks | None = None
     wait: float = 1.0
     level: int = 1
+    depth: float = 0.0
 
     @property
     def has_unknown_place(self) -> bool:

@@ -175,6 +175,7 @@ class StaticAccesses:
                 fresh=None,
                 wait=wait.share,
                 level=wait.level,
+                depth=wait.depth,
             )
         )
 

@@ -94,7 +94,7 @@ class Walk(ABC):
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
         self.accesses = StaticAccesses(
-            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations)
+            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations, self.scratch)
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []

@@ -275,13 +275,14 @@ class _Counter:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
             executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
-        rounds, shares = [], []
+        rounds, shares, depths = [], [], []
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             turns = min(self.unrolling.turns(block, same[0][0].instruction.source), len(own))
             rounds.append(scaled(added(own, with_subgroups), turns / len(own)))
             found = [self.waits.of(access.instruction) for access, _ in same if access.block == block]
             shares.append(len({each.level for each in found}) * found[0].share / turns)
+            depths.append(found[0].depth / turns)
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
@@ -293,6 +294,7 @@ class _Counter:
             recorded=recorded,
             wait=min(shares),
             level=level,
+            depth=min(depths),
         )
 
     def access(self, access: _Access) -> AccessCount:
@@ -306,6 +308,7 @@ class _Counter:
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
         at_once = places.places.n_bytes
+        wait = self.waits.of(instruction)
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.origins.arrays_behind(instruction) <= {*self.given, *self.origins.constants}
@@ -341,8 +344,9 @@ class _Counter:
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
-            wait=self.waits.of(instruction).share,
-            level=self.waits.of(instruction).level,
+            wait=wait.share,
+            level=wait.level,
+            depth=wait.depth,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from perfmodel.counting.waits import MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
 from perfmodel.ptx.syntax import Instruction
@@ -21,16 +21,27 @@ UNROLLED, MOST_UNROLLED = 4, 45
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
+_KINDS = {"ex2": "exp2", "lg2": "log2", "rcp": "div"}
+"""Kinds of operations, by opcodes that have other names."""
 
 
 @dataclass
 class _Way:
-    """The way through the blocks of a loop, without those of loops in it, or through what lies in no loop."""
+    """The way through the blocks of a loop, without those of loops in it, or through what lies in no loop.
+
+    Attributes:
+        depths: loads that come one after the other up to a register's value.
+        operations: operations on floats likewise, apart from those on what goes on to the next iteration.
+        carried: registers that hold such.
+    """
 
     depths: dict[str, int] = field(default_factory=dict)
     levels: dict[Instruction, int] = field(default_factory=dict)
     finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SPACES, 0))
     is_stopped: bool = False
+    operations: dict[str, int] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)
+    longest: int = 0
 
     def follow(self, blocks: Iterable[Block], has_hidden: bool) -> None:
         for block in blocks:
@@ -48,6 +59,7 @@ class _Way:
             depth += 1
         for name in written(instruction):
             self.depths[name] = depth
+        self._operate(instruction)
         last = max(self.levels.values(), default=0)
         if _is_exact(instruction) or instruction.opcode in _BARRIERS:
             self.finished = dict.fromkeys(_SPACES, last)
@@ -55,6 +67,20 @@ class _Way:
         elif has_hidden and instruction.has("global") and instruction.opcode in ("st", "atom", "red"):
             self.finished["global"] = last
             self.is_stopped = True
+
+    def _operate(self, instruction: Instruction) -> None:
+        before = read(instruction)
+        number = max((self.operations.get(name, 0) for name in before), default=0)
+        is_carried = not self.carried.isdisjoint(before) and instruction.opcode not in LOADS
+        if not is_carried and instruction.opcode not in LOADS:
+            number += _latency(instruction)
+        self.longest = max(self.longest, number)
+        for name in written(instruction):
+            self.operations[name] = number
+            if is_carried:
+                self.carried.add(name)
+            else:
+                self.carried.discard(name)
 
 
 class Waits:
@@ -75,7 +101,7 @@ class Waits:
     def _add(self, flow: ControlFlow, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
         has_hidden = any(_space(each) == "global" and not each.has("nc") for each in inside)
-        way = _Way()
+        way = _Way(carried=_carried(inside) if loop is not None else set())
         way.follow(blocks, has_hidden)
         unrolled = 1
         if loop is not None and not way.is_stopped and len(inside) <= MOST_UNROLLED and len(blocks) == len(loop.blocks):
@@ -86,7 +112,7 @@ class Waits:
         number = Counter((_space(each), level) for each, level in way.levels.items())
         for each, level in way.levels.items():
             waits = max(1.0, number[_space(each), level] * unrolled / MOST_UNDER_WAY)
-            self._found[each] = Wait(waits / unrolled, level)
+            self._found[each] = Wait(waits / unrolled, level, way.longest / unrolled)
 
 
 def _space(instruction: Instruction) -> str | None:
@@ -94,6 +120,23 @@ def _space(instruction: Instruction) -> str | None:
     if instruction.opcode not in LOADS:
         return None
     return next((space for space in _SPACES if instruction.has(space)), None)
+
+
+def _carried(instructions: Iterable[Instruction]) -> set[str]:
+    """Returns the registers that a loop's iteration reads before it writes them."""
+    first: set[str] = set()
+    after: set[str] = set()
+    for each in instructions:
+        first.update(name for name in read(each) if name not in after)
+        after.update(written(each))
+    return first & after
+
+
+def _latency(instruction: Instruction) -> int:
+    """Returns how many simple operations take as long as an operation on floats; 0 for other instructions."""
+    if not instruction.types or not instruction.types[-1].is_float or instruction.opcode in ("mov", "cvt", "st"):
+        return 0
+    return LATENCIES.get(_KINDS.get(instruction.opcode, instruction.opcode), 1)
 
 
 def _is_exact(instruction: Instruction) -> bool:
