@@ -106,6 +106,7 @@ class Walk(ABC):
         self.found_operations: list[OperationCount] = []
         self.index_operations: list[OperationCount] | None = [] if as_compiled else None
         self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
+        self.carried: dict[str, frozenset[low.Register]] = {}
         self.found_branches: list[BranchCount] = []
         self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3

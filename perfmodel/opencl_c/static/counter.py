@@ -25,7 +25,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
-from perfmodel.opencl_c.static.chains import carried_operations
+from perfmodel.opencl_c.static.chains import carried_operations, carried_registers
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.known_numbers import known
@@ -200,7 +200,9 @@ class StaticCounter(Loops):
         """Adds the operations that a statement does, iteration by iteration, to its own result."""
         if not self.loops:
             return
-        if isinstance(statement, low.Assign) and not self.operations.counts(statement.register):
+        if isinstance(statement, low.Assign) and not (
+            self.operations.counts(statement.register) and statement.register in self._carried(self.loops[-1])
+        ):
             return
         operations, apart = carried_operations(statement, self.evaluate, [self.loop_name(loop) for loop in self.loops])
         kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
@@ -214,6 +216,12 @@ class StaticCounter(Loops):
         key = (result, loops, str(points), region.factor)
         before, *_ = self.chains.get(key, (Counter(),))
         self.chains[key] = (before + operations, turns, loops)
+
+    def _carried(self, loop: low.Loop) -> frozenset[low.Register]:
+        """Returns the registers whose values go on from iteration to iteration; loops are met again and again."""
+        if loop.name not in self.carried:
+            self.carried[loop.name] = carried_registers((*loop.test, *loop.body, *loop.step))
+        return self.carried[loop.name]
 
     def barrier(self, region: Region) -> None:
         kept = region.inames - self.domains.along("local", region.inames).keys()

@@ -19,6 +19,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
 from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 
@@ -143,7 +144,7 @@ class Waits:
         self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
-        loaded, carried = self._loaded(parts), _carried(parts)
+        loaded, carried = self._loaded(parts), carried_registers(parts)
         first, second = _Body(loaded, carried), _Body(loaded, carried)
         self._run(parts, first, 0)
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
@@ -249,27 +250,30 @@ class Waits:
         if register is not None and not self.operations.counts(register):
             self.depths[register] = 0
             return
-        depth = self._depth(statement.value, body)
+        carried = register if register in body.carried else None
+        depth, _ = self._depth(statement.value, carried)
         if register is not None:
             self.depths[register] = depth
         body.depth = max(body.depth, depth)
 
-    def _depth(self, expression: low.Expression, body: _Body) -> int:
+    def _depth(self, expression: low.Expression, carried: low.Register | None) -> tuple[int, bool]:
         """Returns how many operations come one after the other up to a value, since its iteration began.
 
-        Operations on what goes on from iteration to iteration are chains of their own, and don't count.
+        Operations on what a statement itself hands on to the next iteration are a chain, and don't count; the second of
+        the results is whether the value is one of these.
         """
         match expression:
             case low.Read():
-                return self.depths.get(expression.register, 0)
+                return self.depths.get(expression.register, 0), expression.register is carried
             case low.Load():
-                return max((self.depths.get(each, 0) for each in walks.registers_read(expression.pointer)), default=0)
+                found = (self.depths.get(each, 0) for each in walks.registers_read(expression.pointer))
+                return max(found, default=0), False
         parts = list(walks.parts(expression))
         if is_sum(expression):  # takes in a product as one operation
             parts = [each for part in parts for each in (walks.parts(part) if is_multiplication(part) else (part,))]
-        depth = max((self._depth(part, body) for part in parts), default=0)
-        is_carried = any(isinstance(part, low.Read) and part.register in body.carried for part in parts)
-        return depth if is_carried else depth + self._latency(expression)
+        ways = [self._depth(part, carried) for part in parts]
+        depth, is_carried = max((way for way, _ in ways), default=0), any(is_carried for _, is_carried in ways)
+        return depth if is_carried else depth + self._latency(expression), is_carried
 
     def _latency(self, expression: low.Expression) -> int:
         """Returns how many simple operations take as long as an operation."""
@@ -308,12 +312,6 @@ def of_arrays(kernel: low.LoweredKernel) -> Mapping[str, Wait]:
     found = Waits(kernel, KernelOperations(kernel, as_compiled=True), scratch_arrays(kernel)).found
     ordered = sorted(found.items(), key=lambda each: each[1].share)
     return {access.variable: wait for access, wait in ordered if access.variable is not None}
-
-
-def _carried(statements: Iterable[low.Statement]) -> frozenset[low.Register]:
-    """Returns the registers that statements compute from themselves."""
-    found = _assignments(statements)
-    return frozenset(each.register for each in found if each.register in set(walks.registers_read(each.value)))
 
 
 def _is_call(part: low.Expression, is_fast: bool, is_exact: bool) -> bool:
