@@ -10,6 +10,7 @@ machine code shows them (docs/gpu-model.md).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -51,7 +52,7 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
-WAITED_FOR = (("global", "constant"), ("local",), ("private",))
+WAITED_FOR = {"global": ("global", "constant"), "local": ("local",), "private": ("private",)}
 """The spaces of memory whose loads share a wait; private arrays are waited for that lie in memory."""
 
 
@@ -60,11 +61,13 @@ class _Body:
     """A body is what an iteration of a loop does by itself, or what a kernel does outside of loops.
 
     Attributes:
-        loaded: the arrays that it loads from.
+        loaded: the arrays in global and private memory that it loads from.
+        loads_local: whether it loads from local memory.
         carried: registers whose values go on from iteration to iteration.
     """
 
     loaded: frozenset[str | None]
+    loads_local: bool
     carried: frozenset[low.Register] = frozenset()
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
@@ -72,17 +75,17 @@ class _Body:
     length: int = 0
     depth: int = 0
     """Operations that come one after the other, at most, apart from those on what goes on to the next iteration."""
-    is_stopped: bool = False
-    finished: int = 0
-    """Loads up to this level have come before anything further is issued."""
+    stops: Counter[str] = field(default_factory=Counter)
+    """How often loads have to come before further ones of the same spaces are issued, by `_kind_of` space."""
+    finished: dict[str, int] = field(default_factory=dict)
+    """Up to which level they have come then."""
 
-    @property
-    def last(self) -> int:
-        return max(self.levels.values(), default=0)
-
-    def stop(self) -> None:
-        self.is_stopped = True
-        self.finished = self.last
+    def stop(self, *kinds: str) -> None:
+        """Has what was loaded come before any further load, or before one from memory of some kinds."""
+        last = max(self.levels.values(), default=0)
+        for kind in kinds or WAITED_FOR:
+            self.stops[kind] += 1
+            self.finished[kind] = last
 
 
 class Waits:
@@ -98,7 +101,7 @@ class Waits:
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
         self.times = 1
-        outside = _Body(self._loaded(kernel.body))
+        outside = _Body(*self._loaded(kernel.body))
         self._run(kernel.body, outside, 0)
         self._add(outside, 1)
 
@@ -132,7 +135,7 @@ class Waits:
                     if not is_again:
                         self._loop(statement)
                     for register in walks.registers_set(_parts(statement)):
-                        self.known[register] = body.finished
+                        self.known[register] = body.finished["global"]
                         self.depths[register] = body.depth
                         self.numbers.pop(register, None)
                 case low.Leave():
@@ -144,24 +147,28 @@ class Waits:
         self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
-        loaded, carried = self._loaded(parts), carried_registers(parts)
-        first, second = _Body(loaded, carried), _Body(loaded, carried)
+        loaded, loads_local = self._loaded(parts)
+        carried = carried_registers(parts)
+        first, second = _Body(loaded, loads_local, carried), _Body(loaded, loads_local, carried)
         self._run(parts, first, 0)
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        step = None if first.is_stopped or is_chained or _leaves(loop) else _step(loop)
+        step = None if is_chained or _leaves(loop) else _step(loop)
         self._add(first, 1 if step is None else self._unrolled(first, step, _condition(loop)))
         self.times, self.depths = times, {}
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
-        length = body.length
+        length, stops, before = body.length, body.stops.copy(), set(body.times)
         self._run((*loop.test, *loop.step), body, under, is_again)
         body.length = length  # nothing is left of its counter
         self.times *= iterations
         self._run(loop.body, body, under, is_again)
         self.times //= iterations
+        for access in body.times.keys() - before:
+            if body.stops[_kind_of(access)] > stops[_kind_of(access)]:
+                body.times[access] = self.times  # each iteration waits for its own
         for register in walks.registers_set(_parts(loop)):
             self.numbers.pop(register, None)
 
@@ -178,13 +185,14 @@ class Waits:
         return iterations if iterations > 0 and iterations * length <= MOST_INLINED else None
 
     def _add(self, body: _Body, unrolled: int) -> None:
-        for spaces in WAITED_FOR:
+        for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             loads = max(sum(body.times[access] for access in own), 1)
-            together = max(min(unrolled, MOST_UNDER_WAY // loads), 1)
+            at_once = 1 if body.stops[kind] else unrolled
+            together = max(min(at_once, MOST_UNDER_WAY // loads), 1)
             waits = max(1.0, loads / MOST_UNDER_WAY) / together
             levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
-            depth = body.depth / unrolled
+            depth = body.depth / (1 if body.stops["global"] else unrolled)
             for each, level in own.items():
                 self.found[each] = Wait(waits / body.times[each], levels[level], depth / body.times[each])
 
@@ -214,8 +222,7 @@ class Waits:
     # --- statements
 
     def _simple(self, statement: low.Simple, body: _Body, under: int) -> None:
-        start = max(under, body.finished)
-        level = max((self._level(each, body, start) for each in walks.expressions_of(statement)), default=0)
+        level = max((self._level(each, body, under) for each in walks.expressions_of(statement)), default=0)
         register = walks.register_set(statement)
         if isinstance(statement, low.Assign | low.Store):
             self._follow(statement, body)
@@ -229,16 +236,18 @@ class Waits:
         if isinstance(statement, low.Barrier):
             if statement.is_of_group:
                 body.stop()
-        elif any(map(self._is_called, walks.expressions_of(statement))) or self._hides(statement, body):
+        elif any(map(self._is_called, walks.expressions_of(statement))):
             body.stop()
+        elif isinstance(statement, low.Store | low.Atomic) and (hidden := self._hidden_by(statement, body)):
+            body.stop(hidden)
 
-    def _level(self, expression: low.Expression, body: _Body, start: int) -> int:
+    def _level(self, expression: low.Expression, body: _Body, under: int) -> int:
         """Returns how many loads come one after the other up to a value."""
         if isinstance(expression, low.Read):
             return self.known.get(expression.register, 0)
-        level = max((self._level(part, body, start) for part in walks.parts(expression)), default=0)
+        level = max((self._level(part, body, under) for part in walks.parts(expression)), default=0)
         if isinstance(expression, low.Load) and self._is_waited_for(expression.access):
-            level = max(level, start) + 1
+            level = max(level, under, body.finished.get(_kind_of(expression.access), 0)) + 1
             body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
             body.times[expression.access] = self.times
             body.pointers.append(expression.pointer)
@@ -284,27 +293,31 @@ class Waits:
     def _is_waited_for(self, access: low.Access) -> bool:
         return access.space != "private" or access.variable in self.scratch
 
-    def _loaded(self, statements: Iterable[low.Statement]) -> frozenset[str | None]:
-        """Returns the arrays in global memory, and the private ones in memory, that statements load from."""
+    def _loaded(self, statements: Iterable[low.Statement]) -> tuple[frozenset[str | None], bool]:
+        """Returns the arrays in global memory, and the private ones in memory, that statements load from, and whether
+        they load from local memory."""
         simple = walks.simple_statements(statements)
-        accesses = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
-        return frozenset(
-            access.variable
-            for access in accesses
-            if access.space == "global" or (access.space == "private" and access.variable in self.scratch)
-        )
+        nodes = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
+        loads = [access for access in nodes if self._is_waited_for(access)]
+        arrays = frozenset(access.variable for access in loads if access.space in ("global", "private"))
+        return arrays, any(access.space == "local" for access in loads)
 
-    def _hides(self, statement: low.Simple, body: _Body) -> bool:
-        """Returns whether a load of this body may see what a statement stores in global or private memory."""
-        if not isinstance(statement, low.Store | low.Atomic):
-            return False
-        stored = statement.access.variable
-        if stored in body.loaded or statement.access.space != "global":
-            return stored in body.loaded
-        return stored not in self.restricted and bool(body.loaded - self.restricted - self.private)
+    def _hidden_by(self, statement: low.Store | low.Atomic, body: _Body) -> str:
+        """Returns the kind of memory whose loads in this body may see what a statement stores; empty for none."""
+        stored, kind = statement.access.variable, _kind_of(statement.access)
+        if kind == "local":  # an array of it is an address as any other to the assembler
+            return kind if body.loads_local else ""
+        if stored in body.loaded or kind != "global":
+            return kind if stored in body.loaded else ""
+        is_seen = stored not in self.restricted and bool(body.loaded - self.restricted - self.private)
+        return kind if is_seen else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_fast, self.kernel.is_exact) for part in walks.walk(expression))
+
+
+def _kind_of(access: low.Access) -> str:
+    return "global" if access.space == "constant" else access.space
 
 
 def of_arrays(kernel: low.LoweredKernel) -> Mapping[str, Wait]:

@@ -8,7 +8,7 @@ they might see. Numbers as in `perfmodel.opencl_c.static.waits`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
@@ -38,17 +38,18 @@ class _Way:
     depths: dict[str, int] = field(default_factory=dict)
     levels: dict[Instruction, int] = field(default_factory=dict)
     finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SPACES, 0))
-    is_stopped: bool = False
+    stopped: set[str] = field(default_factory=set)
+    """Spaces whose loads come before what is issued next, so that no further iteration's are under way with them."""
     operations: dict[str, int] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     longest: int = 0
 
-    def follow(self, blocks: Iterable[Block], has_hidden: bool) -> None:
+    def follow(self, blocks: Iterable[Block], hiding: Collection[str]) -> None:
         for block in blocks:
             for each in block.instructions:
-                self._step(each, has_hidden)
+                self._step(each, hiding)
 
-    def _step(self, instruction: Instruction, has_hidden: bool) -> None:
+    def _step(self, instruction: Instruction, hiding: Collection[str]) -> None:
         depth = max((self.depths.get(name, 0) for name in read(instruction)), default=0)
         space = _space(instruction)
         if space is not None:
@@ -63,10 +64,12 @@ class _Way:
         last = max(self.levels.values(), default=0)
         if _is_exact(instruction) or instruction.opcode in _BARRIERS:
             self.finished = dict.fromkeys(_SPACES, last)
-            self.is_stopped = True
-        elif has_hidden and instruction.has("global") and instruction.opcode in ("st", "atom", "red"):
-            self.finished["global"] = last
-            self.is_stopped = True
+            self.stopped.update(_SPACES)
+        elif instruction.opcode in ("st", "atom", "red"):
+            for hidden in hiding:
+                if instruction.has(hidden):
+                    self.finished[hidden] = last
+                    self.stopped.add(hidden)
 
     def _operate(self, instruction: Instruction) -> None:
         before = read(instruction)
@@ -100,19 +103,21 @@ class Waits:
 
     def _add(self, flow: ControlFlow, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
-        has_hidden = any(_space(each) == "global" and not each.has("nc") for each in inside)
+        hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
         way = _Way(carried=_carried(inside) if loop is not None else set())
-        way.follow(blocks, has_hidden)
+        way.follow(blocks, hiding)
         unrolled = 1
-        if loop is not None and not way.is_stopped and len(inside) <= MOST_UNROLLED and len(blocks) == len(loop.blocks):
+        if loop is not None and len(inside) <= MOST_UNROLLED and len(blocks) == len(loop.blocks):
             again = _Way(depths=way.depths)
-            again.follow(blocks, has_hidden)
+            again.follow(blocks, hiding)
             exits = sum(any(to not in loop.blocks for to in block.successors) for block in blocks)
             unrolled = UNROLLED if exits == 1 and again.levels == way.levels else 1
         number = Counter((_space(each), level) for each, level in way.levels.items())
+        depth = way.longest / (1 if "global" in way.stopped else unrolled)
         for each, level in way.levels.items():
-            waits = max(1.0, number[_space(each), level] * unrolled / MOST_UNDER_WAY)
-            self._found[each] = Wait(waits / unrolled, level, way.longest / unrolled)
+            together = 1 if _space(each) in way.stopped else unrolled
+            waits = max(1.0, number[_space(each), level] * together / MOST_UNDER_WAY)
+            self._found[each] = Wait(waits / together, level, depth)
 
 
 def _space(instruction: Instruction) -> str | None:
