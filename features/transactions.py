@@ -121,8 +121,8 @@ class TransactionFeature(AccessFeature):
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
     index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
-    recorded. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed: its step
-    says how many. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
+    recorded. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by its
+    step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
     neighbours of a point, the next elements of a row) count once, as they share blocks.
     """
 
@@ -161,7 +161,7 @@ class TransactionFeature(AccessFeature):
         A loop moves what a sub-group accesses side by side by its step: whole blocks of work-items that lie apart, and
         a part of their row where they lie next to each other.
         """
-        step = next(reversed(access.loop_strides.values()), None)
+        *_, step = (None, *access.loop_strides.values())
         beside = access.local_strides.get(0, ZERO)
         if step is None or beside is None:
             return np.asarray(1.0)
