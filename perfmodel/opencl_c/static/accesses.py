@@ -48,6 +48,17 @@ class GlobalArray:
     size: Polynomial | None
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A turn is one iteration of a loop that is gone through one iteration after the other."""
+
+    loop: low.Loop
+    number: int
+
+    def __str__(self) -> str:
+        return f"turn {self.number} of {self.loop.name}"
+
+
 class StaticAccesses:
     """Collects the accesses of one kernel."""
 
@@ -74,6 +85,7 @@ class StaticAccesses:
         place: Value,
         region: Region,
         loops: Sequence[low.Loop],
+        turns: Sequence[Turn],
     ) -> None:
         """Adds one execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
@@ -83,7 +95,7 @@ class StaticAccesses:
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
-        self._count(access, space, direction, strides, region, loops, pattern)
+        self._count(access, space, direction, strides, region, loops, turns, pattern)
         self.unplaced.append((access, pointer, known, region))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -140,6 +152,7 @@ class StaticAccesses:
         strides: Mapping[str, Stride],
         region: Region,
         loops: Sequence[low.Loop],
+        turns: Sequence[Turn],
         pattern: str,
     ) -> None:
         local, group = (
@@ -164,7 +177,10 @@ class StaticAccesses:
                 group_strides=group,
                 loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
                 executions=self.domains.executions(region),
-                body=tuple(loop.name for loop in loops if loop not in unrolled),
+                body=(
+                    *(loop.name for loop in loops if loop not in unrolled),
+                    *(str(turn) for turn in turns if turn.loop.unroll != 0),
+                ),
                 rounds=self.domains.executions(once),
                 footprint=None,
                 text=access.text,
