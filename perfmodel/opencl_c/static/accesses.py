@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -41,11 +42,13 @@ class GlobalArray:
         dtype: numpy's name of what its elements are.
         item: bytes of an element.
         size: elements, as a polynomial of the sizes; None if unknown.
+        pixel: of an image, the bytes that a pixel takes in memory; None for other arrays.
     """
 
     dtype: str
     item: int
     size: Polynomial | None
+    pixel: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ class StaticAccesses:
                 variable=access.variable or "?",
                 tags=frozenset(),
                 dtype=access.dtype,
-                bits=8 * access.bytes,
+                bits=8 * self._bytes(access),
                 direction=direction,
                 local_strides=local,
                 group_strides=group,
@@ -193,6 +196,11 @@ class StaticAccesses:
                 level=wait.level,
             )
         )
+
+    def _bytes(self, access: low.Access) -> int:
+        """Returns the bytes that an access moves; pixels are read as more than they are."""
+        array = self.arrays.get(access.variable or "")
+        return access.bytes if array is None or array.pixel is None else array.pixel
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""
@@ -216,6 +224,7 @@ class StaticAccesses:
         places = self._places(pointer, place)
         if places is None:
             return replace(count, footprint=footprint)
+        places = places.scaled(Fraction(self._bytes(access), access.bytes))
         groups = places.groups if None in count.local_strides.values() else None
         return replace(count, footprint=footprint, places=groups, reach=places.reach, fresh=places.fresh)
 
