@@ -113,6 +113,8 @@ def test_accesses_move_the_bytes_of_a_pixel(read: str, written: str, loaded: int
                 )
             }
             assert list(value.values()) == [64 * 64 * item, 64 * 64 / 32 * item, 64 * 64 * item]
+    for direction, item in (("load", loaded), ("store", stored)):  # rows of 65,536 pixels are not filled
+        assert pm.feature(f"f_mem_footprint_global_{direction}_block:64").eval(kernel) == 64 * 64 * item
 
 
 def test_a_launch_goes_to_another_process_with_its_images() -> None:

@@ -324,7 +324,9 @@ class StaticAccesses:
         self, direction: str, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial], gap: int
     ) -> Touched:
         elements = self._elements(place, region, item, unit, weights)
-        line = None if elements is None else self._line(elements, weights, gap)
+        line = None
+        if elements is not None:
+            line = self._line(elements, weights, gap, self._step(place, region, item, unit))
         return Touched(direction, elements, line, self._by_group(place, region, item, unit, weights))
 
     def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
@@ -409,12 +411,26 @@ class StaticAccesses:
             return True
         return not (region.points & below).is_empty()
 
-    def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
+    def _line(self, elements: Any, weights: list[Monomial], gap: int, step: int | None) -> Line | None:
         """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""
         axis = weights.index(())
         if len(weights) == 1:
-            return Line(addresses(elements, [1]), 0, gap or 1)
+            return Line(addresses(elements, [1]), 0, gap or 1, step)
         return Line(elements, axis, gap or None)
+
+    def _step(self, place: PointsTo, region: Region, item: int, unit: int) -> int | None:
+        """Returns the shortest way from one element that an access touches to the next; None where it is no number."""
+        points, kind = region.points, isl.dim_type.set
+        axes = [axis for axis in range(points.dim(kind)) if not points.plain_get_val_if_fixed(kind, axis).is_int()]
+        moving = [points.get_dim_name(kind, axis) for axis in axes]
+        found = []
+        for _, piece in place.offset.pieces:
+            steps = [None if step is None else step.constant for step in map(piece.coefficient, moving)]
+            if None in steps:
+                return None
+            found += [min(abs(step) for step in steps if step)] if any(steps) else []
+        step = max(found, default=unit)
+        return 1 if step <= unit else step // item
 
     def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
         """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""
