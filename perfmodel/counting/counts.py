@@ -94,7 +94,8 @@ class ChainCount:
         operations: of one iteration, as (kind, type, number), kinds as in `OperationCount`.
         turns: iterations, one after the other. Loops that give the result an element of its own, as those over several
             accumulators, are left out: their iterations don't wait for each other.
-        loops: the sequential loops around the instruction, the outermost first.
+        loops: the sequential loops around the instruction, the outermost first; then the turns of others that were gone
+            through one by one.
     """
 
     operations: tuple[tuple[str, str, int], ...]
@@ -114,7 +115,7 @@ class AccessCount:
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
-        body: those of these loops that are not unrolled.
+        body: those of these loops that are not unrolled, and the turns of others that were gone through one by one.
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
