@@ -52,6 +52,7 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
 
 
 FLAGS = ("distinct", "fresh")
+LINE_BYTES = 128
 KINDS = {"block": blocks, "banks": cycles_of_banks}
 
 
@@ -159,7 +160,8 @@ class TransactionFeature(AccessFeature):
         """Returns the part of an access's blocks that the innermost loop's iteration before has not accessed.
 
         A loop moves what a sub-group accesses side by side by its step: whole blocks of work-items that lie apart, and
-        a part of their row where they lie next to each other.
+        a part of their row where they lie next to each other. Where all are at one place, measured times say that it
+        brings a whole line.
         """
         *_, step = (None, *access.loop_strides.values())
         beside = access.local_strides.get(0, ZERO)
@@ -168,6 +170,7 @@ class TransactionFeature(AccessFeature):
         item = access.bits // 8
         apart, neighbours = np.abs(beside(sizes)) * item, np.minimum(counts.local_size[0](sizes), self.width)
         row = np.where(apart <= self.size, np.maximum(apart * neighbours, self.size), self.size)
+        row = np.where(apart == 0, np.maximum(LINE_BYTES, self.size), row)
         part: Floats = np.minimum(np.abs(step(sizes)) * item / row, 1.0)
         return part
 

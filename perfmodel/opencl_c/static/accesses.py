@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ MOST_STEP = 16
 """No index moves further before a remainder is taken, and no divisor of which several are counted is larger."""
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""
+MOST_IN_REGISTERS = 32
+"""So many numbers that a body loads stay in registers at most, to be used again."""
 MOST_LANES = 256
 """No more work-items have their places looked at one by one; these are some sub-groups."""
 
@@ -74,9 +77,10 @@ class StaticAccesses:
         sampler: Sampler | None,
         scratch: Container[str],
         waits: Waits,
+        is_compiled: bool,
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
-        self.waits = waits
+        self.waits, self.is_compiled = waits, is_compiled
         self.found: list[AccessCount] = []
         self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
         self.touched = Footprints(domains)
@@ -100,7 +104,9 @@ class StaticAccesses:
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
-        self._count(access, space, direction, strides, region, loops, turns, pattern)
+        is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
+        executed = self._executed(access, known, region, loops) if is_kept else region
+        self._count(access, space, direction, strides, region, executed, loops, turns, pattern)
         self.unplaced.append((access, pointer, known, region))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -156,6 +162,7 @@ class StaticAccesses:
         direction: str,
         strides: Mapping[str, Stride],
         region: Region,
+        executed: Region,
         loops: Sequence[low.Loop],
         turns: Sequence[Turn],
         pattern: str,
@@ -181,7 +188,7 @@ class StaticAccesses:
                 local_strides=local,
                 group_strides=group,
                 loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
-                executions=self.domains.executions(region),
+                executions=self.domains.executions(executed),
                 body=(
                     *(loop.name for loop in loops if loop not in unrolled),
                     *(str(turn) for turn in turns if turn.loop.unroll != 0),
@@ -205,12 +212,34 @@ class StaticAccesses:
         array = self.arrays.get(access.variable or "")
         return access.bytes if array is None or array.pixel is None else array.pixel
 
+    def _executed(
+        self, access: low.Access, place: PointsTo | None, region: Region, loops: Sequence[low.Loop]
+    ) -> Region:
+        """Returns where a load is left once loops are written out: what an iteration has loaded stays in a register for
+        those that load it again, if nothing is stored in between and there are few such numbers."""
+        single = None if place is None else place.offset.single
+        if single is None:
+            return region
+        inner = list(itertools.takewhile(lambda loop: loop.name in self.waits.written_out, reversed(loops)))
+        moving = single.names()
+        again = [coordinate(each.name) not in moving and not stores_to(each, access.space) for each in inner]
+        if True not in again:
+            return region
+        outermost = len(again) - again[::-1].index(True)
+        within = [loop for loop, is_again in zip(inner[:outermost], again, strict=False) if not is_again]
+        if math.prod(self.waits.written_out[loop.name] for loop in within) > MOST_IN_REGISTERS:
+            return region
+        dropped = {coordinate(loop.name) for loop, is_again in zip(inner, again, strict=True) if is_again}
+        kept = region.inames - dropped
+        return replace(region, points=projected_on(region.points, kept), inames=kept)
+
     def _tags(self, access: low.Access) -> frozenset[str]:
         """Returns what tells an access of global memory from others that go another way: to images, and constants."""
         array = self.arrays.get(access.variable or "")
         if array is not None and array.pixel is not None:
             return IMAGE
-        return CONSTANT if access.space == "constant" else frozenset()
+        # Arguments in constant memory come through the caches of global memory.
+        return CONSTANT if array is None and access.space == "constant" else frozenset()
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""
@@ -457,6 +486,14 @@ class StaticAccesses:
                     apart.append(1)
                 found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
         return found
+
+
+def stores_to(loop: low.Loop, space: str) -> bool:
+    """Returns whether a loop stores to a space of memory, or waits for others that may."""
+    return any(
+        isinstance(each, low.Barrier) or (isinstance(each, low.Store | low.Atomic) and each.access.space == space)
+        for each in walks.simple_statements(loop.body)
+    )
 
 
 def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:

@@ -94,7 +94,12 @@ class Walk(ABC):
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
         self.accesses = StaticAccesses(
-            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations, self.scratch)
+            self.domains,
+            arrays,
+            self.sampler(),
+            self.scratch,
+            Waits(kernel, self.operations, self.scratch),
+            as_compiled,
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []

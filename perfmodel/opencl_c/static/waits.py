@@ -89,7 +89,11 @@ class _Body:
 
 
 class Waits:
-    """Finds how each load of a kernel is waited for."""
+    """Finds how each load of a kernel is waited for.
+
+    Attributes:
+        written_out: the loops that a compiler writes out as a whole, by name, each with its iterations.
+    """
 
     def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Container[str]) -> None:
         self.operations, self.scratch = operations, scratch
@@ -97,6 +101,7 @@ class Waits:
         self.private = frozenset(each.name for each in kernel.objects if each.space == "private")
         self.kernel, self.origins = kernel, Origins(kernel.body)
         self.found: dict[low.Access, Wait] = {}
+        self.written_out: dict[str, int] = {}
         self.known: dict[low.Register, int] = {}
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
@@ -163,6 +168,7 @@ class Waits:
         length, stops, before = body.length, body.stops.copy(), set(body.times)
         self._run((*loop.test, *loop.step), body, under, is_again)
         body.length = length  # nothing is left of its counter
+        self.written_out[loop.name] = iterations
         self.times *= iterations
         self._run(loop.body, body, under, is_again)
         self.times //= iterations
