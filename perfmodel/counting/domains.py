@@ -84,11 +84,11 @@ class Domains(Points):
         by_item, by_group = self._items(region), self._groups(region)
         by_subgroup, often = self._subgroups(region), region.factor
         return Executions(
-            from_isl(_scaled(by_item, often.item)),
-            None if by_subgroup is None else from_isl(_scaled(by_subgroup, often.subgroup)),
-            from_isl(_scaled(by_group, often.group)),
-            tuple(from_isl(_scaled(count, often.item)) for count in self._of_the_longest(region)),
-            often.spread,
+            workitem=from_isl(_scaled(by_item, often.item)),
+            subgroup=None if by_subgroup is None else from_isl(_scaled(by_subgroup, often.subgroup)),
+            workgroup=from_isl(_scaled(by_group, often.group)),
+            longest=tuple(from_isl(_scaled(count, often.item)) for count in self._of_the_longest(region)),
+            spread=often.spread,
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
@@ -134,7 +134,9 @@ class Domains(Points):
     def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         """Returns the count of a branch that is met in one region, and taken in a part of it."""
         if _floors(met.points) > MOST_FLOORS:
-            return BranchCount(kind, text, self.executions(met), None, "by work-item", None)
+            return BranchCount(
+                kind=kind, text=text, met=self.executions(met), taken=None, divergence="by work-item", divergent=None
+            )
         return self._branch(kind, text, met, taken)
 
     def branch_of_data(self, kind: str, text: str, met: Region, taken: Frequency | None) -> BranchCount:
@@ -142,7 +144,9 @@ class Domains(Points):
         executed = None
         if taken is not None and _floors(met.points) <= MOST_FLOORS:
             executed = self.executions(replace(met, factor=met.factor * taken))
-        return BranchCount(kind, text, self.executions(met), executed, "by data", None)
+        return BranchCount(
+            kind=kind, text=text, met=self.executions(met), taken=executed, divergence="by data", divergent=None
+        )
 
     def _branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         otherwise = replace(met, points=(met.points - taken.points).coalesce())
@@ -159,12 +163,12 @@ class Domains(Points):
         if met.factor != ALWAYS:  # statistics say how often, and nothing of who
             divergent = None
         return BranchCount(
-            kind,
-            text,
-            self.executions(met),
-            self.executions(taken),
-            "by work-item" if parts else "none",
-            None if divergent is None else self.finished(divergent),
+            kind=kind,
+            text=text,
+            met=self.executions(met),
+            taken=self.executions(taken),
+            divergence="by work-item" if parts else "none",
+            divergent=None if divergent is None else self.finished(divergent),
         )
 
     def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:

@@ -302,7 +302,14 @@ def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
     unsure = described.get("unsure", ())
     for name, value in described["facts"].items():
         facts[name] = Fact(value, "guess" if name in unsure else "specification")
-    return DeviceFacts(key, described["name"], family["kind"], family["vendor"], described["architecture"], facts)
+    return DeviceFacts(
+        key=key,
+        name=described["name"],
+        kind=family["kind"],
+        vendor=family["vendor"],
+        architecture=described["architecture"],
+        facts=facts,
+    )
 
 
 def _words(name: str) -> frozenset[str]:

@@ -332,7 +332,14 @@ class OpenCLProgram:
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
         check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
         bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
-        return Launch(self.source, self.name, global_size, local_size, bound, self.build_options)
+        return Launch(
+            source=self.source,
+            kernel_name=self.name,
+            global_size=global_size,
+            local_size=local_size,
+            arguments=bound,
+            build_options=self.build_options,
+        )
 
     def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         """Returns an argument in numbers."""

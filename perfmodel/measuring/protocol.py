@@ -29,9 +29,17 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
 NEAR_OVERHEAD = "near-launch-overhead"
 NOISY = "noisy"
 
-EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+EMPTY = Launch(
+    source="__kernel void perfmodel_empty(void) {}",
+    kernel_name="perfmodel_empty",
+    global_size=(1,),
+    local_size=(1,),
+    arguments=(),
+)
 """A launch of nothing."""
-EMPTY_PTX = Launch(EMPTY_TEXT, EMPTY_NAME, (1,), (1,), (), language=PTX)
+EMPTY_PTX = Launch(
+    source=EMPTY_TEXT, kernel_name=EMPTY_NAME, global_size=(1,), local_size=(1,), arguments=(), language=PTX
+)
 
 
 @dataclass(frozen=True)

@@ -208,9 +208,18 @@ class DeviceStudy:
             if not is_estimate:
                 whole = choice.emulated_s / machines if choice.emulated_s else time.perf_counter() - started
             full = _case(application.name, smaller.size, False, False, smaller.measured, choice)
-            errors = smaller.relative_error, full.relative_error
             found.append(
-                EmulationCost(application.name, case.size, groups, one, whole, is_estimate, smaller.size, *errors)
+                EmulationCost(
+                    application=application.name,
+                    size=case.size,
+                    work_groups=groups,
+                    one_s=one,
+                    all_s=whole,
+                    is_estimate=is_estimate,
+                    error_size=smaller.size,
+                    error_one=smaller.relative_error,
+                    error_all=full.relative_error,
+                )
             )
         return found
 
@@ -243,13 +252,13 @@ def _case(name: str, size: int, is_table: bool, transfers: bool, measured: Mappi
     ranked = {each.device: each for each in choice.ranked}
     own = {device: time_ for device, time_ in measured.items() if device in ranked}
     return Case(
-        name,
-        size,
-        is_table,
-        transfers,
-        own,
-        {device: ranked[device].seconds for device in own},
-        {device: ranked[device].limit for device in own},
-        {device: ranked[device].std_s for device in own},
-        choice.cost_s,
+        application=name,
+        size=size,
+        is_table=is_table,
+        transfers=transfers,
+        measured=own,
+        predicted={device: ranked[device].seconds for device in own},
+        limits={device: ranked[device].limit for device in own},
+        predicted_std={device: ranked[device].std_s for device in own},
+        cost_s=choice.cost_s,
     )

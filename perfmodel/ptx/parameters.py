@@ -92,4 +92,11 @@ def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> P
     dtype = dtypes.most_common(1)[0][0] if dtypes else ""
     is_output = any(access.opcode in (*STORES, "atom", "red") for access in accesses)
     type_ = None if variable.is_array else variable.type
-    return Parameter(variable.name, variable.n_bytes, type_, bool(accesses), dtype, is_output)
+    return Parameter(
+        name=variable.name,
+        n_bytes=variable.n_bytes,
+        type=type_,
+        is_pointer=bool(accesses),
+        dtype=dtype,
+        is_output=is_output,
+    )

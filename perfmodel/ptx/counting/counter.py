@@ -221,7 +221,14 @@ class _Counter:
             line = block.ending.line if block.ending else 0
             source = block.ending.source if block.ending else None
             text = f"{source.line}:{source.column}" if source else f"line {line} of the PTX"
-            yield BranchCount("loop" if leaves else "if", text, tally, went, divergence, divergent)
+            yield BranchCount(
+                kind="loop" if leaves else "if",
+                text=text,
+                met=tally,
+                taken=went,
+                divergence=divergence,
+                divergent=divergent,
+            )
 
     # --- where
 
@@ -237,7 +244,16 @@ class _Counter:
                 if space is not None:
                     share = made[key] / total
                     places = AccessPlaces(each)
-                    found.append(_Access(instruction, blocks[instruction], each.name or space, space, places, share))
+                    found.append(
+                        _Access(
+                            instruction=instruction,
+                            block=blocks[instruction],
+                            name=each.name or space,
+                            space=space,
+                            places=places,
+                            share=share,
+                        )
+                    )
         return found
 
     def dtype(self, access: _Access) -> str:
@@ -433,7 +449,16 @@ class _Counter:
         is_regular = None not in steps and all(
             each.places.places.is_regular and (known or not each.places.is_laid_out) for each in accesses
         )
-        found = Footprint("global", name, dtype, direction, None, None, None, constant(size))
+        found = Footprint(
+            space="global",
+            variable=name,
+            dtype=dtype,
+            direction=direction,
+            elements=None,
+            filled=None,
+            by_group=None,
+            size=constant(size),
+        )
         if not is_regular:
             if not known or all(self._jumps(each) for each in accesses):
                 return found

@@ -235,7 +235,7 @@ _MODES = {
 
 def _permuted_in_mode(mode: str) -> Function:
     table = np.array(_MODES[mode], np.uint32)
-    plain = permuted(Instruction("prmt", (), (TYPES["b32"],), (), 0))
+    plain = permuted(Instruction("prmt", types=(TYPES["b32"],)))
     return lambda a, b, selector: plain(a, b, table[selector & np.uint32(3)])
 
 

@@ -172,7 +172,7 @@ class Skipper:
         turn.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
         for series, last in zip(now.rows, before.rows, strict=True):
             step = series.row - last.row
-            turn.rows.append(Series(series.places, series.mask, series.row, step, count))
+            turn.rows.append(Series(places=series.places, mask=series.mask, row=series.row, step=step, count=count))
         turn.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
 
     def _until(self, mask: Mask, test: Instruction, before: tuple[Any, Any], now: tuple[Any, Any]) -> int:
