@@ -187,7 +187,7 @@ class Module:
 
     Attributes:
         is_of_tiles: whether places in the source do whole tiles, as Triton's: it stems from Python, and its compiler
-            chose the threads of a block. The instructions of one place are parts of a tile then, not turns of a loop.
+            chose the threads of a block. The instructions of one place are parts of a tile then, no iterations.
     """
 
     version: str

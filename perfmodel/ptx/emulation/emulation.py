@@ -30,7 +30,7 @@ class Emulation:
             of copies of tiles by their rows; `copied`: of these as a whole.
         places: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
-        skipped: turns of loops that were counted without being run.
+        skipped: iterations of loops that were counted without being run.
         seconds: that it took.
     """
 
@@ -73,7 +73,7 @@ def emulate(
         groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
         width: threads of the sub-groups that are counted.
         steps: basic blocks that may be executed before an endless loop is assumed.
-        extrapolate: whether turns of loops may be counted without being run, and values that decide on nothing not
+        extrapolate: whether iterations of loops may be counted without being run, and values that decide on nothing not
             be computed; results are unknown then.
 
     Raises:
