@@ -12,7 +12,7 @@ import numpy as np
 
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.ptx.counting.access_places import AccessPlaces
+from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
 from perfmodel.ptx.counting.executions import added, constant, is_partly, scaled
 from perfmodel.ptx.counting.launch import EmulatedLaunch
@@ -25,7 +25,7 @@ from perfmodel.ptx.dataflow import BULK, LOADS, STORES
 from perfmodel.ptx.syntax import Instruction
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
-"""The first threads of so many blocks are kept of accesses whose places jump about, from multiples of 256 bytes."""
+"""The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
 SECTOR = 32
 WORD = 4
 _DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
@@ -40,7 +40,7 @@ class Access:
     block: int
     name: str
     space: str
-    places: AccessPlaces
+    addresses: AccessAddresses
     share: float
 
     @property
@@ -66,21 +66,21 @@ class Accesses:
         """The accesses, those of one instruction apart by the arrays that they go to."""
         blocks = dict(self.launch.instructions())
         found = []
-        for instruction, by_array in with_vectors(self.code.flow, self.emulation.places):
+        for instruction, by_array in with_vectors(self.code.flow, self.emulation.addresses):
             made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1
             for key, each in by_array.items():
                 space = _SPACES.get(each.space)
                 if space is not None:
                     share = made[key] / total
-                    places = AccessPlaces(each)
+                    addresses = AccessAddresses(each)
                     found.append(
                         Access(
                             instruction=instruction,
                             block=blocks[instruction],
                             name=each.name or space,
                             space=space,
-                            places=places,
+                            addresses=addresses,
                             share=share,
                         )
                     )
@@ -104,7 +104,7 @@ class Accesses:
         merged: dict[Any, list[tuple[Access, AccessCount]]] = {}
         for number, access in enumerate(self.found):
             count = self._count(access)
-            strides = (access.places.local_strides, access.places.group_strides)
+            strides = (access.addresses.local_strides, access.addresses.group_strides)
             source = access.instruction.source or number
             key = (source, count.space, count.variable, count.direction, count.dtype, count.bits, strides, count.body)
             merged.setdefault(key, []).append((access, count))
@@ -142,34 +142,34 @@ class Accesses:
         )
 
     def _count(self, access: Access) -> AccessCount:
-        instruction, places = access.instruction, access.places
+        instruction, addresses = access.instruction, access.addresses
         dtype = self._dtype(access)
         item = np.dtype(dtype).itemsize
         executions = self.launch.of(instruction, access.block)
         if access.share != 1.0:
             executions = scaled(executions, access.share)
-        local, group = places.local_strides, places.group_strides
+        local, group = addresses.local_strides, addresses.group_strides
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
-        at_once = places.places.n_bytes
+        at_once = addresses.noted.n_bytes
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.launch.is_known(instruction)
         jumps = is_scattered and access.space == "global" and self.jumps(access)
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
-            touched = tuple((size, places.blocks_of_subgroups(self._width, size)) for size in (32, 128))
+            touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in (32, 128))
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
         has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
         where = instruction.source
         text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
-        loop_stride = places.loop_stride()
+        loop_stride = addresses.loop_stride()
         return AccessCount(
             space=access.space,
             variable=access.name,
             tags=frozenset(),
             dtype=dtype,
-            bits=8 * places.places.n_bytes,
+            bits=8 * addresses.noted.n_bytes,
             direction=access.direction,
             local_strides=_strides(local[: max(rank, 1)], at_once),
             group_strides=_strides((None, None, None) if group is None else group, at_once),
@@ -181,7 +181,7 @@ class Accesses:
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
-            places=places.first_places(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
+            places=addresses.first_places(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
             reach=self._reach(access) if jumps else None,
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
@@ -203,39 +203,43 @@ class Accesses:
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
         if access.space == "scratch":  # whose words of one place lie side by side for all lanes
-            return made * access.places.blocks_of_subgroups(width, WORD) * max(access.places.places.n_bytes // WORD, 1)
+            return (
+                made
+                * access.addresses.blocks_of_subgroups(width, WORD)
+                * max(access.addresses.noted.n_bytes // WORD, 1)
+            )
         each = (
-            access.places.blocks_of_subgroups(width, size)
+            access.addresses.blocks_of_subgroups(width, size)
             if kind == "block"
-            else access.places.bank_cycles(width, size)
+            else access.addresses.bank_cycles(width, size)
         )
         return made * each
 
     def _pattern(self, access: Access) -> str:
         if access.space == "scratch":
             return ""
-        local = access.places.local_strides
+        local = access.addresses.local_strides
         if None in local:
             return "complex"
         axis = next((k for k, extent in enumerate(self.emulation.lanes.block) if extent != 1), None)
         step = abs((0 if axis is None else local[axis]) or 0)
-        widths = {access.places.places.n_bytes}
+        widths = {access.addresses.noted.n_bytes}
         if access.name in self.launch.arrays:  # a compiler may load the part of an element that is used
             widths.add(np.dtype(self.launch.arrays[access.name][0]).itemsize)
         return "constant" if step == 0 else "continuous" if step in widths else "complex"
 
     def _footprint_of(self, access: Access, item: int) -> QuasiPolynomial | None:
         """Returns the distinct elements that one access touches over the launch."""
-        steps = access.places.group_strides
+        steps = access.addresses.group_strides
         if steps is None or access.space != "global":
             return None
-        whole = over_grid(access.places.region_of(self.fullest([access])), steps, self.emulation.lanes.grid)
+        whole = over_grid(access.addresses.region_of(self.fullest([access])), steps, self.emulation.lanes.grid)
         most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
         return constant(min(whole.bytes / item, most))
 
     def _reach(self, access: Access) -> int:
         """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
-        own = [addresses // SECTOR for _, addresses in access.places.executions_at(64)]
+        own = [addresses // SECTOR for _, addresses in access.addresses.executions_at(64)]
         if not own:
             return SECTOR
         looked_at = sum(map(len, own))
@@ -254,13 +258,13 @@ class Accesses:
         return int(np.argmax(made))
 
     def jumps(self, access: Access) -> bool:
-        """Returns whether ids alone decide on places that are all over an array; of others, what blocks touch is known
-        by what the emulated ones do, as where a place is clamped to a border, or where arrays are given."""
-        if self.launch.given or None not in access.places.local_strides or access.places.is_laid_out:
+        """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
+        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
+        if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:
             return False
         if self.launch.arrays_behind(access.instruction):
             return False
-        return access.places.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
+        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
 
 
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfmodel.counting.counts import Blocks, Footprint
-from perfmodel.ptx.counting.access_places import touched_by
+from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import Access, Accesses
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
@@ -18,7 +18,7 @@ TOUCHED = (1, 32, 64, 128)
 
 
 class Footprints:
-    """What the accesses of a launch touch, by array and direction."""
+    """Computes what the accesses of a launch touch, by array and direction."""
 
     def __init__(self, accesses: Accesses) -> None:
         self.accesses, self.launch, self.emulation = accesses, accesses.launch, accesses.emulation
@@ -37,10 +37,10 @@ class Footprints:
     def _footprint(self, name: str, direction: str, accesses: list[Access]) -> Footprint:
         dtype, size = self.launch.arrays[name]
         item = np.dtype(dtype).itemsize
-        steps = {each.places.group_strides for each in accesses}
+        steps = {each.addresses.group_strides for each in accesses}
         known = all(self.launch.is_known(each.instruction) for each in accesses)
         is_regular = None not in steps and all(
-            each.places.places.is_regular and (known or not each.places.is_laid_out) for each in accesses
+            each.addresses.noted.is_regular and (known or not each.addresses.is_laid_out) for each in accesses
         )
         found = Footprint(
             space="global",
@@ -59,8 +59,8 @@ class Footprints:
         fullest = self.accesses.fullest(accesses)
         n_bytes = blocks = 0.0
         for step in steps:
-            own = [each for each in accesses if each.places.group_strides == step]
-            one = touched_by([each.places for each in own], fullest)
+            own = [each for each in accesses if each.addresses.group_strides == step]
+            one = touched_by([each.addresses for each in own], fullest)
             extent = over_grid(one, step or (0, 0, 0), self.emulation.lanes.grid)
             # Blocks may touch less than the fullest, as in triangles: all together not more than each for itself.
             times = self._by_group(own) / max(one.bytes, 1)
@@ -79,7 +79,7 @@ class Footprints:
         """Returns the bytes that blocks touch, added up over the grid; blocks that do as much touch as much."""
         made = np.asarray(sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses))
         alike = {each: block for block, each in enumerate(made.tolist())}
-        touched = {each: touched_by([a.places for a in accesses], block).bytes for each, block in alike.items()}
+        touched = {each: touched_by([a.addresses for a in accesses], block).bytes for each, block in alike.items()}
         return float(
             sum(weight * touched[each] for weight, each in zip(self.launch.weights, made.tolist(), strict=True))
         )
@@ -87,7 +87,7 @@ class Footprints:
     def _touched(self, accesses: list[Access]) -> Blocks:
         total = dict.fromkeys(TOUCHED, 0.0)
         for block, weight in enumerate(self.launch.weights):
-            own = touched_by([each.places for each in accesses], block)
+            own = touched_by([each.addresses for each in accesses], block)
             for size in TOUCHED:
                 total[size] += float(weight) * own.blocks(size)
         return tuple((size, number / float(self.launch.weights.sum())) for size, number in total.items())

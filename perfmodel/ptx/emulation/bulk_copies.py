@@ -174,7 +174,7 @@ class BulkCopies:
         return replace
 
     def _found(self, space: str, places: Array, index: Array, n_bytes: int, line: int) -> Any:
-        return self.memory.places(space, places.view(np.uint64), index, n_bytes, line)
+        return self.memory.located(space, places.view(np.uint64), index, n_bytes, line)
 
     def _publish(self, instruction: Instruction) -> Step:
         to, source = (self._addresses(instruction, operand) for operand in instruction.operands[:2])

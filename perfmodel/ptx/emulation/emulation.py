@@ -16,7 +16,7 @@ from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
 from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
 from perfmodel.ptx.emulation.machine import Machine
-from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
 
 
@@ -28,7 +28,7 @@ class Emulation:
         width: threads of the sub-groups that are counted.
         blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own,
             of copies of tiles by their rows; `copied`: of these as a whole.
-        places: where accesses went, by instruction and array.
+        addresses: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
         skipped: iterations of loops that were counted without being run.
         seconds: that it took.
@@ -42,7 +42,7 @@ class Emulation:
     blocks: list[Tally]
     guarded: dict[Instruction, Tally]
     copied: dict[Instruction, Tally]
-    places: dict[Instruction, dict[str, Places]]
+    addresses: dict[Instruction, dict[str, Addresses]]
     branches: dict[int, list[NDArray[np.int64]]]
     skipped: int
     buffers: dict[str, Any]
@@ -95,7 +95,7 @@ def emulate(
         blocks=machine.tallies,
         guarded=machine.guarded,
         copied=machine.copied,
-        places=machine.accesses.places,
+        addresses=machine.accesses.addresses,
         branches=execution.branches,
         skipped=execution.skipper.skipped if execution.skipper else 0,
         buffers=machine.buffers,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from perfmodel.ptx.emulation.deciding import TESTS, Deciding, Plan
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
-from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
 from perfmodel.ptx.types import TYPES
 
@@ -32,9 +32,9 @@ MOST_NOTED = 4096
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Executions of an access: one at a row of places, or, with a step, so many behind it, each a step further."""
+    """Executions of an access: one at a row of addresses, or, with a step, so many behind it, each a step further."""
 
-    places: Places
+    noted: Addresses
     mask: Mask
     row: NDArray[np.int64]
     step: NDArray[np.int64] | None = None
@@ -42,17 +42,17 @@ class Series:
 
     def is_like(self, other: Series) -> bool:
         """Returns whether the same access was executed as often, with the same step."""
-        same = self.places == other.places and self.count == other.count
+        same = self.noted == other.noted and self.count == other.count
         return same and np.array_equal(np.asarray(self.step), np.asarray(other.step))
 
     def add_behind(self, before: Series, count: int) -> None:
         """Notes that it was executed so many times more, each as far from the one before as this one is."""
         apart = self.row - before.row
         if self.step is None:
-            self.places.add_series(self.mask, self.row, apart, count)
+            self.noted.add_series(self.mask, self.row, apart, count)
             return
         for iteration in range(1, count + 1):
-            self.places.add_series(self.mask, self.row + iteration * apart, self.step, self.count)
+            self.noted.add_series(self.mask, self.row + iteration * apart, self.step, self.count)
 
 
 @dataclass(eq=False)
@@ -122,12 +122,12 @@ class Skipper:
         for iteration in self.notes():
             iteration.tallies.append((tally, mask, 1))
 
-    def note_row(self, places: Places, mask: Mask, row: NDArray[np.int64] | None) -> None:
+    def note_row(self, noted: Addresses, mask: Mask, row: NDArray[np.int64] | None) -> None:
         for iteration in self.notes():
             if row is None or len(iteration.rows) >= MOST_NOTED:
                 iteration.is_known = False
             else:
-                iteration.rows.append(Series(places, mask, row))
+                iteration.rows.append(Series(noted, mask, row))
 
     def note_branch(self, record: list[Any], more: list[Any]) -> None:
         for iteration in self.notes():
