@@ -214,8 +214,7 @@ class Profile:
     def branches(self) -> pd.DataFrame:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
-        branches = [each for each in walks.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
-        for branch in sorted(branches, key=lambda branch: branch.number):
+        for branch in sorted(walks.branches(self.lowered.body), key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
             kind = type(branch).__name__.lower()
             rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))

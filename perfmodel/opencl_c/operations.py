@@ -63,8 +63,8 @@ class KernelOperations:
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
         self.own = compiled_operations if as_compiled else own_operations
-        loops = [each for each in walks.statements(kernel.body) if isinstance(each, low.Loop)]
-        self.steps = frozenset(block.number for loop in loops for block in walks.straights(loop.step))
+        steps = (walks.straights(loop.step) for loop in walks.loops(kernel.body))
+        self.steps = frozenset(block.number for own in steps for block in own)
         self.assigned: dict[low.Register, list[low.Expression]] = {}
         for statement in self.statements:
             if isinstance(statement, low.Assign):

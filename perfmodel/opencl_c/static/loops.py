@@ -117,7 +117,7 @@ class Loops(Walk):
     @cached_property
     def behind_branches(self) -> frozenset[low.Register]:
         """Returns the registers that the conditions of branches and loops follow from."""
-        branches = [each for each in walks.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
+        branches = list(walks.branches(self.kernel.body))
         return Origins(self.kernel.body).registers_behind(branch.condition for branch in branches)
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
