@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from perfmodel.basics import json_values
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.kernels.array_contents import number_said
 
@@ -30,7 +30,7 @@ def by_value(what: str, text: str) -> Any:
     if text[:1] not in "[{":
         return number_said(what, text)
     try:
-        return json.loads(text)
+        return json_values.parse(text)
     except ValueError as error:
         raise KernelError(f'{what}={text} is no JSON; write a struct as {{"dims": [64, 48]}}') from error
 

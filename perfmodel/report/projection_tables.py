@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perfmodel.basics import files
+from perfmodel.basics import files, json_values
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
 from perfmodel.projection.case import Case, crossover
@@ -191,7 +190,7 @@ def write(
     }
     written = []
     contents: dict[str, bytes] = {
-        "results.json": json.dumps(results, indent=1, allow_nan=False).encode() + b"\n",
+        "results.json": json_values.document(results).encode(),
         "table.txt": f"{shown}\n".encode(),
         "figure-6.png": emulation_over_size({n: findings.costs[n] for n in FIGURE_6 if n in findings.costs}),
     }
