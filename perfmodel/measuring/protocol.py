@@ -266,7 +266,7 @@ def _trials(
     hosts = {} if arrays is None else _hosts(launch, arrays)
     written = {argument.name for argument in launch.arrays() if argument.is_output}
     with _prepared(launch, device) as prepared:
-        copies = Copies(launch, prepared)
+        copies = Transfers(launch, prepared)
         _write(prepared, hosts)
         started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
         while len(trials) < protocol.trials:
@@ -279,7 +279,7 @@ def _trials(
     return tuple(trials)
 
 
-class Copies:
+class Transfers:
     """The transfers of a launch, between its arrays on the device and arrays of the host that were touched before."""
 
     def __init__(self, launch: Launch, prepared: Prepared) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from perfmodel.basics import files, json_values
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
-from perfmodel.projection.case import Case, crossover
+from perfmodel.projection.case import ProjectionCase, crossover
 from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
 from perfmodel.report import prepared
 from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
@@ -34,7 +34,7 @@ def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _choices(cases: Sequence[Case], title: str) -> str:
+def _choices(cases: Sequence[ProjectionCase], title: str) -> str:
     names = list(dict.fromkeys(name for case in cases for name in case.measured))
     rows = []
     for case in cases:

@@ -20,7 +20,7 @@ from perfmodel.device import Device, find_device
 from perfmodel.measuring.protocol import PROTOCOLS
 from perfmodel.measuring.store import Measurement, Store, measurement_key
 from perfmodel.models.projection import APPLICATIONS, PUBLISHED, chosen_devices, reproduce
-from perfmodel.projection.case import Case, crossover, relative_error
+from perfmodel.projection.case import ProjectionCase, crossover, relative_error
 from perfmodel.projection.characterization import _Microbenchmarks
 from perfmodel.projection.study import (
     Application,
@@ -36,9 +36,9 @@ from tests.projection.test_device_profile import GPU
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=5)
 
 
-def case(application: str, size: int, measured: tuple[float, ...], predicted: tuple[float, ...]) -> Case:
+def case(application: str, size: int, measured: tuple[float, ...], predicted: tuple[float, ...]) -> ProjectionCase:
     names = "abcd"
-    return Case(
+    return ProjectionCase(
         application=application,
         size=size,
         is_table=size == 2,

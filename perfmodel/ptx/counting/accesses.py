@@ -33,7 +33,7 @@ _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
 
 
 @dataclass(eq=False)
-class Access:
+class CountedAccess:
     """One access of one array, and how often it is executed."""
 
     instruction: Instruction
@@ -52,7 +52,7 @@ class Access:
         return _DIRECTIONS[self.instruction.opcode]
 
 
-class Accesses:
+class AccessCounter:
     """The accesses of a launch, each of one array."""
 
     def __init__(self, launch: EmulatedLaunch, purposes: Purposes) -> None:
@@ -62,7 +62,7 @@ class Accesses:
         self._purposes = purposes
 
     @cached_property
-    def found(self) -> list[Access]:
+    def found(self) -> list[CountedAccess]:
         """The accesses, those of one instruction apart by the arrays that they go to."""
         blocks = dict(self.launch.instructions())
         found = []
@@ -75,7 +75,7 @@ class Accesses:
                     share = made[key] / total
                     addresses = AccessAddresses(each)
                     found.append(
-                        Access(
+                        CountedAccess(
                             instruction=instruction,
                             block=blocks[instruction],
                             name=each.name or space,
@@ -86,7 +86,7 @@ class Accesses:
                     )
         return found
 
-    def _dtype(self, access: Access) -> str:
+    def _dtype(self, access: CountedAccess) -> str:
         """Returns the type of what is accessed: that of the array where the code moves bits of its width."""
         if access.instruction.opcode in BULK:
             return self.launch.arrays[access.name][0] if access.name in self.launch.arrays else "uint8"
@@ -101,7 +101,7 @@ class Accesses:
 
     def counts(self) -> Iterator[AccessCount]:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
-        merged: dict[Any, list[tuple[Access, AccessCount]]] = {}
+        merged: dict[Any, list[tuple[CountedAccess, AccessCount]]] = {}
         for number, access in enumerate(self.found):
             count = self._count(access)
             strides = (access.addresses.local_strides, access.addresses.group_strides)
@@ -111,7 +111,7 @@ class Accesses:
         for same in merged.values():
             yield self._joined(same)
 
-    def _joined(self, same: list[tuple[Access, AccessCount]]) -> AccessCount:
+    def _joined(self, same: list[tuple[CountedAccess, AccessCount]]) -> AccessCount:
         """Returns accesses of one place in the source as one; those of one iteration don't wait for each other."""
         with_subgroups = self.launch.subgroup_size is not None
         first = same[0][1]
@@ -141,7 +141,7 @@ class Accesses:
             level=level,
         )
 
-    def _count(self, access: Access) -> AccessCount:
+    def _count(self, access: CountedAccess) -> AccessCount:
         instruction, addresses = access.instruction, access.addresses
         dtype = self._dtype(access)
         item = np.dtype(dtype).itemsize
@@ -198,7 +198,7 @@ class Accesses:
             scaled(executions, 1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
         )
 
-    def _recorded(self, access: Access, width: int, kind: str, size: int) -> float:
+    def _recorded(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
@@ -215,7 +215,7 @@ class Accesses:
         )
         return made * each
 
-    def _pattern(self, access: Access) -> str:
+    def _pattern(self, access: CountedAccess) -> str:
         if access.space == "scratch":
             return ""
         local = access.addresses.local_strides
@@ -228,7 +228,7 @@ class Accesses:
             widths.add(np.dtype(self.launch.arrays[access.name][0]).itemsize)
         return "constant" if step == 0 else "continuous" if step in widths else "complex"
 
-    def _footprint_of(self, access: Access, item: int) -> QuasiPolynomial | None:
+    def _footprint_of(self, access: CountedAccess, item: int) -> QuasiPolynomial | None:
         """Returns the distinct elements that one access touches over the launch."""
         steps = access.addresses.group_strides
         if steps is None or access.space != "global":
@@ -237,7 +237,7 @@ class Accesses:
         most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
         return constant(min(whole.bytes / item, most))
 
-    def _reach(self, access: Access) -> int:
+    def _reach(self, access: CountedAccess) -> int:
         """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
         own = [addresses // SECTOR for _, addresses in access.addresses.executions_at(64)]
         if not own:
@@ -252,12 +252,12 @@ class Accesses:
         there = max(size * np.dtype(dtype).itemsize / SECTOR, 1.0)
         return round(SECTOR * there * -math.expm1(-made / there))
 
-    def fullest(self, accesses: list[Access]) -> int:
+    def fullest(self, accesses: list[CountedAccess]) -> int:
         """Returns the emulated block that does most of some accesses."""
         made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
         return int(np.argmax(made))
 
-    def jumps(self, access: Access) -> bool:
+    def jumps(self, access: CountedAccess) -> bool:
         """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
         known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
         if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:

@@ -13,10 +13,10 @@ from perfmodel.counting.counts import (
     KernelCounts,
     OperationCount,
 )
-from perfmodel.ptx.counting.accesses import Accesses
+from perfmodel.ptx.counting.accesses import AccessCounter
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
-from perfmodel.ptx.counting.footprints import Footprints
+from perfmodel.ptx.counting.footprints import FootprintCounter
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
 from perfmodel.ptx.counting.three_inputs import joined_bitwise
@@ -47,7 +47,7 @@ class _Counter:
     def __init__(self, launch: EmulatedLaunch) -> None:
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
         self.purposes = Purposes(self.code)
-        self.accesses = Accesses(launch, self.purposes)
+        self.accesses = AccessCounter(launch, self.purposes)
 
     def counts(self) -> KernelCounts:
         launch, emulated = self.emulation.launch, self.launch
@@ -55,7 +55,7 @@ class _Counter:
             operations=tuple(self.operations(True)),
             chains=tuple(self.chains()),
             accesses=tuple(self.accesses.counts()),
-            footprints=tuple(Footprints(self.accesses).counts()),
+            footprints=tuple(FootprintCounter(self.accesses).counts()),
             branches=tuple(self.branches()),
             barriers=self.barriers(),
             launches=constant(1),

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfmodel.counting.counts import Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
-from perfmodel.ptx.counting.accesses import Access, Accesses
+from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 
@@ -17,14 +17,14 @@ TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 
 
-class Footprints:
+class FootprintCounter:
     """Computes what the accesses of a launch touch, by array and direction."""
 
-    def __init__(self, accesses: Accesses) -> None:
+    def __init__(self, accesses: AccessCounter) -> None:
         self.accesses, self.launch, self.emulation = accesses, accesses.launch, accesses.emulation
 
     def counts(self) -> Iterator[Footprint]:
-        by_array: dict[str, list[Access]] = {}
+        by_array: dict[str, list[CountedAccess]] = {}
         for access in self.accesses.found:
             if access.space == "global" and access.name in self.launch.arrays:
                 by_array.setdefault(access.name, []).append(access)
@@ -34,7 +34,7 @@ class Footprints:
                 if own:
                     yield self._footprint(name, direction, own)
 
-    def _footprint(self, name: str, direction: str, accesses: list[Access]) -> Footprint:
+    def _footprint(self, name: str, direction: str, accesses: list[CountedAccess]) -> Footprint:
         dtype, size = self.launch.arrays[name]
         item = np.dtype(dtype).itemsize
         steps = {each.addresses.group_strides for each in accesses}
@@ -75,7 +75,7 @@ class Footprints:
             by_group=constant(self._by_group(accesses) / item),
         )
 
-    def _by_group(self, accesses: list[Access]) -> float:
+    def _by_group(self, accesses: list[CountedAccess]) -> float:
         """Returns the bytes that blocks touch, added up over the grid; blocks that do as much touch as much."""
         made = np.asarray(sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses))
         alike = {each: block for block, each in enumerate(made.tolist())}
@@ -84,7 +84,7 @@ class Footprints:
             sum(weight * touched[each] for weight, each in zip(self.launch.weights, made.tolist(), strict=True))
         )
 
-    def _touched(self, accesses: list[Access]) -> Blocks:
+    def _touched(self, accesses: list[CountedAccess]) -> Blocks:
         total = dict.fromkeys(TOUCHED, 0.0)
         for block, weight in enumerate(self.launch.weights):
             own = touched_by([each.addresses for each in accesses], block)
