@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import json_values
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.kernels.arguments import Array
 from perfmodel.kernels.array_contents import ArrayContents, number_said, said_of_array
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.arguments import Array
 
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
-from perfmodel.basics.tables import grid, seconds, sizes_text
+from perfmodel.basics.tables import grid, kernel_text, seconds
 from perfmodel.device.facts import FILE as FACTS
 from perfmodel.device.facts import facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
@@ -138,7 +138,7 @@ def choose_device(
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
     confidence = probability_fastest([each.seconds for each in ranked], [each.std_s for each in ranked])
     cost = time.perf_counter() - started
-    label = " ".join(filter(None, [kernel.name, kernel.variant, sizes_text(kernel.sizes)]))
+    label = kernel_text(kernel.name, kernel.variant, kernel.sizes)
     return Choice(
         kernel=label, ranked=ranked, refused=refused, confidence=confidence, cost_s=cost, emulated_s=decision.emulated_s
     )

@@ -79,7 +79,7 @@ def results(outcome: Outcome) -> dict[str, Any]:
         "protocol": outcome.protocol,
         "rows": [row.values(ROW) for row in outcome.rows],
         "parameters": {
-            name: {p: [value, _number(c.stderr[p])] for p, value in c.parameters.items()}
+            name: {p: [value, json_values.plain(c.stderr[p])] for p, value in c.parameters.items()}
             for name, c in outcome.calibrations.items()
         },
         "intervals": {n: c.held_out.figures() if c.held_out else None for n, c in outcome.calibrations.items()},
@@ -89,7 +89,3 @@ def results(outcome: Outcome) -> dict[str, Any]:
         "cost_s": asdict(outcome.cost) if outcome.cost else None,
         "steps_s": outcome.steps,
     }
-
-
-def _number(value: float) -> float | None:
-    return value if value == value else None
