@@ -157,14 +157,16 @@ class AccessFeature(CountedFeature):
         return self.total(self.pattern, counts, sizes)
 
     def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
-        total = np.asarray(0.0)
+        return sum((found for _, found in self.each(pattern, counts, sizes)), np.asarray(0.0))
+
+    def each(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Iterator[tuple[AccessCount, Floats]]:
+        """Iterates over the accesses that a name may select, each with what it counts."""
         for access in counts.accesses:
             if pattern.admits(access):
                 executions = pattern.granularity.executions(access.executions, self.name)(sizes)
                 selected = _Search(self.name, pattern, counts, access, sizes).matches(executions)
                 found = self.weight(counts, access, sizes) * executions
-                total = total + (found if selected is EVERYWHERE else np.where(selected, found, 0.0))
-        return total
+                yield access, found if selected is EVERYWHERE else np.where(selected, found, 0.0)
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | int:
         """Returns how much one execution of the access counts."""

@@ -1,5 +1,5 @@
 """Counts how often a work-item loads or stores, and waits, by bodies of loops: ``f_mem_rounds_global``,
-``f_mem_waits_global``."""
+``f_mem_waits_global``, ``f_mem_depth_global``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
+SPACES = ("global", "local", "scratch")
 ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
 
 
@@ -53,6 +54,22 @@ class WaitsFeature(RoundsFeature):
         return once_a_body(zip(places, waits, strict=True))
 
 
+class DepthFeature(RoundsFeature):
+    """Operations of loop bodies that come one after the other, from what they load on; several iterations of a loop
+    that a compiler writes out are done side by side.
+
+    Operations on what goes on to the next iteration are left out: ``f_op_float32_add_carried`` and the like count them.
+    Divisions, roots and functions count as many as the instructions that they become.
+    """
+
+    unit = "operation"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        chosen = [a for a in counts.accesses if a.direction == "load" and a.space == self.space]
+        depths = (access.depth * self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
+        return once_a_body(zip((access.body for access in chosen), depths, strict=True))
+
+
 class RoundsFamily(FeatureFamily):
     prefix = ("mem", "rounds")
     summary = "loads from global or local memory, or stores, those of one loop body together"
@@ -66,7 +83,9 @@ class RoundsFamily(FeatureFamily):
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RoundsFeature:
         found = by_role(name, words, self.role)
         if "space" not in found:
-            raise FeatureError(f"feature {name.text!r} is of global or of local memory; write which")
+            raise FeatureError(
+                f"feature {name.text!r} is of one kind of memory; write which of {', '.join(self.roles['space'])}"
+            )
         return self.feature(
             name,
             found["space"].key,
@@ -85,7 +104,15 @@ class RoundsFamily(FeatureFamily):
 
 class WaitsFamily(RoundsFamily):
     prefix = ("mem", "waits")
-    summary = "waits for loads from global or local memory, by how a compiler writes loops out"
-    examples = ("f_mem_waits_global", "f_mem_waits_local_granularity:longest")
+    summary = "waits for loads from memory, by how a compiler writes loops out"
+    examples = ("f_mem_waits_global", "f_mem_waits_local_granularity:longest", "f_mem_waits_scratch")
     feature = WaitsFeature
-    roles: ClassVar = {"space": ROLES["space"]}
+    roles: ClassVar = {"space": SPACES}
+
+
+class DepthFamily(RoundsFamily):
+    prefix = ("mem", "depth")
+    summary = "operations of loop bodies that follow one after the other on what they load"
+    examples = ("f_mem_depth_global", "f_mem_depth_local_granularity:longest")
+    feature = DepthFeature
+    roles: ClassVar = {"space": SPACES}

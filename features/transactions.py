@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
 from perfmodel.features.memory_access import (
+    ZERO,
     AccessFamily,
     AccessFeature,
     AccessPattern,
@@ -49,6 +51,7 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return ordered, is_first
 
 
+FLAGS = ("distinct", "fresh")
 KINDS = {"block": blocks, "banks": cycles_of_banks}
 
 
@@ -96,6 +99,16 @@ class BlockBytes:
         return blocks(addresses, item, self.block) * self.block / len(addresses)
 
 
+def side_by_side(access: AccessCount) -> Any:
+    """Returns what accesses of one loop body have in common that go through an array side by side; itself where data
+    decide on its places."""
+    strides = (access.local_strides, access.group_strides, access.loop_strides)
+    if any(None in each.values() for each in strides):
+        return id(access)
+    moved = tuple(tuple(sorted((str(axis), str(stride)) for axis, stride in each.items())) for each in strides)
+    return access.variable, access.direction, access.body, moved
+
+
 def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
     """Returns bytes of the blocks that a group touches in one execution, for each of its work-items; None as in
     `of_group`."""
@@ -108,7 +121,9 @@ class TransactionFeature(AccessFeature):
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
     index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
-    recorded.
+    recorded. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by its
+    step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
+    neighbours of a point, the next elements of a row) count once, as they share blocks.
     """
 
     unit = "transaction"
@@ -120,11 +135,43 @@ class TransactionFeature(AccessFeature):
         kind: str,
         size: int,
         subgroup_size: int = SUBGROUP_SIZE,
+        is_distinct: bool = False,
+        is_fresh: bool = False,
     ) -> None:
         super().__init__(name, replace(pattern, granularity=Granularity("subgroup", subgroup_size)))
         self.kind, self.size, self.width = kind, size, subgroup_size
+        self.is_distinct, self.is_fresh = is_distinct, is_fresh
+
+    def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
+        if not self.is_distinct:
+            return super().total(pattern, counts, sizes)
+        most: dict[Any, Floats] = {}
+        for access, found in self.each(pattern, counts, sizes):
+            key = side_by_side(access)
+            most[key] = np.maximum(most.get(key, np.asarray(0.0)), found)
+        return sum(most.values(), np.asarray(0.0))
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        found = self.at_once(counts, access, sizes)
+        return found * self.fresh_part(counts, access, sizes) if self.is_fresh else found
+
+    def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns the part of an access's blocks that the innermost loop's iteration before has not accessed.
+
+        A loop moves what a sub-group accesses side by side by its step: whole blocks of work-items that lie apart, and
+        a part of their row where they lie next to each other.
+        """
+        *_, step = (None, *access.loop_strides.values())
+        beside = access.local_strides.get(0, ZERO)
+        if step is None or beside is None:
+            return np.asarray(1.0)
+        item = access.bits // 8
+        apart, neighbours = np.abs(beside(sizes)) * item, np.minimum(counts.local_size[0](sizes), self.width)
+        row = np.where(apart <= self.size, np.maximum(apart * neighbours, self.size), self.size)
+        part: Floats = np.minimum(np.abs(step(sizes)) * item / row, 1.0)
+        return part
+
+    def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
@@ -188,6 +235,8 @@ class TransactionFamily(AccessFamily):
             yield f"{self.name}_local_banks:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> AccessFeature:
+        flags = {word.key: word for word in words if word.key in FLAGS and word.condition is None}
+        words = tuple(word for word in words if word is not flags.get(word.key))
         own = [word for word in words if word.key in KINDS]
         if len(own) != 1:
             raise FeatureError(
@@ -212,4 +261,6 @@ class TransactionFamily(AccessFamily):
                 subgroup_size = pattern.granularity.subgroup_size
         if pattern.space not in ("global", "local", "scratch"):
             raise FeatureError(f"feature {name.text!r} is of global, local or scratch memory; write which", word.offset)
-        return TransactionFeature(name, pattern, word.key, int(condition), subgroup_size)
+        return TransactionFeature(
+            name, pattern, word.key, int(condition), subgroup_size, "distinct" in flags, "fresh" in flags
+        )

@@ -124,6 +124,10 @@ decisions form:* dtype:* start:* unrolled:1,4 m:64,256 n:{some}
 decisions form:* dtype:* start:* m:256 n:{few_items}
 residency step:* held:1024,8192,16384,45056 lsize_0:32,64,256 m:16,64 n:{some}
 residency step:* held:8192,45056 lsize_0:16,128 m:16 n:{few}
+dependent_steps chain:* op:* steps:1,4,16 m:64,256 n:{few_items}
+dependent_steps chain:* op:* steps:1,4,16 m:16 n:{few}
+dependent_steps chain:* op:madd,hash steps:4,16 m:256 lsize_0:64 n:{few_items}
+private_array start:same access:* words:512,1024 m:256 lsize_0:64 n:{few_items}
 """
 SIZES_OF_EVERYDAY = {
     True: {

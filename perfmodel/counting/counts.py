@@ -94,7 +94,8 @@ class ChainCount:
         operations: of one iteration, as (kind, type, number), kinds as in `OperationCount`.
         turns: iterations, one after the other. Loops that give the result an element of its own, as those over several
             accumulators, are left out: their iterations don't wait for each other.
-        loops: the sequential loops around the instruction, the outermost first.
+        loops: the sequential loops around the instruction, the outermost first; then the turns of others that were gone
+            through one by one.
     """
 
     operations: tuple[tuple[str, str, int], ...]
@@ -114,10 +115,12 @@ class AccessCount:
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
-        body: those of these loops that are not unrolled.
+        body: those of these loops that are not unrolled, and the turns of others that were gone through one by one.
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
+        depth: operations of a load's loop body that come one after the other, as a part of one round, since several
+            iterations are done side by side.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
@@ -153,6 +156,7 @@ class AccessCount:
     touched: Blocks | None = None
     wait: float = 1.0
     level: int = 1
+    depth: float = 0.0
 
     @property
     def has_unknown_place(self) -> bool:

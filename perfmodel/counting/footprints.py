@@ -28,11 +28,14 @@ class Line:
         elements: isl set; of addresses, where the array's strides are numbers.
         axis: along which neighbours lie next to each other.
         gap: from one touched element to the next, as an access sees it; None where it touches one of every row.
+        step: the shortest way of the access from one element to the next, where it is a number; 1 where they lie next
+            to each other.
     """
 
     elements: Any
     axis: int
     gap: int | None
+    step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,11 @@ class Footprints:
                 numbers[places] = unless_too_hard(lambda union=union: self.number(union()), MOST_WORK)  # type: ignore[misc]
             filled = None
             if direction == "any":
-                filled = unless_too_hard(partial(self._filled, [t.line for t in chosen], array.extents), MOST_WORK)
+                lines = [t.line for t in chosen]
+                if (gap := _even_gap(lines)) is None:
+                    filled = unless_too_hard(partial(self._filled, lines, array.extents), MOST_WORK)
+                elif (number := numbers[places]) is not None:
+                    filled = number if gap == 1 else number.scaled(gap)
             if places not in by_group:
                 parts = [t.by_group for t in chosen]
                 # A group and its elements are no box, which is all that can be counted without barvinok.
@@ -164,6 +171,13 @@ class Footprints:
         reach = f"{max(gaps)} - 1" if gaps else f"({extents[axis]}) - 1"
         filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
         return self.number(filled.coalesce())
+
+
+def _even_gap(lines: Sequence[Line | None]) -> int | None:
+    """Returns the step that all accesses take along one line, where none falls between the elements of another."""
+    found = {(line.step, line.gap) if line is not None else (None, None) for line in lines}
+    step, gap = found.pop() if len(found) == 1 else (None, None)
+    return step if step == gap else None
 
 
 def addresses(elements: Any, strides: list[int]) -> Any:

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 MOST_UNDER_WAY = 16
 """So many loads of a work-item wait at most, as registers hold what they bring."""
 
+LATENCIES = {
+    **dict.fromkeys(("rsqrt", "exp2", "log2", "sin", "cos"), 5),
+    **dict.fromkeys(("sqrt", "exp", "exp10", "log", "log10"), 8),
+    **dict.fromkeys(("div", "tanh", "tan"), 12),
+    **dict.fromkeys(("erf", "pow", "fmod"), 20),
+}
+"""So many simple operations, of 4 cycles each, a function takes that the special-function units begin."""
+
 
 @dataclass(frozen=True)
 class Wait:
@@ -15,7 +23,10 @@ class Wait:
     Attributes:
         share: the part of a wait that an iteration has of it, as several have their loads under way together.
         level: how many loads of the same iteration come one after the other, up to this one.
+        depth: operations of the loads' loop body that come one after the other, over the iterations that do them side
+            by side.
     """
 
     share: float = 1.0
     level: int = 1
+    depth: float = 0.0

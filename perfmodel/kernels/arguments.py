@@ -62,6 +62,11 @@ class Image(Array):
     form: str = "image2d_t"
 
     @property
+    def pixel_bytes(self) -> int:
+        """The bytes that a pixel takes in memory."""
+        return self.channels * int(np.dtype(self.dtype).itemsize)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of a launch's image as an array: the slowest axis first, several channels last."""
         axes = tuple(int(size) for size in reversed(self.sizes))

@@ -53,7 +53,7 @@ class Compiled(DerivedProgram[Program]):
         wait = self.source.waits.get(access.variable)
         if wait is None or access.direction != "load":
             return access
-        return replace(access, wait=wait.share, level=wait.level)
+        return replace(access, wait=wait.share, level=wait.level, depth=wait.depth)
 
     def as_opencl(self) -> OpenCLProgram:
         return self.source

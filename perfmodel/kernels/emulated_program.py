@@ -31,7 +31,7 @@ from perfmodel.counting.counts import (
 )
 from perfmodel.counting.quasipolynomial import Piece, QuasiPolynomial, Term
 from perfmodel.counting.usual_budget import checked
-from perfmodel.kernels.arguments import Array
+from perfmodel.kernels.arguments import Array, Image
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.emulation import emulate
@@ -244,12 +244,13 @@ class _Counter:
 
     def access(self, access: low.Access, direction: str, executions: Executions) -> AccessCount:
         strides = dict.fromkeys(range(3), self.unknown("strides ('lstrides', 'gstrides', 'asf')"))
+        array = self.arrays.get(access.variable or "")
         return AccessCount(
             space="global" if access.space == "constant" else access.space,
             variable=access.variable or "?",
             tags=frozenset(),
             dtype=access.dtype,
-            bits=8 * access.bytes,
+            bits=8 * (array.pixel_bytes if isinstance(array, Image) else access.bytes),
             direction=direction,
             local_strides=strides,
             group_strides=strides,

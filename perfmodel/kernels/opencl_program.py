@@ -189,7 +189,12 @@ class OpenCLProgram:
                 "give the local size as numbers"
             )
         arrays = {
-            a.name: GlobalArray(str(a.dtype), self._item(a), self._extents[a.name].polynomial().replaced(numbers))
+            a.name: GlobalArray(
+                str(a.dtype),
+                self._item(a),
+                self._extents[a.name].polynomial().replaced(numbers),
+                a.pixel_bytes if isinstance(a, Image) else None,
+            )
             for a in self._declared
             if isinstance(a, Array)
         }

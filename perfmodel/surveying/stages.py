@@ -18,6 +18,7 @@ from perfmodel.basics.json_values import plain, reason
 from perfmodel.counting.counts import SUBGROUP_SIZE
 from perfmodel.kernels.emulation import emulate
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.isolation.locks import held
 from perfmodel.measuring.isolation.serving import Answers, Message
 from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
 from perfmodel.surveying.cases import Case
@@ -188,7 +189,8 @@ class CaseStages:
 
     def _measured(self) -> dict[str, Any]:
         arrays = self.case.host_arrays(self._plain)
-        timing = time_launch(self._plain.launch(), self._device, self._protocol, arrays)
+        with held(self._device):
+            timing = time_launch(self._plain.launch(), self._device, self._protocol, arrays)
         return {"measured_s": timing.seconds, "flags": list(timing.flags)}
 
 

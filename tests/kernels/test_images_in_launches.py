@@ -85,6 +85,38 @@ def test_pixels_count_with_the_bytes_that_they_take() -> None:
         assert pixels == 102 * 100 * times  # that two columns lie outside is not known
 
 
+COPY = """
+__kernel void copied(__read_only image2d_t from, __write_only image2d_t to, const int n)
+{
+    const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+    const int x = get_global_id(0), y = get_global_id(1);
+    write_imagef(to, (int2)(x, y), read_imagef(from, s, (int2)(x, y)));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "loaded", "stored"),
+    [("r:float32", "r:unorm8", 4, 1), ("rgba:unorm8", "rg:float16", 4, 4), ("rgba:float32", "rgba:float32", 16, 16)],
+)
+def test_accesses_move_the_bytes_of_a_pixel(read: str, written: str, loaded: int, stored: int) -> None:
+    images = {"from": f"image:{read}:n:n", "to": f"image:{written}:n:n"}
+    kernel = pm.Kernel.from_opencl(COPY, "copied", ("n", "n"), (32, 8), images, n=64)
+    for counted in (kernel, kernel.as_emulated()):  # a row of a sub-group's pixels is a line
+        for direction, item in (("load", loaded), ("store", stored)):
+            value = {
+                name: pm.feature(f"f_mem_{name}").eval(counted)
+                for name in (
+                    f"bytes_global_{direction}",
+                    f"transactions_global_{direction}_block:32",
+                    f"footprint_global_{direction}_granularity:workgroup",
+                )
+            }
+            assert list(value.values()) == [64 * 64 * item, 64 * 64 / 32 * item, 64 * 64 * item]
+    for direction, item in (("load", loaded), ("store", stored)):  # rows of 65,536 pixels are not filled
+        assert pm.feature(f"f_mem_footprint_global_{direction}_block:64").eval(kernel) == 64 * 64 * item
+
+
 def test_a_launch_goes_to_another_process_with_its_images() -> None:
     launch = median().launch()
     assert isinstance(launch.arguments[0], Image)

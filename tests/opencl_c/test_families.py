@@ -67,7 +67,7 @@ WRITTEN_IN_OPENCL = frozenset(
     {
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
-        *("atomic_update", "decisions", "pointer_chase", "private_array", "residency"),
+        *("atomic_update", "decisions", "dependent_steps", "pointer_chase", "private_array", "residency"),
     }
 )
 """Families that have no other form."""

@@ -23,6 +23,7 @@ IN_SOURCE = {
     "access_classes",
     "atomic_update",
     "decisions",
+    "dependent_steps",
     "residency",
     "index_arithmetic",
     "pointer_chase",

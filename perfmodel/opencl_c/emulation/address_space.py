@@ -79,7 +79,11 @@ class Regions:
         self._prepare()
 
     def _smallest(self, spaces: Iterable[str]) -> int:
-        return min((element_bytes(access.type) for access in self.kernel.accesses if access.space in spaces), default=4)
+        return min((self._element(access) for access in self.kernel.accesses if access.space in spaces), default=4)
+
+    def _element(self, access: low.Access) -> int:
+        buffer = self.buffers.get(access.variable or "") if access.space == "global" else None
+        return (buffer.element if buffer is not None else None) or element_bytes(access.type)
 
     def _touching(self, space: str, directions: tuple[str, ...]) -> set[str | None]:
         """Returns variables that are accessed so, and None for accesses that nobody knows the variable of."""

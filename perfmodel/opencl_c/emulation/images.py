@@ -1,6 +1,6 @@
 """Images are read and written here: addressing, filtering, and what their channels can hold (OpenCL 1.2, chapter 8).
 
-A pixel takes four numbers of 32 bits, whatever it takes on a device, and rows lie one after the other.
+A pixel takes as many bytes as its channels have, and rows lie one after the other.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import Buffer, Copied
-from perfmodel.opencl_c.types import FLOAT, INT, UINT, Scalar, Vector
+from perfmodel.opencl_c.types import CHAR, FLOAT, HALF, INT, SHORT, UCHAR, UINT, USHORT, Scalar, Vector
 from perfmodel.opencl_c.types import Image as ImageType
 
 _NORMALIZED, _LINEAR = 1, 0x20
 _CLAMP_TO_EDGE, _CLAMP, _REPEAT, _MIRRORED = 2, 4, 6, 8
 _ADDRESSING = 0xE
-_PIXEL_BYTES = 16
 
 _ORDERS = {"r": 0x10B0, "rg": 0x10B2, "rgba": 0x10B5}
 _CHANNELS = {
@@ -43,6 +42,7 @@ _CHANNELS = {
     ("f2", False): 0x10DD,
     ("f4", False): 0x10DE,
 }
+_STORED = {scalar.dtype: scalar for scalar in (CHAR, SHORT, INT, UCHAR, USHORT, UINT, HALF, FLOAT)}
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -64,6 +64,7 @@ class ImageBuffer(Buffer):
 
     Attributes:
         sizes: of its axes, that of the first coordinate first. scalar: what its pixels are read as.
+        pixel: what they are in memory.
     """
 
     def __init__(self, name: str, number: int, image: Image, type_: ImageType) -> None:
@@ -80,36 +81,40 @@ class ImageBuffer(Buffer):
         self.normalized = image.normalized
         is_float = image.normalized or array.dtype.kind == "f"
         self.scalar: Scalar = FLOAT if is_float else INT if array.dtype.kind == "i" else UINT
-        pixels = np.zeros((prod(shape), 4), self.scalar.numpy)
-        pixels[:, 3] = 1
-        pixels[:, :channels] = self._as_read(array.reshape(-1, channels))
-        super().__init__(name, number, len(pixels) * _PIXEL_BYTES, Copied(pixels.reshape(-1).view(np.uint8)))
+        stored = _STORED[array.dtype.name]
+        self.pixel = stored if channels == 1 else Vector(stored, channels)
+        self.element = stored.size
+        super().__init__(name, number, prod(shape) * self.pixel.size, Copied(np.ravel(array).view(np.uint8)))
 
-    def _as_read(self, values: NDArray[Any]) -> NDArray[Any]:
-        if not self.normalized:
-            return values.astype(self.scalar.numpy)
-        most = np.iinfo(self.dtype).max
-        return np.asarray(np.maximum(values.astype(np.float32) / np.float32(most), -1))
+    def as_read(self, channels: Values) -> Values:
+        """Returns the four numbers that pixels are read as, which have an axis in front like their channels."""
+        pixels = np.zeros((4, *channels.shape[1:]), self.scalar.numpy)
+        pixels[3] = 1
+        if self.normalized:
+            most = np.float32(np.iinfo(self.dtype).max)
+            channels = np.asarray(np.maximum(channels.astype(np.float32) / most, -1))
+        pixels[: self.channels] = channels
+        return pixels
 
     def held(self, values: Values) -> Values:
         """Returns what the channels make of values that are written."""
         if self.normalized:
             limits = np.iinfo(self.dtype)
             least = -1 if limits.min else 0
-            whole = np.rint(np.clip(values, least, 1) * np.float32(limits.max))
-            return self._as_read(np.nan_to_num(whole).astype(self.dtype))
-        if self.dtype.kind != "f":
+            values = np.nan_to_num(np.rint(np.clip(values, least, 1) * np.float32(limits.max)))
+        elif self.dtype.kind != "f":
             limits = np.iinfo(self.dtype)
-            return np.clip(values, limits.min, limits.max).astype(self.scalar.numpy)
-        return values.astype(self.dtype).astype(np.float32)
+            values = np.clip(values, limits.min, limits.max)
+        return values.astype(self.dtype)
+
+    def pixels(self) -> NDArray[Any]:
+        """Returns what memory holds, a row of channels for each pixel."""
+        return self.data[: self.size].view(self.dtype).reshape(-1, self.channels)
 
     def contents(self) -> NDArray[Any]:
         """Returns the pixels as they were given."""
-        pixels = self.data[: self.size].view(self.scalar.numpy).reshape(-1, 4)[:, : self.channels]
-        if self.normalized:
-            pixels = np.rint(pixels * np.float32(np.iinfo(self.dtype).max))
         shape = self.sizes[::-1] if self.channels == 1 else (*self.sizes[::-1], self.channels)
-        return pixels.astype(self.dtype).reshape(shape)
+        return self.pixels().copy().reshape(shape)
 
     def property(self, function: str) -> Any:
         """Returns what ``get_image_width`` and its like say."""
@@ -139,8 +144,7 @@ class ImageHandler(Handler):
         image = context.regions.buffers[access.variable or ""]
         assert isinstance(image, ImageBuffer)
         self.image = image
-        pixel = Vector(image.scalar, 4)
-        super().__init__(context, replace(access, type=pixel, alignment=pixel.size), 1, fold)
+        super().__init__(context, replace(access, type=image.pixel, alignment=image.pixel.size), 1, fold)
         self.result = access.type
 
     def read(self, mask: Mask, coordinates: Values, sampler: Values) -> Values:
@@ -158,8 +162,7 @@ class ImageHandler(Handler):
 
     def write(self, mask: Mask, value: Values, coordinates: Values) -> None:
         rows = [row.astype(np.int64) for row in self._rows(coordinates)]
-        pixels = np.zeros((4, self.context.layout.lanes), self.dtype)
-        pixels[3] = 1
+        pixels = np.zeros((self.image.channels, self.context.layout.lanes), self.dtype)
         values = value if value.ndim == 2 else np.atleast_1d(value)[np.newaxis]
         channels = min(self.image.channels, len(values))
         pixels[:channels] = self.image.held(values[:channels])
@@ -169,7 +172,7 @@ class ImageHandler(Handler):
             return
         if not inside[mask.lanes].all():
             mask = Mask(inside, mask.layout)
-        super().store(mask, pixels, self._addresses_of(rows))
+        super().store(mask, pixels if self.is_vector else pixels[0], self._addresses_of(rows))
 
     def _rows(self, coordinates: Values) -> Values:
         lanes = self.context.layout.lanes
@@ -234,7 +237,7 @@ class ImageHandler(Handler):
         index, apart = np.zeros(len(places[0]), np.int64), 1
         for at, size in zip(places, self.image.sizes, strict=True):
             index, apart = index + at * apart, apart * size
-        return np.asarray(self.image.origin + index * _PIXEL_BYTES)
+        return np.asarray(self.image.origin + index * self.bytes)
 
     def _pixels(self, mask: Mask, places: list[Integers], mode: int) -> Values:
         inside = self._is_inside(places)
@@ -242,7 +245,8 @@ class ImageHandler(Handler):
         addresses = self._addresses_of(near)
         if not mode & _ADDRESSING:  # nothing says what is there
             addresses = np.where(inside, addresses, self.image.origin + self.image.size)
-        return self._bordered(super().load(mask, addresses), inside)
+        found = np.asarray(super().load(mask, addresses))
+        return self._bordered(self.image.as_read(found if self.is_vector else np.atleast_1d(found)[np.newaxis]), inside)
 
     def _bordered(self, pixels: Values, inside: NDArray[np.bool_]) -> Values:
         border = np.zeros((4, 1), pixels.dtype)
@@ -251,7 +255,6 @@ class ImageHandler(Handler):
 
     def _filtered(self, places: list[tuple[Integers, Integers, Floats]], nearest: Values, mode: int) -> Values:
         """Returns the mean of the pixels around, by how near they are; only the first one counts as an access."""
-        every = self.image.view(self.dtype).reshape(-1, 4)
         total = np.zeros(nearest.shape)
         for corner in product((0, 1), repeat=len(places)):
             at = [axis[1] if side else axis[0] for axis, side in zip(places, corner, strict=True)]
@@ -261,7 +264,8 @@ class ImageHandler(Handler):
             weight = np.ones(len(at[0]))
             for axis, side in zip(places, corner, strict=True):
                 weight = weight * (axis[2] if side else 1 - axis[2])
-            total += weight * self._bordered(every[offsets // _PIXEL_BYTES].T, self._is_inside(at))
+            pixels = self.image.as_read(self.image.pixels()[offsets // self.bytes].T)
+            total += weight * self._bordered(pixels, self._is_inside(at))
         return total
 
     def _typed(self, pixels: Values) -> Values:

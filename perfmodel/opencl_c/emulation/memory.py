@@ -73,7 +73,13 @@ class Source(ABC):
 
 
 class Buffer(Region):
-    """A buffer is a region of global memory, filled page by page from a `Source`, or not at all (zeros)."""
+    """A buffer is a region of global memory, filled page by page from a `Source`, or not at all (zeros).
+
+    Attributes:
+        element: bytes of a number in it, where that is not the type of what accesses it; None elsewhere.
+    """
+
+    element: int | None = None
 
     def __init__(self, name: str, number: int, size: int, source: Source | None) -> None:
         pages = -(-max(size, 1) // PAGE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -41,11 +42,24 @@ class GlobalArray:
         dtype: numpy's name of what its elements are.
         item: bytes of an element.
         size: elements, as a polynomial of the sizes; None if unknown.
+        pixel: of an image, the bytes that a pixel takes in memory; None for other arrays.
     """
 
     dtype: str
     item: int
     size: Polynomial | None
+    pixel: int | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn is one iteration of a loop that is gone through one iteration after the other."""
+
+    loop: low.Loop
+    number: int
+
+    def __str__(self) -> str:
+        return f"turn {self.number} of {self.loop.name}"
 
 
 class StaticAccesses:
@@ -74,6 +88,7 @@ class StaticAccesses:
         place: Value,
         region: Region,
         loops: Sequence[low.Loop],
+        turns: Sequence[Turn],
     ) -> None:
         """Adds one execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
@@ -83,7 +98,7 @@ class StaticAccesses:
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
-        self._count(access, space, direction, strides, region, loops, pattern)
+        self._count(access, space, direction, strides, region, loops, turns, pattern)
         self.unplaced.append((access, pointer, known, region))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -140,6 +155,7 @@ class StaticAccesses:
         strides: Mapping[str, Stride],
         region: Region,
         loops: Sequence[low.Loop],
+        turns: Sequence[Turn],
         pattern: str,
     ) -> None:
         local, group = (
@@ -158,13 +174,16 @@ class StaticAccesses:
                 variable=access.variable or "?",
                 tags=frozenset(),
                 dtype=access.dtype,
-                bits=8 * access.bytes,
+                bits=8 * self._bytes(access),
                 direction=direction,
                 local_strides=local,
                 group_strides=group,
                 loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
                 executions=self.domains.executions(region),
-                body=tuple(loop.name for loop in loops if loop not in unrolled),
+                body=(
+                    *(loop.name for loop in loops if loop not in unrolled),
+                    *(str(turn) for turn in turns if turn.loop.unroll != 0),
+                ),
                 rounds=self.domains.executions(once),
                 footprint=None,
                 text=access.text,
@@ -175,8 +194,14 @@ class StaticAccesses:
                 fresh=None,
                 wait=wait.share,
                 level=wait.level,
+                depth=wait.depth,
             )
         )
+
+    def _bytes(self, access: low.Access) -> int:
+        """Returns the bytes that an access moves; pixels are read as more than they are."""
+        array = self.arrays.get(access.variable or "")
+        return access.bytes if array is None or array.pixel is None else array.pixel
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""
@@ -200,6 +225,7 @@ class StaticAccesses:
         places = self._places(pointer, place)
         if places is None:
             return replace(count, footprint=footprint)
+        places = places.scaled(Fraction(self._bytes(access), access.bytes))
         groups = places.groups if None in count.local_strides.values() else None
         return replace(count, footprint=footprint, places=groups, reach=places.reach, fresh=places.fresh)
 
@@ -299,7 +325,9 @@ class StaticAccesses:
         self, direction: str, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial], gap: int
     ) -> Touched:
         elements = self._elements(place, region, item, unit, weights)
-        line = None if elements is None else self._line(elements, weights, gap)
+        line = None
+        if elements is not None:
+            line = self._line(elements, weights, gap, self._step(place, region, item, unit))
         return Touched(direction, elements, line, self._by_group(place, region, item, unit, weights))
 
     def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
@@ -384,12 +412,26 @@ class StaticAccesses:
             return True
         return not (region.points & below).is_empty()
 
-    def _line(self, elements: Any, weights: list[Monomial], gap: int) -> Line | None:
+    def _line(self, elements: Any, weights: list[Monomial], gap: int, step: int | None) -> Line | None:
         """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""
         axis = weights.index(())
         if len(weights) == 1:
-            return Line(addresses(elements, [1]), 0, gap or 1)
+            return Line(addresses(elements, [1]), 0, gap or 1, step)
         return Line(elements, axis, gap or None)
+
+    def _step(self, place: PointsTo, region: Region, item: int, unit: int) -> int | None:
+        """Returns the shortest way from one element that an access touches to the next; None where it is no number."""
+        points, kind = region.points, isl.dim_type.set
+        axes = [axis for axis in range(points.dim(kind)) if not points.plain_get_val_if_fixed(kind, axis).is_int()]
+        moving = [points.get_dim_name(kind, axis) for axis in axes]
+        found = []
+        for _, piece in place.offset.pieces:
+            steps = [None if step is None else step.constant for step in map(piece.coefficient, moving)]
+            if None in steps:
+                return None
+            found += [min(abs(step) for step in steps if step)] if any(steps) else []
+        step = max(found, default=unit)
+        return 1 if step <= unit else step // item
 
     def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
         """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""

@@ -27,7 +27,7 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
+from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses, Turn
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
@@ -94,18 +94,20 @@ class Walk(ABC):
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
         self.accesses = StaticAccesses(
-            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations)
+            self.domains, arrays, self.sampler(), self.scratch, Waits(kernel, self.operations, self.scratch)
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []
         self.starts: dict[str, int] = {}
         self.loops: list[low.Loop] = []
+        self.turns: tuple[Turn, ...] = ()
         self.is_dry = False
         self.now: Active | None = None
         self.used_statistics: set[str] = set()
         self.found_operations: list[OperationCount] = []
         self.index_operations: list[OperationCount] | None = [] if as_compiled else None
-        self.chains: dict[Any, tuple[Operations, Executions, tuple[str, ...]]] = {}
+        self.chains: dict[Any, tuple[Operations, Executions]] = {}
+        self.carried: dict[str, frozenset[low.Register]] = {}
         self.found_branches: list[BranchCount] = []
         self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
-from perfmodel.opencl_c.static.chains import carried_operations
+from perfmodel.opencl_c.static.chains import carried_operations, carried_registers
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.known_numbers import known
@@ -135,10 +135,7 @@ class StaticCounter(Loops):
         group_counts, local_sizes = self.domains.group_counts, self.domains.local_sizes
         return KernelCounts(
             operations=tuple(self.found_operations),
-            chains=tuple(
-                ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
-                for operations, turns, loops in self.chains.values()
-            ),
+            chains=tuple(self.chain_counts()),
             accesses=(),
             footprints=(),
             branches=tuple(self.found_branches),
@@ -192,28 +189,48 @@ class StaticCounter(Loops):
     def accesses_of(self, statement: Any, region: Region) -> None:
         for node in walks.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
-            self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops)
+            self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops, self.turns)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 
     def chain(self, statement: Any, region: Region) -> None:
         """Adds the operations that a statement does, iteration by iteration, to its own result."""
-        if not self.loops:
+        if not self.loops and not self.turns:
             return
-        if isinstance(statement, low.Assign) and not self.operations.counts(statement.register):
+        if isinstance(statement, low.Assign) and not (
+            self.operations.counts(statement.register) and self._is_carried(statement.register)
+        ):
             return
         operations, apart = carried_operations(statement, self.evaluate, [self.loop_name(loop) for loop in self.loops])
         kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
-        if not operations or not kept:
+        if not operations or not (kept or self.turns):
             return
         points = projected_on(region.points, region.inames - apart)
         turns = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
         # Statements that change one variable at the same points wait for each other.
         result = statement.register if isinstance(statement, low.Assign) else self.evaluate(statement.pointer)
-        loops = tuple(loop.name for loop in self.loops)
-        key = (result, loops, str(points), region.factor)
-        before, *_ = self.chains.get(key, (Counter(),))
-        self.chains[key] = (before + operations, turns, loops)
+        loops = (*(loop.name for loop in self.loops), *map(str, self.turns))
+        key = (result, loops, bool(kept), str(points), region.factor)
+        before, _ = self.chains.get(key, (Counter(), turns))
+        self.chains[key] = (before + operations, turns)
+
+    def chain_counts(self) -> Iterator[ChainCount]:
+        """Yields the chains; what only one turn of a loop does that is gone through one by one is none."""
+        turned: dict[Any, set[tuple[str, ...]]] = {}
+        for result, loops, *_ in self.chains:
+            turned.setdefault(result, set()).add(loops)
+        for (result, loops, is_looped, *_), (operations, turns) in self.chains.items():
+            if is_looped or len(turned[result]) > 1:
+                yield ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
+
+    def _is_carried(self, register: low.Register) -> bool:
+        """Returns whether a value goes on from iteration to iteration of the loop that was entered last, of either
+        kind; loops are met again and again."""
+        innermost = [*self.loops[-1:], *(turn.loop for turn in self.turns[-1:])]
+        for loop in innermost:
+            if loop.name not in self.carried:
+                self.carried[loop.name] = carried_registers((*loop.test, *loop.body, *loop.step))
+        return any(register in self.carried[loop.name] for loop in innermost)
 
     def barrier(self, region: Region) -> None:
         kept = region.inames - self.domains.along("local", region.inames).keys()

@@ -29,6 +29,7 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.static.accesses import Turn
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.liveness import live_before
@@ -291,25 +292,34 @@ class Loops(Walk):
             with self.dry():
                 if self.one_by_one(loop, active) is None:
                     return None
+        turns = self.turns
         after: Active | None = active
         for iteration in range(MOST_ITERATIONS + 1):
-            if iteration or not loop.is_do:
-                after = self.run(loop.test, after)
-                condition = self.environment.get(loop.condition)
-                if after is None or not isinstance(condition, Truth):
-                    break
-                is_over = self.is_never(condition.text)
-                if not is_over and not self.is_never(f"not ({condition.text})"):
-                    break
-                nobody = replace(after, points=isl.Set.empty(after.points.space))
-                self.affine_branch("loop", loop, after, nobody if is_over else after)
-                if is_over:
-                    return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
-            after = self.run(loop.body, after)
-            if after is None:
-                return (self.joined(None, self.exits.pop(loop.label, Exit()), active),)
-            after = self.run(loop.step, after)
+            self.turns = (*turns, Turn(loop, iteration))
+            found = self.turn(loop, after, iteration > 0 or not loop.is_do)
+            self.turns = turns
+            if found is None:
+                return None
+            after, is_over = found
+            if after is None or is_over:
+                return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
         return None
+
+    def turn(self, loop: low.Loop, after: Active | None, is_tested: bool) -> tuple[Active | None, bool] | None:
+        """Goes through an iteration, and tells whether the loop was over before it; None if that is not known."""
+        if is_tested:
+            after = self.run(loop.test, after)
+            condition = self.environment.get(loop.condition)
+            if after is None or not isinstance(condition, Truth):
+                return None
+            is_over = self.is_never(condition.text)
+            if not is_over and not self.is_never(f"not ({condition.text})"):
+                return None
+            nobody = replace(after, points=isl.Set.empty(after.points.space))
+            self.affine_branch("loop", loop, after, nobody if is_over else after)
+            if is_over:
+                return after, True
+        return self.run(loop.step, self.run(loop.body, after)), False
 
     def statistic_of(self, loop: low.Loop) -> str | None:
         return next((key for key in (loop.variable, f"loop_{loop.place.line}") if key in self.statistics), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +50,11 @@ class Places:
     groups: tuple[tuple[int, ...], ...]
     reach: int | None
     fresh: float | None
+
+    def scaled(self, times: Fraction) -> Places:
+        """Returns the places of pixels that take so many times the bytes that they were thought to."""
+        groups = tuple(tuple(int(place * times) for place in group) for group in self.groups)
+        return Places(groups, None if self.reach is None else int(self.reach * times), self.fresh)
 
 
 class Sampler:

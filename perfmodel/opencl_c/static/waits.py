@@ -10,15 +10,18 @@ machine code shows them (docs/gpu-model.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
-from perfmodel.counting.waits import MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
 from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.static.chains import carried_registers
+from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 
 UNROLLED = ((12, 16), (50, 4), (100, 2))
@@ -49,42 +52,56 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
+WAITED_FOR = {"global": ("global", "constant"), "local": ("local",), "private": ("private",)}
+"""The spaces of memory whose loads share a wait; private arrays are waited for that lie in memory."""
 
 
 @dataclass
 class _Body:
-    """A body is what an iteration of a loop does by itself, or what a kernel does outside of loops."""
+    """A body is what an iteration of a loop does by itself, or what a kernel does outside of loops.
+
+    Attributes:
+        loaded: the arrays in global and private memory that it loads from.
+        loads_local: whether it loads from local memory.
+        carried: registers whose values go on from iteration to iteration.
+    """
 
     loaded: frozenset[str | None]
+    loads_local: bool
+    carried: frozenset[low.Register] = frozenset()
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
     pointers: list[low.Expression] = field(default_factory=list)
     length: int = 0
-    is_stopped: bool = False
-    finished: int = 0
-    """Loads up to this level have come before anything further is issued."""
+    depth: int = 0
+    """Operations that come one after the other, at most, apart from those on what goes on to the next iteration."""
+    stops: Counter[str] = field(default_factory=Counter)
+    """How often loads have to come before further ones of the same spaces are issued, by `_kind_of` space."""
+    finished: dict[str, int] = field(default_factory=dict)
+    """Up to which level they have come then."""
 
-    @property
-    def last(self) -> int:
-        return max(self.levels.values(), default=0)
-
-    def stop(self) -> None:
-        self.is_stopped = True
-        self.finished = self.last
+    def stop(self, *kinds: str) -> None:
+        """Has what was loaded come before any further load, or before one from memory of some kinds."""
+        last = max(self.levels.values(), default=0)
+        for kind in kinds or WAITED_FOR:
+            self.stops[kind] += 1
+            self.finished[kind] = last
 
 
 class Waits:
     """Finds how each load of a kernel is waited for."""
 
-    def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations) -> None:
-        self.operations = operations
+    def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Container[str]) -> None:
+        self.operations, self.scratch = operations, scratch
         self.restricted = frozenset(each.name for each in kernel.parameters if each.is_restrict)
+        self.private = frozenset(each.name for each in kernel.objects if each.space == "private")
         self.kernel, self.origins = kernel, Origins(kernel.body)
         self.found: dict[low.Access, Wait] = {}
         self.known: dict[low.Register, int] = {}
+        self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
         self.times = 1
-        outside = _Body(_loaded(kernel.body))
+        outside = _Body(*self._loaded(kernel.body))
         self._run(kernel.body, outside, 0)
         self._add(outside, 1)
 
@@ -94,8 +111,11 @@ class Waits:
 
     # --- bodies
 
-    def _run(self, statements: Iterable[low.Statement], body: _Body, under: int) -> None:
-        """Goes through statements; what stands under a condition comes after the loads that this follows from."""
+    def _run(self, statements: Iterable[low.Statement], body: _Body, under: int, is_again: bool = False) -> None:
+        """Goes through statements; what stands under a condition comes after the loads that this follows from.
+
+        Loops within have been gone through if this is done again.
+        """
         for statement in statements:
             match statement:
                 case low.Straight():
@@ -104,42 +124,51 @@ class Waits:
                         self._simple(simple, body, under)
                 case low.If():
                     level = max(under, self.known.get(statement.condition, 0))
-                    self._run(statement.then, body, level)
-                    self._run(statement.otherwise, body, level)
+                    self._run(statement.then, body, level, is_again)
+                    self._run(statement.otherwise, body, level, is_again)
                 case low.Scope():
-                    self._run(statement.body, body, under)
+                    self._run(statement.body, body, under, is_again)
                 case low.Loop() if (iterations := self._iterations(statement)) is not None:
-                    self._inlined(statement, iterations, body, under)
+                    self._inlined(statement, iterations, body, under, is_again)
                 case low.Loop():
                     body.stop()
-                    self._loop(statement)
+                    if not is_again:
+                        self._loop(statement)
                     for register in walks.registers_set(_parts(statement)):
-                        self.known[register] = body.finished
+                        self.known[register] = body.finished["global"]
+                        self.depths[register] = body.depth
                         self.numbers.pop(register, None)
                 case low.Leave():
                     pass
 
     def _loop(self, loop: low.Loop) -> None:
         parts = _parts(loop)
-        self.known = dict.fromkeys(self.known, 0)  # what was loaded before has come
+        times, self.times = self.times, 1
+        self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
-        first, second = _Body(_loaded(parts)), _Body(_loaded(parts))
+        loaded, loads_local = self._loaded(parts)
+        carried = carried_registers(parts)
+        first, second = _Body(loaded, loads_local, carried), _Body(loaded, loads_local, carried)
         self._run(parts, first, 0)
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
-        self._run(parts, second, 0)
+        self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        step = None if first.is_stopped or is_chained or _leaves(loop) else _step(loop)
+        step = None if is_chained or _leaves(loop) else _step(loop)
         self._add(first, 1 if step is None else self._unrolled(first, step, _condition(loop)))
+        self.times, self.depths = times, {}
 
-    def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int) -> None:
+    def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
-        length = body.length
-        self._run((*loop.test, *loop.step), body, under)
+        length, stops, before = body.length, body.stops.copy(), set(body.times)
+        self._run((*loop.test, *loop.step), body, under, is_again)
         body.length = length  # nothing is left of its counter
         self.times *= iterations
-        self._run(loop.body, body, under)
+        self._run(loop.body, body, under, is_again)
         self.times //= iterations
+        for access in body.times.keys() - before:
+            if body.stops[_kind_of(access)] > stops[_kind_of(access)]:
+                body.times[access] = self.times  # each iteration waits for its own
         for register in walks.registers_set(_parts(loop)):
             self.numbers.pop(register, None)
 
@@ -156,13 +185,16 @@ class Waits:
         return iterations if iterations > 0 and iterations * length <= MOST_INLINED else None
 
     def _add(self, body: _Body, unrolled: int) -> None:
-        for spaces in (("global", "constant"), ("local",)):
+        for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             loads = max(sum(body.times[access] for access in own), 1)
-            together = max(min(unrolled, MOST_UNDER_WAY // loads), 1)
+            at_once = 1 if body.stops[kind] else unrolled
+            together = max(min(at_once, MOST_UNDER_WAY // loads), 1)
             waits = max(1.0, loads / MOST_UNDER_WAY) / together
             levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
-            self.found.update({each: Wait(waits / body.times[each], levels[level]) for each, level in own.items()})
+            depth = body.depth / (1 if body.stops["global"] else unrolled)
+            for each, level in own.items():
+                self.found[each] = Wait(waits / body.times[each], levels[level], depth / body.times[each])
 
     def _unrolled(self, body: _Body, step: low.Assign, bound: low.Expression | None) -> int:
         times = next((times for most, times in UNROLLED if body.length <= most), 1)
@@ -190,9 +222,10 @@ class Waits:
     # --- statements
 
     def _simple(self, statement: low.Simple, body: _Body, under: int) -> None:
-        start = max(under, body.finished)
-        level = max((self._level(each, body, start) for each in walks.expressions_of(statement)), default=0)
+        level = max((self._level(each, body, under) for each in walks.expressions_of(statement)), default=0)
         register = walks.register_set(statement)
+        if isinstance(statement, low.Assign | low.Store):
+            self._follow(statement, body)
         if isinstance(statement, low.Atomic):
             level += 1
         if register is not None:
@@ -203,45 +236,95 @@ class Waits:
         if isinstance(statement, low.Barrier):
             if statement.is_of_group:
                 body.stop()
-        elif any(map(self._is_called, walks.expressions_of(statement))) or self._hides(statement, body):
+        elif any(map(self._is_called, walks.expressions_of(statement))):
             body.stop()
+        elif isinstance(statement, low.Store | low.Atomic) and (hidden := self._hidden_by(statement, body)):
+            body.stop(hidden)
 
-    def _level(self, expression: low.Expression, body: _Body, start: int) -> int:
+    def _level(self, expression: low.Expression, body: _Body, under: int) -> int:
         """Returns how many loads come one after the other up to a value."""
         if isinstance(expression, low.Read):
             return self.known.get(expression.register, 0)
-        level = max((self._level(part, body, start) for part in walks.parts(expression)), default=0)
-        if isinstance(expression, low.Load) and expression.access.space != "private":
-            level = max(level, start) + 1
+        level = max((self._level(part, body, under) for part in walks.parts(expression)), default=0)
+        if isinstance(expression, low.Load) and self._is_waited_for(expression.access):
+            level = max(level, under, body.finished.get(_kind_of(expression.access), 0)) + 1
             body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
             body.times[expression.access] = self.times
             body.pointers.append(expression.pointer)
         return level
 
-    def _hides(self, statement: low.Simple, body: _Body) -> bool:
-        """Returns whether a load of this body may see what a statement stores in global memory."""
-        if not isinstance(statement, low.Store | low.Atomic) or statement.access.space != "global":
-            return False
-        stored = statement.access.variable
-        others = body.loaded - self.restricted if stored not in self.restricted else frozenset()
-        return stored in body.loaded or bool(others)
+    def _follow(self, statement: low.Assign | low.Store, body: _Body) -> None:
+        """Looks how many operations come one after the other up to what a statement assigns or stores."""
+        register = walks.register_set(statement)
+        if register is not None and not self.operations.counts(register):
+            self.depths[register] = 0
+            return
+        carried = register if register in body.carried else None
+        depth, _ = self._depth(statement.value, carried)
+        if register is not None:
+            self.depths[register] = depth
+        body.depth = max(body.depth, depth)
+
+    def _depth(self, expression: low.Expression, carried: low.Register | None) -> tuple[int, bool]:
+        """Returns how many operations come one after the other up to a value, since its iteration began.
+
+        Operations on what a statement itself hands on to the next iteration are a chain, and don't count; the second of
+        the results is whether the value is one of these.
+        """
+        match expression:
+            case low.Read():
+                return self.depths.get(expression.register, 0), expression.register is carried
+            case low.Load():
+                found = (self.depths.get(each, 0) for each in walks.registers_read(expression.pointer))
+                return max(found, default=0), False
+        parts = list(walks.parts(expression))
+        if is_sum(expression):  # takes in a product as one operation
+            parts = [each for part in parts for each in (walks.parts(part) if is_multiplication(part) else (part,))]
+        ways = [self._depth(part, carried) for part in parts]
+        depth, is_carried = max((way for way, _ in ways), default=0), any(is_carried for _, is_carried in ways)
+        return depth if is_carried else depth + self._latency(expression), is_carried
+
+    def _latency(self, expression: low.Expression) -> int:
+        """Returns how many simple operations take as long as an operation."""
+        kinds = [(kind, dtype) for kind, dtype, times in self.operations.own(expression) if times > 0]
+        is_quotient = any(kind in ("div", "mod") and not dtype.startswith("float") for kind, dtype in kinds)
+        return LONG_QUOTIENT if is_quotient else max((LATENCIES.get(kind, 1) for kind, _ in kinds), default=0)
+
+    def _is_waited_for(self, access: low.Access) -> bool:
+        return access.space != "private" or access.variable in self.scratch
+
+    def _loaded(self, statements: Iterable[low.Statement]) -> tuple[frozenset[str | None], bool]:
+        """Returns the arrays in global memory, and the private ones in memory, that statements load from, and whether
+        they load from local memory."""
+        simple = walks.simple_statements(statements)
+        nodes = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
+        loads = [access for access in nodes if self._is_waited_for(access)]
+        arrays = frozenset(access.variable for access in loads if access.space in ("global", "private"))
+        return arrays, any(access.space == "local" for access in loads)
+
+    def _hidden_by(self, statement: low.Store | low.Atomic, body: _Body) -> str:
+        """Returns the kind of memory whose loads in this body may see what a statement stores; empty for none."""
+        stored, kind = statement.access.variable, _kind_of(statement.access)
+        if kind == "local":  # an array of it is an address as any other to the assembler
+            return kind if body.loads_local else ""
+        if stored in body.loaded or kind != "global":
+            return kind if stored in body.loaded else ""
+        is_seen = stored not in self.restricted and bool(body.loaded - self.restricted - self.private)
+        return kind if is_seen else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_fast, self.kernel.is_exact) for part in walks.walk(expression))
 
 
+def _kind_of(access: low.Access) -> str:
+    return "global" if access.space == "constant" else access.space
+
+
 def of_arrays(kernel: low.LoweredKernel) -> Mapping[str, Wait]:
     """Returns how loads of each array of a kernel are waited for; of several, those that wait most."""
-    found = Waits(kernel, KernelOperations(kernel, as_compiled=True)).found
+    found = Waits(kernel, KernelOperations(kernel, as_compiled=True), scratch_arrays(kernel)).found
     ordered = sorted(found.items(), key=lambda each: each[1].share)
     return {access.variable: wait for access, wait in ordered if access.variable is not None}
-
-
-def _loaded(statements: Iterable[low.Statement]) -> frozenset[str | None]:
-    """Returns the arrays in global memory that statements load from."""
-    simple = walks.simple_statements(statements)
-    accesses = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
-    return frozenset(access.variable for access in accesses if access.space == "global")
 
 
 def _is_call(part: low.Expression, is_fast: bool, is_exact: bool) -> bool:

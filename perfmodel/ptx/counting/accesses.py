@@ -121,13 +121,14 @@ class AccessCounter:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
             executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
-        rounds, shares = [], []
+        rounds, shares, depths = [], [], []
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
             rounds.append(scaled(added(own, with_subgroups), times / len(own)))
             found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
             shares.append(len({each.level for each in found}) * found[0].share / times)
+            depths.append(found[0].depth / times)
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
@@ -139,6 +140,7 @@ class AccessCounter:
             recorded=recorded,
             wait=min(shares),
             level=level,
+            depth=min(depths),
         )
 
     def _count(self, access: CountedAccess) -> AccessCount:
@@ -152,6 +154,7 @@ class AccessCounter:
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
         at_once = addresses.noted.n_bytes
+        wait = self._waits.of(instruction)
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.launch.is_known(instruction)
@@ -186,8 +189,9 @@ class AccessCounter:
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
-            wait=self._waits.of(instruction).share,
-            level=self._waits.of(instruction).level,
+            wait=wait.share,
+            level=wait.level,
+            depth=wait.depth,
         )
 
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
