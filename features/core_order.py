@@ -268,7 +268,7 @@ def _steps(
     with_barriers: frozenset[tuple[str, ...]],
     lanes: int,
 ) -> list[Step]:
-    item = np.dtype(access.dtype).itemsize
+    item = access.bits // 8
 
     def stride(strides: Mapping[Any, QuasiPolynomial | None], axis: Any, times: Floats | int = 1) -> Floats | None:
         if axis not in strides:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, Blocks, KernelCounts
+from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import between_sizes, block_bytes
+from perfmodel.features.transactions import block_bytes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
@@ -25,8 +25,7 @@ class ScatteredFeature(CountedFeature):
     """Bytes of the blocks that work-groups touch by accesses whose addresses jump about, as those of hashes.
 
     Such an access has no group beside it that has just touched what it touches: beyond what a cache holds of its reach,
-    it goes to memory. Its reach is what it touches over the launch, at most its array. Where data decide on places, and
-    groups were looked at, it is what these touched, if less than two fifths of the blocks' bytes were used.
+    it goes to memory. Its reach is what it touches over the launch, at most its array.
 
     Attributes:
         reach: bytes; accesses of no more are left out.
@@ -48,20 +47,8 @@ class ScatteredFeature(CountedFeature):
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
             if access.space == "global" and self.direction in (None, access.direction) and self.jumps(access):
-                reach = self.reach_of(access.variable, access.reach, counts, sizes)
-                total = total + self.counted(self.moved(access, counts, sizes), reach)
-        for footprint in counts.footprints:
-            if footprint.touched is not None and footprint.direction == (self.direction or "any"):
-                reach = self.reach_of(footprint.variable, None, counts, sizes)
-                total = total + self.counted(self.seen(footprint.touched, counts, sizes), reach)
+                total = total + self.counted(self.moved(access, counts, sizes), self.reach_of(access, counts, sizes))
         return total
-
-    def seen(self, touched: Blocks, counts: KernelCounts, sizes: Sizes) -> Floats:
-        """Returns what groups were seen to touch of an array whose places data decide, if it is spread thinly."""
-        used, blocks = between_sizes(touched, 1), between_sizes(touched, self.block)
-        is_thin = used < DENSE * blocks * self.block
-        moved: Floats = counts.work_groups(sizes) * blocks * self.block * is_thin
-        return moved
 
     def jumps(self, access: AccessCount) -> bool:
         """Returns True if no strides say where the next groups access.
@@ -87,11 +74,11 @@ class ScatteredFeature(CountedFeature):
         moved: Floats = access.executions.workitem(sizes) * of_one * part
         return moved
 
-    def reach_of(self, variable: str, reach: int | None, counts: KernelCounts, sizes: Sizes) -> Floats:
-        array = next((f for f in counts.footprints if f.variable == variable), None)
+    def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+        array = next((f for f in counts.footprints if f.variable == access.variable), None)
         known = None if array is None else array.array_bytes(sizes)
         whole: Floats = np.asarray(np.inf) if known is None else known
-        return whole if reach is None else np.minimum(whole, reach)
+        return whole if access.reach is None else np.minimum(whole, access.reach)
 
 
 class ScatteredFamily(FeatureFamily):

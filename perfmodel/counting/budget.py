@@ -31,6 +31,8 @@ _most = 0
 """The operations that the count under way may take in all; 0 for none under way."""
 _budget = USUAL
 """The budget of the count under way."""
+_at_least = 0
+"""Operations that isl had done when it was last asked, unless they are counted anew since."""
 
 
 def scaled(most: int) -> int:
@@ -122,13 +124,17 @@ def unlimited() -> Iterator[None]:
 
 def _done() -> int:
     """Returns how many operations isl has done; it does not say, but whether there are more."""
-    low, high = 0, 1 << 12
-    while _is_over(high):
-        low, high = high, 2 * high
-    while high - low > _STEP:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _is_over(middle) else (low, middle)
-    return high
+    global _at_least
+    low = _at_least if _at_least and _is_over(_at_least) else 0
+    step = _STEP
+    while _is_over(low + step):
+        low, step = low + step, 2 * step
+    while step > _STEP:
+        step //= 2
+        if _is_over(low + step):
+            low += step
+    _at_least = low
+    return low + _STEP
 
 
 def _is_over(most: int) -> bool:

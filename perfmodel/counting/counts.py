@@ -110,6 +110,7 @@ class AccessCount:
     Attributes:
         space: ``global`` (also what OpenCL calls constant), ``local``, ``private`` or ``scratch``: private arrays that
             lie in memory.
+        tags: those of its Loopy program; ``image`` where it goes to an image, ``constant`` where to constant memory.
         direction: ``load``, ``store`` or ``atomic``.
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.

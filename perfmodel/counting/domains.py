@@ -17,7 +17,6 @@ from perfmodel.counting.budget import TooHardError
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.frequency import ALWAYS, Frequency
 from perfmodel.counting.points import DIVERGENT, EXECUTIONS, Effort, Points
-from perfmodel.counting.quasipolynomial import from_isl
 
 MOST_FLOORS = 4
 """Quotients in all parts of the set where a branch is met; with more, counting who takes it may take minutes."""
@@ -82,12 +81,12 @@ class Domains(Points):
 
     def _counted(self, region: Region) -> Executions:
         by_item, by_group = self._items(region), self._groups(region)
-        by_subgroup, often = self._subgroups(region), region.factor
+        by_subgroup, often = self._subgroups(region, by_group), region.factor
         return Executions(
-            workitem=from_isl(_scaled(by_item, often.item)),
-            subgroup=None if by_subgroup is None else from_isl(_scaled(by_subgroup, often.subgroup)),
-            workgroup=from_isl(_scaled(by_group, often.group)),
-            longest=tuple(from_isl(_scaled(count, often.item)) for count in self._of_the_longest(region)),
+            workitem=self.function(_scaled(by_item, often.item)),
+            subgroup=None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
+            workgroup=self.function(_scaled(by_group, often.group)),
+            longest=tuple(self.function(_scaled(count, often.item)) for count in self._of_the_longest(region)),
             spread=often.spread,
         )
 
@@ -109,27 +108,38 @@ class Domains(Points):
 
     def _items(self, region: Region) -> Any:
         unused = (*self.unused("group", region.inames), *self.unused("local", region.inames))
-        return self.gist(self.cardinality(region.points) * self.product(unused))
+        return self._times(self.cardinality(region.points), unused)
 
     def _groups(self, region: Region) -> Any:
         """Returns the number of work-groups with at least one work-item in the region."""
         kept = region.inames - self.along("local", region.inames).keys()
         unused = self.unused("group", region.inames)
-        return self.gist(self.cardinality(projected_on(region.points, kept)) * self.product(unused))
+        return self._times(self.cardinality(projected_on(region.points, kept)), unused)
 
-    def _subgroups(self, region: Region) -> Any:
+    def _times(self, count: Any, extents: Sequence[Any]) -> Any:
+        return self.gist(count * self.product(extents)) if extents else count
+
+    def _subgroups(self, region: Region, by_group: Any) -> Any:
         """Returns the number of sub-groups with at least one work-item in the region; None if work-groups have no fixed
         size."""
         total, width = self._group_size(), self.subgroup_size
         if total is None or width is None:
             return None
-        by_group = self._groups(region)
         if total <= width:
             return by_group
-        if (self._items(region) - by_group * total).is_zero():  # all work-items of a group take part, or none
+        if self._is_of_whole_groups(region):
             return by_group * math.ceil(total / width)
-        groups = self.unused("group", region.inames)
-        return self.gist(self._shared([region], width) * self.product(groups))
+        return self._times(self._shared([region], width), self.unused("group", region.inames))
+
+    def _is_of_whole_groups(self, region: Region) -> bool:
+        """Returns whether all work-items of a work-group take part, or none, where its size is known."""
+        axes, sizes = self.along("local", region.inames), self.extents("local")
+        whole = _lifted(projected_on(region.points, region.inames - axes.keys()), region.points)
+        for name, axis in axes.items():
+            start, size = self.starts.get(name, 0), sizes[axis] or 1
+            whole = whole.add_constraint(_inequality(whole, {name: 1, 1: -start}))
+            whole = whole.add_constraint(_inequality(whole, {name: -1, 1: start + size - 1}))
+        return bool(whole.is_subset(region.points))
 
     def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         """Returns the count of a branch that is met in one region, and taken in a part of it."""
@@ -158,7 +168,7 @@ class Domains(Points):
                 shared = (
                     self.zero() if both.is_empty() else self._shared([taken, otherwise], self.subgroup_size, DIVERGENT)
                 )
-                divergent = self.gist(shared * self.product(self.unused("group", met.inames)))
+                divergent = self._times(shared, self.unused("group", met.inames))
         parts = not (both.is_empty() or (divergent is not None and divergent.is_zero()))
         if met.factor != ALWAYS:  # statistics say how often, and nothing of who
             divergent = None

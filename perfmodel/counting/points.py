@@ -66,6 +66,9 @@ class Points:
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
         self._too_hard: set[tuple[str, Effort]] = set()
+        self._gists: dict[int, Any] = {}
+        self._functions: dict[str, QuasiPolynomial] = {}
+        self._products: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = {}
 
     def cardinality(self, points: Any, effort: Effort = EXECUTIONS) -> Any:
         """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
@@ -122,7 +125,14 @@ class Points:
             self.exact &= box.intersect_params(part.params()).is_subset(part)
         return total
 
-    def product(self, extents: Any) -> Any:
+    def product(self, extents: Iterable[Any]) -> Any:
+        factors = tuple(extents)
+        key = tuple(factor if isinstance(factor, int) else id(factor) for factor in factors)
+        if key not in self._products:
+            self._products[key] = factors, self._product(factors)  # which keeps the factors, and so their ids
+        return self._products[key][1]
+
+    def _product(self, extents: Iterable[Any]) -> Any:
         result = self.one()
         for extent in extents:
             if isinstance(extent, int):
@@ -134,10 +144,14 @@ class Points:
 
     def gist(self, count: Any) -> Any:
         """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
+        if id(count) in self._gists:
+            return count
         try:
-            return limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
+            found = limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
         except TooHardError:
             return count
+        self._gists[id(found)] = found
+        return found
 
     def one(self) -> Any:
         point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
@@ -148,7 +162,14 @@ class Points:
         return self.one() * 0
 
     def finished(self, count: Any) -> QuasiPolynomial:
-        return from_isl(self.gist(count))
+        return self.function(self.gist(count))
+
+    def function(self, count: Any) -> QuasiPolynomial:
+        """Returns an isl polynomial as a function of the sizes; equal ones are one object."""
+        text = str(count)
+        if text not in self._functions:
+            self._functions[text] = from_isl(count)
+        return self._functions[text]
 
 
 def has_barvinok() -> bool:

@@ -420,6 +420,21 @@ def chosen(condition: str, then: Pieces, otherwise: Pieces) -> Pieces | None:
     return merged(found) if len(found) <= MOST_PIECES else None
 
 
+def divided_by_size(value: Polynomial) -> tuple[Polynomial, Polynomial, Polynomial] | None:
+    """Returns a product of sizes, how many times it is in a value, and the rest; None where no coordinate is multiplied
+    with a size."""
+    for product in value.terms:
+        size = tuple((atom, power) for atom, power in product if isinstance(atom, str) and not is_coordinate(atom))
+        if size and len(size) < len(product):
+            break
+    else:
+        return None
+    times = {q: c for m, c in value.terms.items() if (q := quotient_of(m, size)) is not None}
+    rest = Polynomial({m: c for m, c in value.terms.items() if quotient_of(m, size) is None})
+    by = math.gcd(*times.values())
+    return Polynomial({size: by}), Polynomial({m: c // by for m, c in times.items()}), rest
+
+
 def compared(operator: str, left: Pieces, right: Pieces) -> str | None:
     """Returns the condition under which two values compare so; None where isl cannot decide it."""
     sign = {"==": "=", "!=": "!="}.get(operator, operator)

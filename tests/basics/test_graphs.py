@@ -1,4 +1,4 @@
-"""What is reached in a graph, by hand."""
+"""A small graph, and what is reached in it."""
 
 from __future__ import annotations
 

@@ -175,3 +175,12 @@ def test_counts_know_the_work_groups_along_each_axis() -> None:
     kernel = walk("k * pitch + x", (32, 8), (64, 64), pitch=1024, m=64)
     for form in (kernel, kernel.as_compiled()):
         assert [count({}) for count in form.counts.grid] == [2, 8]
+
+
+@pytest.mark.parametrize(("type_", "width"), [("float", 1), ("float2", 2), ("float4", 4), ("char", 0.25)])
+def test_elements_of_several_numbers_are_as_far_apart_as_they_are_long(type_: str, width: float) -> None:
+    source = f"__kernel void copy(__global const {type_} *a, __global {type_} *b, const int n)"
+    source += "{ b[get_global_id(0)] = a[get_global_id(0)]; }"
+    numbers = 2**20
+    kernel = pm.Kernel.from_opencl(source, "copy", "n", 256, {"a": "n", "b": "n"}, n=int(numbers / width))
+    assert pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) == pytest.approx(2 * 4 * numbers, rel=1e-3)

@@ -40,9 +40,11 @@ LOOPS = {
 }
 
 
+ARRAYS: dict[str, int | str] = {"a": "64 * n + m", "c": "64 * n", "t": 4 * GROUP}
+
+
 def value(body: str, name: str) -> float:
-    arrays: dict[str, int | str] = {"a": "64 * n + m", "c": "64 * n", "t": 4 * GROUP}
-    kernel = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", GROUP, arrays, assumptions="m >= 1", n=ITEMS, m=6)
+    kernel = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", GROUP, ARRAYS, assumptions="m >= 1", n=ITEMS, m=6)
     return pm.feature(name).eval(kernel) / ITEMS
 
 
@@ -59,3 +61,37 @@ def test_who_leaves_a_tree_waits_no_longer() -> None:
     assert value(TREE, "f_mem_rounds_local") == (32 + 16 + 8 + 4 + 2 + 1) / GROUP
     assert value(TREE, "f_mem_rounds_local_granularity:longest") == 6
     assert value(TREE, "f_op_float32_add_carried_granularity:longest") == 6
+
+
+LOADS = "f_mem_access_global_load"
+STRIDES = (
+    "for (int j = i; j < 5 * n; j += get_global_size(0)) s += a[j];",
+    "for (int j = i; j <= 5 * n - 1; j += n) s += a[j];",
+    "for (int j = i; 5 * n > j; j += n) s += a[j];",
+    "for (int j = i; !(j >= 5 * n); j += n) s += a[j];",
+    "for (int j = i; j <= 5 * n; j += n) s += a[j];",
+    "for (int j = i + 3; j < 5 * n; j += n) s += a[j];",
+    "for (int j = i; j < 5 * n - 3; j += n) s += a[j];",
+    "for (int j = n - 1 - i; j < 5 * n; j += n) s += a[j];",
+    "for (int j = 2 * i; j < 6 * n; j += 2 * n) s += a[j];",
+    "for (int j = i; j < 2 * n * m; j += n * m) s += a[j];",
+    "for (int j = 5 * n - 1 - i; j >= 0; j -= n) s += a[j];",
+    "for (uint j = i; j < 5 * n; j += n) s += a[j];",
+    "for (int j = i; j < 7 * n; j += 2 * n) s += a[j];",
+)
+
+
+@pytest.mark.parametrize("body", STRIDES)
+def test_steps_by_sizes_are_as_many_as_emulated(body: str) -> None:
+    arrays: dict[str, int | str] = {"a": "20 * n", "c": "20 * n", "t": 4 * GROUP}
+    source = FRAME.format(body)
+    kernel = pm.Kernel.from_opencl(source, "k", "n", GROUP, arrays, assumptions="m >= 1", n=128, m=2)
+    assert pm.feature(LOADS).eval(kernel) == pm.feature(LOADS).eval(kernel.as_emulated(groups="all"))
+
+
+def test_steps_by_sizes_are_counted_for_all_sizes_however_many() -> None:
+    for body in (STRIDE.replace("64", "1000"), STRIDE.replace("get_global_size(0)", "n").replace("64", "1000")):
+        kernel = pm.Kernel.from_opencl(FRAME.format(body + "s += a[j];"), "k", "n", GROUP, ARRAYS, m=1)
+        for n in (64, 128, 6400):
+            assert pm.feature(LOADS).eval(kernel.at(n=n)) == 1000 * n
+        assert kernel.counts_for(None).accesses == kernel.at(n=64).counts_for(None).accesses

@@ -30,6 +30,8 @@ from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 MOST_STEP = 16
 """No index moves further before a remainder is taken, and no divisor of which several are counted is larger."""
+IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
+"""Tags of accesses that texture units and constant caches serve."""
 MOST_LANES = 256
 """No more work-items have their places looked at one by one; these are some sub-groups."""
 
@@ -172,7 +174,7 @@ class StaticAccesses:
             AccessCount(
                 space=space,
                 variable=access.variable or "?",
-                tags=frozenset(),
+                tags=self._tags(access),
                 dtype=access.dtype,
                 bits=8 * self._bytes(access),
                 direction=direction,
@@ -202,6 +204,13 @@ class StaticAccesses:
         """Returns the bytes that an access moves; pixels are read as more than they are."""
         array = self.arrays.get(access.variable or "")
         return access.bytes if array is None or array.pixel is None else array.pixel
+
+    def _tags(self, access: low.Access) -> frozenset[str]:
+        """Returns what tells an access of global memory from others that go another way: to images, and constants."""
+        array = self.arrays.get(access.variable or "")
+        if array is not None and array.pixel is not None:
+            return IMAGE
+        return CONSTANT if access.space == "constant" else frozenset()
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""

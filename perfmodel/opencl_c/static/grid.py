@@ -59,7 +59,7 @@ class Grid:
         self.dimensions: list[str] = []
         self.axes: dict[str, tuple[str, int]] = {}
         self.conditions: list[str] = []
-        for axis, (groups, items) in enumerate(zip(self.groups, local_size, strict=True)):
+        for axis, (total, groups, items) in enumerate(zip(global_size, self.groups, local_size, strict=True)):
             if groups.isl() is None:
                 raise CountingError(
                     f"the number of work-groups of kernel {kernel!r} along axis {axis}, {groups}, is not affine in the "
@@ -74,7 +74,7 @@ class Grid:
                 "get_num_groups": groups,
                 "get_local_size": number(items),
                 "get_enqueued_local_size": number(items),
-                "get_global_size": groups.scaled(items),
+                "get_global_size": total,
                 "get_global_offset": ZERO,
             }
             self.work_item |= {(function, axis): plain(value) for function, value in values.items()}

@@ -16,6 +16,7 @@ from perfmodel.counting.symbolic import (
     chosen,
     combined,
     compared,
+    divided_by_size,
     either,
     number,
     opposite,
@@ -64,7 +65,7 @@ class Evaluator:
         is_never: Callable[[str], bool],
         tables: ConstantTables,
     ) -> None:
-        self.work_item, self.bounds, self.tables = work_item, bounds, tables
+        self.work_item, self.bounds, self.is_never, self.tables = work_item, bounds, is_never, tables
         self.whole = WholeNumbers(bounds, is_never)
         self.environment: Environment = {}
 
@@ -204,9 +205,23 @@ class Evaluator:
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
             return self._number(expression, [left, right])
         if expression.type == BOOL:
-            text = compared(operator, left, right)
+            text = compared(operator, left, right) or self._compared_by_multiples(operator, left, right)
             return None if text is None else Truth(text)
         return self.whole.binary(operator, left, right, expression.type)
+
+    def _compared_by_multiples(self, operator: str, left: Pieces, right: Pieces) -> str | None:
+        """Returns when values compare so that differ by a multiple of a size and less than it: ``i + j * n < 8 * n`` is
+        j < 8 where i is from 0 to n - 1."""
+        if operator not in ("<", "<=", ">", ">=") or left.single is None or right.single is None:
+            return None
+        difference = right.single - left.single if operator == ">" else left.single - right.single
+        parts = divided_by_size(difference - ONE if operator == "<=" else difference)
+        if parts is None:
+            return None
+        size, times, rest = (part.isl() for part in parts)
+        if size is None or times is None or rest is None or not self.is_never(f"{rest} < 0 or {rest} >= {size}"):
+            return None
+        return f"{times} {'>=' if operator == '>=' else '<'} 0"
 
     def _converted(self, value: Value, source: Type, target: Type) -> Value:
         if isinstance(target, Vector):
