@@ -84,7 +84,7 @@ class Skipper:
         self._loops = {loop.header: loop for loop in machine.code.flow.loops}
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
-        """Is told that lanes come to a block, after so many partings; here iterations may be skipped."""
+        """Notes that lanes come to a block, after so many partings; here iterations may be skipped."""
         for header in [h for h in self._iterations if block not in self._loops[h].blocks]:
             del self._iterations[header]
         if block not in self._loops:
