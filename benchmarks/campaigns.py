@@ -101,7 +101,7 @@ class Instant:
         timing = Timing((1e-3,) * protocol.trials, protocol.dropped, protocol.statistic)
         done = tuple(Measured(task.key, timing, "", 0.1) for task in tasks)
         future: Future[Batch] = Future()
-        future.set_result(Batch(done, 1e-3, 1e-3, "nowhere", versions()))
+        future.set_result(Batch(done=done, around_s=1e-3, best_s=1e-3, place="nowhere", versions=versions()))
         return future
 
     def does_without(self, batch: Batch) -> bool:

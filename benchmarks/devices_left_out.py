@@ -62,7 +62,9 @@ def _shown(value: float, column: str) -> str:
 
 
 def interval(calibration: Calibration, features: dict[str, Floats], seconds: Floats, kernel: Any) -> Any:
-    return Prediction(calibration, features, seconds, kernel, {}).interval(0.9)
+    return Prediction(calibration=calibration, features=features, seconds=seconds, kernel=kernel, sizes={}).interval(
+        0.9
+    )
 
 
 def main() -> None:

@@ -71,11 +71,11 @@ def main() -> None:
     print(f"unified on {table.attrs['device']['name']}: its test kernels in three work-groups each\n")
     cases = [
         Case(
-            LABELS[kernel.name],
-            _items(kernel),
-            min(kernel.sizes.values()),
-            float(time),
-            float(calibration.predict(kernel)),
+            label=LABELS[kernel.name],
+            items=_items(kernel),
+            size=min(kernel.sizes.values()),
+            measured=float(time),
+            predicted=float(calibration.predict(kernel)),
         )
         for kernel, time in zip(kernels[EVALUATION], table[chosen.output], strict=True)
         if np.isfinite(time)

@@ -232,7 +232,7 @@ def _found(name: str, limit: str, pruned: Pruned[int], times: np.ndarray) -> Fou
     while not np.isfinite(times[order[:count]]).any():
         count += 1
     times_best = float(np.nanmin(times[order[:count]]) / np.nanmin(times))
-    return Found(name, limit, count, 1 - count / len(times), times_best)
+    return Found(search=name, limit=limit, measurements=count, saved=1 - count / len(times), times_best=times_best)
 
 
 def of_kernel_tuner(
@@ -258,7 +258,17 @@ def of_kernel_tuner(
                 measurements = statistics.median(map(len, runs))
                 low, middle, high = (float(q) for q in np.quantile(ratios, [0.1, 0.5, 0.9], method="nearest"))
                 saved = 1 - measurements / len(times)
-                found.append(Found(f"Kernel Tuner: {strategy}", limit, measurements, saved, middle, low, high))
+                found.append(
+                    Found(
+                        search=f"Kernel Tuner: {strategy}",
+                        limit=limit,
+                        measurements=measurements,
+                        saved=saved,
+                        times_best=middle,
+                        low=low,
+                        high=high,
+                    )
+                )
             print(f"Kernel Tuner's {strategy}: {seeds} seeds each", file=sys.stderr, flush=True)
     return found
 

@@ -84,7 +84,7 @@ def predictions(
         known = calibration if launches is None else with_launch(calibration, launches[name])
         features = {each: table[each].to_numpy(float) for each in known.model.features}
         seconds = np.asarray(known.model.string.compile()(known.parameters, features), float)
-        ends = Prediction(known, features, seconds, kernel, {}).interval(0.9)
+        ends = Prediction(calibration=known, features=features, seconds=seconds, kernel=kernel, sizes={}).interval(0.9)
         found[name] = tuple(of_cases(table, each) for each in (seconds, *ends))
     return Predicted(*(pd.DataFrame({name: each[i] for name, each in found.items()}) for i in range(3)))
 

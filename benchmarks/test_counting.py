@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import perfmodel as pm
 from perfmodel.counting import cache
+from perfmodel.counting.cache import loopy_key
 from perfmodel.counting.loopy.counts import count_loopy
 from perfmodel.counting.quasipolynomial import from_isl
 from perfmodel.generators.matmul import SquareMatmul
@@ -117,16 +119,16 @@ def test_first_count(name: str, benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_cached_count(benchmark: BenchmarkFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(cache.ENTRIES, "folder", lambda: tmp_path)
     monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
     program = matmul(True)
-    expected = cache.cached_counts(program, {}, 32, lambda: count_loopy(program, {}, 32))
+    expected = cache.cached_counts(partial(loopy_key, program), {}, 32, lambda: count_loopy(program, {}, 32))
 
     def missing() -> Any:
         raise AssertionError("the counts are not found")
 
     found = benchmark.pedantic(  # type: ignore[no-untyped-call]
-        lambda program: cache.cached_counts(program, {}, 32, missing),
+        lambda program: cache.cached_counts(partial(loopy_key, program), {}, 32, missing),
         setup=lambda: ((matmul(True),), {}),  # a program made anew has no hash yet
         rounds=20,
     )

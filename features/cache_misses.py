@@ -109,11 +109,11 @@ class MissedFamily(FeatureFamily):
         return MissedFeature(
             name,
             Missed(
-                int(found.get("block", 64)),
-                float(found["keeps"]),
-                "store" in found,
-                "jumps" in found,
-                int(found.get("width", LANES)),
+                block=int(found.get("block", 64)),
+                keeps=float(found["keeps"]),
+                stored="store" in found,
+                jumps="jumps" in found,
+                lanes=int(found.get("width", LANES)),
             ),
         )
 

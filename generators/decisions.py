@@ -55,11 +55,11 @@ class Decisions(KernelGenerator):
     source = "parsers, searches and filters of everyday programs"
     limits = "numbers from 1 to 7 in a, for results that are checked"
     tags = (
-        choice("form", "what is decided in each turn", *DECISIONS),
+        choice("form", "what is decided in each iteration", *DECISIONS),
         choice("dtype", "type of the numbers that are compared", "int32", "float32"),
         choice("start", "where neighbouring work-items begin", *STARTS),
-        number("unrolled", "turns that are written out by the compiler", 1, 4),
-        size("m", "turns", 16, 64, 256),
+        number("unrolled", "iterations that are written out by the compiler", 1, 4),
+        size("m", "iterations", 16, 64, 256),
         *work_group(256),
         size("n", "work-items", 2**16, 2**18, 2**20),
     )

@@ -247,7 +247,9 @@ def _operation(operator: str, left: Real, right: Real, draws: Draws) -> Real:
         low, high = _bounds(operator, left, right)
     compute = REAL_OPERATIONS[operator]
     text = f"({left.text} {operator} {right.text})"
-    return Real(text, lambda v: compute(left.at(v), right.at(v)), low, high, left.leaves + right.leaves)
+    return Real(
+        text=text, at=lambda v: compute(left.at(v), right.at(v)), low=low, high=high, leaves=left.leaves + right.leaves
+    )
 
 
 def _bounds(operator: str, left: Real, right: Real) -> tuple[float, float]:
@@ -342,7 +344,7 @@ def _operation_on_coordinates(draws: Draws) -> Real:
 
 
 def _converted(whole: Whole, high: float, leaves: int = 1) -> Real:
-    return Real(whole.text, lambda v: _exact(whole.at(v)), 0.0, high, leaves, whole)
+    return Real(text=whole.text, at=lambda v: _exact(whole.at(v)), low=0.0, high=high, leaves=leaves, whole=whole)
 
 
 LEAVES: dict[str, Callable[[Draws], Real]] = {

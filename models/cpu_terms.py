@@ -27,7 +27,14 @@ def _price(words: str, name: str, advice: str = "", per_clock: float | None = No
     if per_clock is not None:
         rates = (per_clock * CORES * LOW, per_clock * CORES * HIGH)
         physical["EPYC"] = Physical(*rates, f"{GUIDE}: {per_clock:g} a clock and core")
-    return Meaning(words, {}, advice, {"{:.3g} G vectors/s": f"1e-9 / {name}"}, physical, lacks)
+    return Meaning(
+        words=words,
+        figures={},
+        advice=advice,
+        reads={"{:.3g} G vectors/s": f"1e-9 / {name}"},
+        physical=physical,
+        lacks=lacks,
+    )
 
 
 def _wait(words: str, name: str, low: float | None = None, high: float | None = None, lacks: str = "") -> Meaning:
@@ -36,7 +43,14 @@ def _wait(words: str, name: str, low: float | None = None, high: float | None = 
     if low is not None and high is not None:
         physical["EPYC"] = Physical(low / HIGH, high / LOW, f"{GUIDE}: {low:g} to {high:g} cycles")
     advice = "several sums side by side in each work-item would help"
-    return Meaning(words, {}, advice, {"{:.3g} ns": f"1e9 * {name} * p_units"}, physical, lacks)
+    return Meaning(
+        words=words,
+        figures={},
+        advice=advice,
+        reads={"{:.3g} ns": f"1e9 * {name} * p_units"},
+        physical=physical,
+        lacks=lacks,
+    )
 
 
 def _line(place: str, name: str) -> Meaning:
@@ -141,11 +155,11 @@ PARAMETERS: dict[str, Meaning] = {
     "p_wait_div": _wait("divisions and roots that wait for their own result", "p_wait_div"),
     "p_wait_function": _wait("functions that wait for their own result", "p_wait_function"),
     "p_second": Meaning(
-        "bytes from beyond the first-level caches",
-        {},
-        SMALLER,
-        {"{:.3g} GB/s": "1e-9 / p_second"},
-        {"EPYC": Physical(32 * CORES * LOW, 32 * CORES * HIGH, f"{GUIDE}: 32 bytes a clock and core")},
+        words="bytes from beyond the first-level caches",
+        figures={},
+        advice=SMALLER,
+        reads={"{:.3g} GB/s": "1e-9 / p_second"},
+        physical={"EPYC": Physical(32 * CORES * LOW, 32 * CORES * HIGH, f"{GUIDE}: 32 bytes a clock and core")},
     ),
     "p_memory": Meaning("bytes from beyond the last cache", {}, SMALLER, {"{:.3g} GB/s": "1e-9 / p_memory"}),
     "p_store_second": _line("the second-level cache", "p_store_second"),

@@ -254,13 +254,13 @@ PARAMETERS: dict[str, Meaning] = {
         **_rate("p_i32", 64),
     ),
     "p_branch": Meaning(
-        "branches that conditions decide, with their ends, where sub-groups meet again",
-        {"{:.3g} ifs in each sub-group": "f_branch_if_granularity:subgroup * 32 / f_work_items"},
-        "fewer decisions would help: tables in place of ladders of ifs, borders in a kernel of their own, neighbouring "
-        "work-items that decide alike",
-        {"{:.3g} instructions each": f"p_branch * {UNITS} * 4 * {CLOCK}"},
-        {"H200": Physical(1, 4, "a branch, a mark where sub-groups meet again, and the wait there")},
-        "conditions that a compiler makes choices between two results of",
+        words="branches that conditions decide, with their ends, where sub-groups meet again",
+        figures={"{:.3g} ifs in each sub-group": "f_branch_if_granularity:subgroup * 32 / f_work_items"},
+        advice="fewer decisions would help: tables in place of ladders of ifs, borders in a kernel of their own, "
+        "neighbouring work-items that decide alike",
+        reads={"{:.3g} instructions each": f"p_branch * {UNITS} * 4 * {CLOCK}"},
+        physical={"H200": Physical(1, 4, "a branch, a mark where sub-groups meet again, and the wait there")},
+        lacks="conditions that a compiler makes choices between two results of",
     ),
     "p_i32_div": Meaning(
         "whole-number divisions and remainders",
@@ -322,12 +322,12 @@ PARAMETERS: dict[str, Meaning] = {
         lacks="chains of operations that need each other, beside such as don't",
     ),
     "p_l1_global": Meaning(
-        "loads from global memory, and of private arrays that lie in memory, that come to the banks",
-        {"{:.2g} times the cycles that their bytes need": LOAD_CYCLES},
-        {NEIGHBOURS.format("load"): f"{LOAD_CYCLES} - 1.9", FEWER_LOADS: ""},
-        {"{:.3g} TB/s": "128e-12 / p_l1_global"},
-        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
-        "the tags' part of the same cycle has a price of its own, `p_l1_line`: both together are one cycle",
+        words="loads from global memory, and of private arrays that lie in memory, that come to the banks",
+        figures={"{:.2g} times the cycles that their bytes need": LOAD_CYCLES},
+        advice={NEIGHBOURS.format("load"): f"{LOAD_CYCLES} - 1.9", FEWER_LOADS: ""},
+        reads={"{:.3g} TB/s": "128e-12 / p_l1_global"},
+        physical={"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+        lacks="the tags' part of the same cycle has a price of its own, `p_l1_line`: both together are one cycle",
     ),
     "p_l1_line": Meaning(
         "lines of 128 bytes that loads touch",
@@ -336,15 +336,15 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} T lines/s": "1e-12 / p_l1_line"},
     ),
     "p_l1_local": Meaning(
-        "accesses to local memory",
-        {"{:.2g} times the cycles that their bytes need": LOCAL_CYCLES},
-        {
+        words="accesses to local memory",
+        figures={"{:.2g} times the cycles that their bytes need": LOCAL_CYCLES},
+        advice={
             "rows padded by one element, so that work-items meet in a bank less, would help": f"{LOCAL_CYCLES} - 1.3",
             "several results for each work-item, held in registers, so that each element is read for all of them, "
             "would help": "",
         },
-        {"{:.3g} TB/s": "128e-12 / p_l1_local"},
-        {"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+        reads={"{:.3g} TB/s": "128e-12 / p_l1_local"},
+        physical={"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
     ),
     "p_near_scratch": Meaning(
         "private arrays of which a first-level cache keeps one half",
@@ -358,11 +358,11 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": Physical(0.8, 0.8, OURS.format("`atomic_update`"))},
     ),
     "p_l2_scratch": Meaning(
-        "sectors of private arrays that stores write through to the second-level cache",
-        {"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
-        LESS_SCRATCH,
-        {"{:.3g} TB/s": "1e-12 / p_l2_scratch"},
-        {"H200": SECOND_LEVEL},
+        words="sectors of private arrays that stores write through to the second-level cache",
+        figures={"{:.3g} bytes for each work-item": "f_mem_scratch / f_work_items"},
+        advice=LESS_SCRATCH,
+        reads={"{:.3g} TB/s": "1e-12 / p_l2_scratch"},
+        physical={"H200": SECOND_LEVEL},
     ),
     "p_l2_atomic": Meaning(
         "sectors that atomics update in the second-level cache",
@@ -371,22 +371,23 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} G sectors/s": "1e-9 / p_l2_atomic"},
     ),
     "p_l2_load": Meaning(
-        "what work-groups load from the second-level cache, each for itself",
-        {
+        words="what work-groups load from the second-level cache, each for itself",
+        figures={
             "{:si}B": LOADED,
             "{:.3g} times all data that there are": f"{OFTEN} / step({OFTEN} - 1.5)",
             "{:.3g} bytes of private arrays for each work-item, which come from there as well": (
                 f"f_mem_scratch / f_work_items / step(spilled - {LOADED})"
             ),
         },
-        {
+        advice={
             LESS_SCRATCH: f"spilled - {LOADED}",
             "work-groups that share more of what they load would help: larger or squarer tiles": (f"{OFTEN} - 1.5"),
             "fewer bytes would help: narrower types, kernels joined so that data are loaded once": "",
         },
-        {"{:.3g} TB/s": "1e-12 / p_l2_load"},
-        {"H200": SECOND_LEVEL},
-        "loads of small arrays that first-level caches keep from group to group are counted as if they came each time",
+        reads={"{:.3g} TB/s": "1e-12 / p_l2_load"},
+        physical={"H200": SECOND_LEVEL},
+        lacks="loads of small arrays that first-level caches keep from group to group are counted as if they came "
+        "each time",
     ),
     "p_l2_single": Meaning(
         "sectors that irregular loads take from the second-level cache one by one, more than those of whole lines",
@@ -395,14 +396,14 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} TB/s of single sectors": "1e-12 / (p_l2_load + 0.75 * p_l2_single)"},
     ),
     "p_l2_line": Meaning(
-        "lines of 128 bytes that stores touch in the second-level cache",
-        {"{:.2g} times the lines that their bytes fill": STORE_LINES},
-        {
+        words="lines of 128 bytes that stores touch in the second-level cache",
+        figures={"{:.2g} times the lines that their bytes fill": STORE_LINES},
+        advice={
             f"{NEIGHBOURS.format('store')}, as through a tile in local memory": f"{STORE_LINES} - 1.3",
             "fewer stores would help: narrower types, results kept in registers to the end": "",
         },
-        {"{:.3g} TB/s": "128e-12 / p_l2_line"},
-        {"H200": SECOND_LEVEL},
+        reads={"{:.3g} TB/s": "128e-12 / p_l2_line"},
+        physical={"H200": SECOND_LEVEL},
     ),
     "p_l2_partial": Meaning(
         "bytes of sectors that stores fill in part only",
@@ -447,19 +448,19 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": Physical(0, 50, f"{PAPER}: the whole cache")},
     ),
     "p_dram": Meaning(
-        "bytes that memory brings or takes",
-        {
+        words="bytes that memory brings or takes",
+        figures={
             "{:si}B, each once in each direction": TOUCHED,
             "{:.3g} % of them missed by the last-level cache": "100 * missed",
         },
-        {
+        advice={
             "data without gaps would help: an array for each component, elements side by side": f"{GAPS} - 1.3",
             "fewer bytes would help: narrower types, kernels joined so that data are loaded once, parts that stay "
             "within the last-level cache": "",
         },
-        {"{:.3g} TB/s": "1e-12 / p_dram"},
-        {"H200": Physical(4.2, 4.8, f"{SHEET}; `global_copy` reaches 4.2")},
-        "what the last-level cache keeps from one launch to the next, of data larger than itself",
+        reads={"{:.3g} TB/s": "1e-12 / p_dram"},
+        physical={"H200": Physical(4.2, 4.8, f"{SHEET}; `global_copy` reaches 4.2")},
+        lacks="what the last-level cache keeps from one launch to the next, of data larger than itself",
     ),
     "p_near": Meaning(
         "bytes a work-group of which the first-level cache keeps one half",
@@ -503,15 +504,15 @@ PARAMETERS: dict[str, Meaning] = {
         **_wait("p_wait_local", 29, 29),
     ),
     "p_wait_op": Meaning(
-        "operations that wait for their own result",
-        {
+        words="operations that wait for their own result",
+        figures={
             "{:.3g} in a row": "(f_op_float32_add_carried_granularity:longest + f_op_float32_mul_carried_granularity:"
             "longest + f_op_float32_madd_carried_granularity:longest) / f_work_items"
         }
         | FILLED,
-        "several sums side by side in each work-item, or more work-items, would help",
-        {"{:.3g} ns": "1e9 * p_wait_op"},
-        {"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
+        advice="several sums side by side in each work-item, or more work-items, would help",
+        reads={"{:.3g} ns": "1e9 * p_wait_op"},
+        physical={"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
     ),
     "p_wait_slow": Meaning(
         "divisions and functions that wait for their own result",
@@ -520,11 +521,11 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} ns": "1e9 * p_wait_slow"},
     ),
     "p_mma": Meaning(
-        "multiplications of halves on tensor cores",
-        {"{:si} in each work-item": "f_op_float16_mma / f_work_items"},
-        "larger tiles for each sub-group, or narrower types, would help",
-        {"{:.3g} TFLOP/s": "2e-12 / p_mma"},
-        {"H200": Physical(944, 989, f"{SHEET}: 989; 945 measured by benchmarks.triton_kernels")},
+        words="multiplications of halves on tensor cores",
+        figures={"{:si} in each work-item": "f_op_float16_mma / f_work_items"},
+        advice="larger tiles for each sub-group, or narrower types, would help",
+        reads={"{:.3g} TFLOP/s": "2e-12 / p_mma"},
+        physical={"H200": Physical(944, 989, f"{SHEET}: 989; 945 measured by benchmarks.triton_kernels")},
     ),
     "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
     "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),

@@ -28,42 +28,62 @@ WORKERS = "CL_CONFIG_CPU_TBB_NUM_WORKERS"
 
 # Table II; sizes around the table's, which is marked. Generators of this project stand for the AMD samples.
 APPLICATIONS = (
-    Application("FloydWarshall", "floyd_warshall dtype:int32 lsizes:16x16", "n", (48, 96, 192, 384, 768, 1536), 192),
     Application(
-        "FastWalshTrans.",
-        "fast_walsh dtype:float32 lsize_0:256 step:512",
-        "n",
-        (2**14, 2**16, 2**18, 2**20, 2**22, 2**24),
-        2**20,
+        name="FloydWarshall",
+        tags="floyd_warshall dtype:int32 lsizes:16x16",
+        size="n",
+        sizes=(48, 96, 192, 384, 768, 1536),
+        table=192,
     ),
     Application(
-        "MatMul (gmem)",
-        "matmul_sq tiled_prefetch:False dtype:float32 lsizes:16x16",
-        "n",
-        (64, 128, 256, 512, 768, 1024),
-        1024,
+        name="FastWalshTrans.",
+        tags="fast_walsh dtype:float32 lsize_0:256 step:512",
+        size="n",
+        sizes=(2**14, 2**16, 2**18, 2**20, 2**22, 2**24),
+        table=2**20,
     ),
     Application(
-        "MatMul (lmem)",
-        "matmul_sq tiled_prefetch:True dtype:float32 lsizes:16x16",
-        "n",
-        (64, 128, 256, 512, 768, 1024, 1536),
-        1024,
+        name="MatMul (gmem)",
+        tags="matmul_sq tiled_prefetch:False dtype:float32 lsizes:16x16",
+        size="n",
+        sizes=(64, 128, 256, 512, 768, 1024),
+        table=1024,
     ),
     Application(
-        "Reduction", "reduction dtype:float32 lsize_0:256", "n", (2**14, 2**16, 2**18, 2**20, 2**22, 2**24), 2**20
+        name="MatMul (lmem)",
+        tags="matmul_sq tiled_prefetch:True dtype:float32 lsizes:16x16",
+        size="n",
+        sizes=(64, 128, 256, 512, 768, 1024, 1536),
+        table=1024,
     ),
-    Application("NBody", "nbody dtype:float32 lsize_0:256", "n", (1024, 4096, 8192, 16384, 32768, 65536), 32768),
+    Application(
+        name="Reduction",
+        tags="reduction dtype:float32 lsize_0:256",
+        size="n",
+        sizes=(2**14, 2**16, 2**18, 2**20, 2**22, 2**24),
+        table=2**20,
+    ),
+    Application(
+        name="NBody",
+        tags="nbody dtype:float32 lsize_0:256",
+        size="n",
+        sizes=(1024, 4096, 8192, 16384, 32768, 65536),
+        table=32768,
+    ),
     # 1536 x 512 pixels of four bytes.
     Application(
-        "AESEncryptDecr.",
-        "table_cipher table:constant rounds:10 lsize_0:256",
-        "n",
-        (1536, 12288, 49152, 98304, 196608, 393216),
-        196608,
+        name="AESEncryptDecr.",
+        tags="table_cipher table:constant rounds:10 lsize_0:256",
+        size="n",
+        sizes=(1536, 12288, 49152, 98304, 196608, 393216),
+        table=196608,
     ),
     Application(
-        "Matrix Transpose", "transpose dtype:float32 lsizes:16x16", "n", (64, 256, 512, 1024, 2048, 4096), 1024
+        name="Matrix Transpose",
+        tags="transpose dtype:float32 lsizes:16x16",
+        size="n",
+        sizes=(64, 256, 512, 1024, 2048, 4096),
+        table=1024,
     ),
 )
 
@@ -125,12 +145,12 @@ def reproduce(applications: Sequence[Application], published: Mapping[str, Any],
             )
         cases = study.cases(times, profiles)
         findings = ProjectionFindings(
-            {device.key: device.fingerprint() for device in chosen},
-            {name: profile.source for name, profile in profiles.items()},
-            tuple(cases),
-            tuple(study.emulation(cases, profiles, LONGEST_EMULATION)),
-            study.costs(dict.fromkeys((*FIGURE_6, FIGURE_7))),  # type: ignore[arg-type]
-            tuple(notes),
+            devices={device.key: device.fingerprint() for device in chosen},
+            profiles={name: profile.source for name, profile in profiles.items()},
+            cases=tuple(cases),
+            emulated=tuple(study.emulation(cases, profiles, LONGEST_EMULATION)),
+            costs=study.costs(dict.fromkeys((*FIGURE_6, FIGURE_7))),  # type: ignore[arg-type]
+            notes=tuple(notes),
         )
     shown = text(findings, published)
     print(f"\n{shown}\n")

@@ -258,7 +258,7 @@ class Translator:
 
 def run(source: str, global_size: Index, local_size: Index, scalars: Mapping[str, int]) -> Tally:
     """Executes a generated kernel for every work-item."""
-    tally = Tally(Counter(), [], 0, 0, 0)
+    tally = Tally(operations=Counter(), sites=[], barriers=0, work_groups=0, work_items=0)
     code, axes = _translate(source, tally.sites), len(global_size)
     groups = tuple(g // s for g, s in zip(global_size, local_size, strict=True))
     namespace: dict[str, Any] = {"tally": tally, **_builtins(tally)}

@@ -142,7 +142,7 @@ def as_kernel(name: str, launch: Launch) -> Kernel:
 
 def _twins() -> Iterable[Case]:
     for name, twin in TWINS.items():
-        yield Case(f"twin {name}", "twin", twin.opencl, _text_of(twin), _DATA.get(name))
+        yield Case(name=f"twin {name}", origin="twin", opencl=twin.opencl, text=_text_of(twin), arrays=_DATA.get(name))
 
 
 def _text_of(twin: Twin) -> Callable[[], tuple[str, str]]:
@@ -209,4 +209,13 @@ def _programs() -> Iterable[Case]:
         def text(program: Program = program) -> tuple[str, str]:
             return as_cuda(program.text, program.kernel, program.options), program.kernel
 
-        yield Case(program.name, "program", opencl, text, arrays, program.any_order, launch.tolerance, launch.outliers)
+        yield Case(
+            name=program.name,
+            origin="program",
+            opencl=opencl,
+            text=text,
+            arrays=arrays,
+            any_order=program.any_order,
+            tolerance=launch.tolerance,
+            outliers=launch.outliers,
+        )

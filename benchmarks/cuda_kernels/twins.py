@@ -52,66 +52,66 @@ class Twin:
 
 TWINS = {
     "copy": Twin(
-        "KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) { if (ID_X < n) z[ID_X] = x[ID_X]; }",
-        ("(n + 255) // 256",),
-        (256,),
-        {"x": "n", "z": "n"},
-        {"n": 10**7},
+        body="KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) { if (ID_X < n) z[ID_X] = x[ID_X]; }",
+        grid=("(n + 255) // 256",),
+        block=(256,),
+        args={"x": "n", "z": "n"},
+        sizes={"n": 10**7},
     ),
     "column sums": Twin(
-        """KERNEL twin(GLOBAL const float *u, GLOBAL float *s, int n, int m) {
+        body="""KERNEL twin(GLOBAL const float *u, GLOBAL float *s, int n, int m) {
              float t = 0;
              for (int k = 0; k < m; k++) t += u[k * n + ID_X];
              s[ID_X] = t;
            }""",
-        ("n // 128",),
-        (128,),
-        {"u": "n * m", "s": "n"},
-        {"n": 16384, "m": 1000},
+        grid=("n // 128",),
+        block=(128,),
+        args={"u": "n * m", "s": "n"},
+        sizes={"n": 16384, "m": 1000},
     ),
     "row sums": Twin(
-        """KERNEL twin(GLOBAL const float *u, GLOBAL float *s, int n, int m) {
+        body="""KERNEL twin(GLOBAL const float *u, GLOBAL float *s, int n, int m) {
              float t = 0;
              for (int k = 0; k < m; k++) t += u[ID_X * m + k];
              s[ID_X] = t;
            }""",
-        ("n // 128",),
-        (128,),
-        {"u": "n * m", "s": "n"},
-        {"n": 4096, "m": 1001},
+        grid=("n // 128",),
+        block=(128,),
+        args={"u": "n * m", "s": "n"},
+        sizes={"n": 4096, "m": 1001},
     ),
     "strides": Twin(
-        "KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n, int s) { z[ID_X * s] = x[ID_X * s]; }",
-        ("n // 256",),
-        (256,),
-        {"x": "n * s", "z": "n * s"},
-        {"n": 1 << 22, "s": 4},
+        body="KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n, int s) { z[ID_X * s] = x[ID_X * s]; }",
+        grid=("n // 256",),
+        block=(256,),
+        args={"x": "n * s", "z": "n * s"},
+        sizes={"n": 1 << 22, "s": 4},
     ),
     "transpose": Twin(
-        """KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
+        body="""KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
              LOCAL float t[16][17];
              t[ITEM_Y][ITEM_X] = x[(GROUP_Y * 16 + ITEM_Y) * n + GROUP_X * 16 + ITEM_X];
              BARRIER;
              z[(GROUP_X * 16 + ITEM_Y) * n + GROUP_Y * 16 + ITEM_X] = t[ITEM_X][ITEM_Y];
            }""",
-        ("n // 16", "n // 16"),
-        (16, 16),
-        {"x": "n * n", "z": "n * n"},
-        {"n": 4096},
+        grid=("n // 16", "n // 16"),
+        block=(16, 16),
+        args={"x": "n * n", "z": "n * n"},
+        sizes={"n": 4096},
     ),
     "stencil": Twin(
-        """KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
+        body="""KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
              int i = ID_X, j = ID_Y;
              if (i > 0 && j > 0 && i < n - 1 && j < n - 1)
                z[j * n + i] = 0.25f * (x[j * n + i - 1] + x[j * n + i + 1] + x[(j - 1) * n + i] + x[(j + 1) * n + i]);
            }""",
-        ("n // 32", "n // 8"),
-        (32, 8),
-        {"x": "n * n", "z": "n * n"},
-        {"n": 4096},
+        grid=("n // 32", "n // 8"),
+        block=(32, 8),
+        args={"x": "n * n", "z": "n * n"},
+        sizes={"n": 4096},
     ),
     "tiled product": Twin(
-        """KERNEL twin(GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *c, int n) {
+        body="""KERNEL twin(GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *c, int n) {
              LOCAL float A[16][16];
              LOCAL float B[16][16];
              int x = ITEM_X, y = ITEM_Y;
@@ -125,31 +125,32 @@ TWINS = {
              }
              c[ID_Y * n + ID_X] = s;
            }""",
-        ("n // 16", "n // 16"),
-        (16, 16),
-        {"a": "n * n", "b": "n * n", "c": "n * n"},
-        {"n": 1024},
+        grid=("n // 16", "n // 16"),
+        block=(16, 16),
+        args={"a": "n * n", "b": "n * n", "c": "n * n"},
+        sizes={"n": 1024},
     ),
     "triangle": Twin(
-        """KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
+        body="""KERNEL twin(GLOBAL const float *x, GLOBAL float *z, int n) {
              float s = 0;
              for (int k = 0; k <= ID_X; k++) s += x[k];
              z[ID_X] = s;
            }""",
-        ("n // 256",),
-        (256,),
-        {"x": "n", "z": "n"},
-        {"n": 4096},
+        grid=("n // 256",),
+        block=(256,),
+        args={"x": "n", "z": "n"},
+        sizes={"n": 4096},
     ),
     "gather": Twin(
-        "KERNEL twin(GLOBAL const int *at, GLOBAL const float *x, GLOBAL float *z, int n) { z[ID_X] = x[at[ID_X]]; }",
-        ("16384",),
-        (256,),
-        {"at": "4194304", "x": "n", "z": "4194304"},
-        {"n": 1 << 24},
+        body="KERNEL twin(GLOBAL const int *at, GLOBAL const float *x, GLOBAL float *z, int n) "
+        "{ z[ID_X] = x[at[ID_X]]; }",
+        grid=("16384",),
+        block=(256,),
+        args={"at": "4194304", "x": "n", "z": "4194304"},
+        sizes={"n": 1 << 24},
     ),
     "histogram": Twin(
-        """KERNEL twin(GLOBAL const int *x, GLOBAL int *h, int n) {
+        body="""KERNEL twin(GLOBAL const int *x, GLOBAL int *h, int n) {
              LOCAL int own[256];
              own[ITEM_X] = 0;
              BARRIER;
@@ -157,9 +158,9 @@ TWINS = {
              BARRIER;
              ADD_TO(&h[ITEM_X], own[ITEM_X]);
            }""",
-        ("n // 256",),
-        (256,),
-        {"x": "n", "h": "256"},
-        {"n": 1 << 22},
+        grid=("n // 256",),
+        block=(256,),
+        args={"x": "n", "h": "256"},
+        sizes={"n": 1 << 22},
     ),
 }

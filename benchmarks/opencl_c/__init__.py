@@ -114,19 +114,19 @@ def kernels_of(file: Path) -> list[Handwritten]:
 
 def _kernel(file: Path, given: dict[str, Any], differences: Mapping[str, Mapping[str, str]]) -> Handwritten:
     return Handwritten(
-        file,
-        given["name"],
-        given["generator"],
-        tuple(given["tags"]),
-        given["global"],
-        given["local"],
-        given.get("args", {}),
-        tuple(given.get("options", ())),
-        given.get("assumptions", ""),
-        given.get("statistics", {}),
-        given["small"],
-        tuple(given["sizes"]),
-        differences.get(given["name"], {}),
+        file=file,
+        name=given["name"],
+        generator=given["generator"],
+        tags=tuple(given["tags"]),
+        global_size=given["global"],
+        local_size=given["local"],
+        arguments=given.get("args", {}),
+        options=tuple(given.get("options", ())),
+        assumptions=given.get("assumptions", ""),
+        statistics=given.get("statistics", {}),
+        small=given["small"],
+        sizes=tuple(given["sizes"]),
+        differences=differences.get(given["name"], {}),
     )
 
 

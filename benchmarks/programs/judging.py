@@ -82,7 +82,16 @@ def judged(files: Iterable[Path], half: str) -> tuple[list[Judged], int]:
     for name, time in measured.items():
         if values := stages[name].get("predicted"):
             low, high = (np.inf if values[key] is None else float(values[key] or 0) for key in ("low_s", "high_s"))
-            rows.append(Judged(name, groups[name], float(values["predicted_s"] or 0), time, low, high))
+            rows.append(
+                Judged(
+                    name=name,
+                    group=groups[name],
+                    predicted=float(values["predicted_s"] or 0),
+                    measured=time,
+                    low=low,
+                    high=high,
+                )
+            )
     return rows, len(measured)
 
 

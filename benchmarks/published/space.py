@@ -79,4 +79,4 @@ def load(folder: str | Path, spaces: Mapping[str, Space]) -> Published:
     ]
     first: dict[tuple[int, ...], int] = {}
     programs = pd.Series([first.setdefault(key, row) for row, key in enumerate(keys)])
-    return Published(space, configurations, seconds, devices, programs)
+    return Published(space=space, configurations=configurations, seconds=seconds, devices=devices, programs=programs)

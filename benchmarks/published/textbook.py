@@ -86,7 +86,9 @@ def launches(file: str | Path, most: int = MOST) -> Iterator[Launch]:
             given = launched.get("launches", [launched])
             every = [(each, arguments, arrays) for each in given for arguments, arrays in _each(case, each, most)]
             for each, arguments, arrays in every:
-                yield Launch(case, size, kernel(case, each, arguments), arrays, 1 / len(every))
+                yield Launch(
+                    case=case, size=size, kernel=kernel(case, each, arguments), arrays=arrays, weight=1 / len(every)
+                )
 
 
 def kernel(case: str, launched: Mapping[str, Any], arguments: Mapping[str, Any]) -> pm.Kernel:

@@ -155,7 +155,15 @@ def _matmul(
     }
     constants = {"BM": bm, "BN": bn, "BK": bk, "GROUP": 8, "PRECISION": precision, **options}
     functions = {"ACCUMULATOR": accumulator, "ACTIVATION": "None"}
-    return Case(name, origin, "matmul", (-(-m // bm) * -(-n // bn),), arguments, constants, functions)
+    return Case(
+        name=name,
+        origin=origin,
+        function="matmul",
+        grid=(-(-m // bm) * -(-n // bn),),
+        arguments=arguments,
+        constants=constants,
+        functions=functions,
+    )
 
 
 def _exam() -> Iterable[Case]:
@@ -176,27 +184,28 @@ def _exam_of_products() -> Iterable[Case]:
     yield _matmul("matmul fp8", EXAM, (4096,) * 3, (128, 128, 128), fp8, is_transposed=True, num_warps=8)
     yield _matmul("matmul int8", EXAM, (4096, 4096, 2048), (128, 128, 64), ("int8", "int32"), "int32", num_warps=8)
     yield Case(
-        "split_matmul", EXAM, "split_matmul", (4, 4, 16),
-        {"a": "random:float16:4194304", "b": "random:float16:4194304", "c": "zeros:float32:65536",
-         "M": 256, "N": 256, "K": 16384}, {"BM": 64, "BN": 64, "BK": 64, "SPLIT": 16},
+        name="split_matmul", origin=EXAM, function="split_matmul", grid=(4, 4, 16),
+        arguments={"a": "random:float16:4194304", "b": "random:float16:4194304", "c": "zeros:float32:65536",
+         "M": 256, "N": 256, "K": 16384}, constants={"BM": 64, "BN": 64, "BK": 64, "SPLIT": 16},
     )  # fmt: skip
     yield Case(
-        "batched_matmul", EXAM, "batched_matmul", (4, 4, 64),
-        {**dict.fromkeys("abc", "random:float16:64*512*512"), "M": 512, "N": 512, "K": 512},
-        {"BM": 128, "BN": 128, "BK": 32},
+        name="batched_matmul", origin=EXAM, function="batched_matmul", grid=(4, 4, 64),
+        arguments={**dict.fromkeys("abc", "random:float16:64*512*512"), "M": 512, "N": 512, "K": 512},
+        constants={"BM": 128, "BN": 128, "BK": 32},
     )  # fmt: skip
     yield Case(
-        "dequantized_matmul", EXAM, "dequantized_matmul", (16, 32),
-        {"a": "random:float16:2048*4096", "b": "random:int8:4096*4096", "scales": "random:float32:4096",
+        name="dequantized_matmul", origin=EXAM, function="dequantized_matmul", grid=(16, 32),
+        arguments={"a": "random:float16:2048*4096", "b": "random:int8:4096*4096", "scales": "random:float32:4096",
          "c": "random:float16:2048*4096", "M": 2048, "N": 4096, "K": 4096},
-        {"BM": 128, "BN": 128, "BK": 64, "num_warps": 8},
+        constants={"BM": 128, "BN": 128, "BK": 64, "num_warps": 8},
     )  # fmt: skip
     for width, length, heads, is_causal in ((64, 4096, 32, False), (128, 2048, 48, True)):
         yield Case(
-            f"attention {width}{' causal' * is_causal}", EXAM, "attention", (length // 128, heads),
-            {**dict.fromkeys(["q", "k", "v", "out"], f"random:float16:{heads * length * width}"),
+            name=f"attention {width}{' causal' * is_causal}", origin=EXAM,
+            function="attention", grid=(length // 128, heads),
+            arguments={**dict.fromkeys(["q", "k", "v", "out"], f"random:float16:{heads * length * width}"),
              "length": length, "scale": 0.125},
-            {"D": width, "BM": 128, "BN": 64, "CAUSAL": is_causal, "num_warps": width // 16},
+            constants={"D": width, "BM": 128, "BN": 64, "CAUSAL": is_causal, "num_warps": width // 16},
         )  # fmt: skip
 
 
@@ -205,7 +214,14 @@ def _rows(function: str, count: int, columns: int, arrays: Mapping[str, str], mo
     each unless the words end in one."""
     words = {name: f"{word}:{columns}" if name in ("weight", "bias") else word for name, word in arrays.items()}
     words = {n: word if word.count(":") > 1 else f"{word}:{count * columns}" for n, word in words.items()}
-    return Case(function, EXAM, function, (count,), words, {"columns": columns, **more})
+    return Case(
+        name=function,
+        origin=EXAM,
+        function=function,
+        grid=(count,),
+        arguments=words,
+        constants={"columns": columns, **more},
+    )
 
 
 def _exam_of_rows() -> Iterable[Case]:
@@ -224,25 +240,26 @@ def _exam_of_rows() -> Iterable[Case]:
     moments = {"x": single, "mean": "random:float32:16384", "variance": "random:float32:16384"}
     yield _rows("welford", 16384, 4096, moments, {"BLOCK": 4096, "num_warps": 8})
     yield Case(
-        "cumsum", EXAM, "cumsum", (16384,),
-        {"x": "random:float32:n", "out": "random:float32:n", "n": 16384 * 2048}, {"BLOCK": 2048},
+        name="cumsum", origin=EXAM, function="cumsum", grid=(16384,),
+        arguments={"x": "random:float32:n", "out": "random:float32:n", "n": 16384 * 2048}, constants={"BLOCK": 2048},
     )  # fmt: skip
     yield Case(
-        "recurrence", EXAM, "recurrence", (16384,),
-        dict.fromkeys(["a", "b", "out"], f"random:float32:{16384 * 1024}"), {"LENGTH": 1024},
+        name="recurrence", origin=EXAM, function="recurrence", grid=(16384,),
+        arguments=dict.fromkeys(["a", "b", "out"], f"random:float32:{16384 * 1024}"), constants={"LENGTH": 1024},
     )  # fmt: skip
     yield Case(
-        "sort_rows", EXAM, "sort_rows", (8192,),
-        {"x": "random:float32:8192*1024", "out": "random:float32:8192*1024"}, {"LENGTH": 1024},
+        name="sort_rows", origin=EXAM, function="sort_rows", grid=(8192,),
+        arguments={"x": "random:float32:8192*1024", "out": "random:float32:8192*1024"}, constants={"LENGTH": 1024},
     )  # fmt: skip
     yield Case(
-        "top_k", EXAM, "top_k", (16384,),
-        {"x": "random:float32:16384*1024", "out": "random:float32:16384*16"}, {"LENGTH": 1024, "COUNT": 16},
+        name="top_k", origin=EXAM, function="top_k", grid=(16384,),
+        arguments={"x": "random:float32:16384*1024", "out": "random:float32:16384*16"},
+        constants={"LENGTH": 1024, "COUNT": 16},
     )  # fmt: skip
     yield Case(
-        "matvec", EXAM, "matvec", (1024,),
-        {"a": "random:float32:rows*columns", "x": "random:float32:columns", "y": "random:float32:rows",
-         "rows": 16384, "columns": 16384}, {"BM": 16, "BN": 256},
+        name="matvec", origin=EXAM, function="matvec", grid=(1024,),
+        arguments={"a": "random:float32:rows*columns", "x": "random:float32:columns", "y": "random:float32:rows",
+         "rows": 16384, "columns": 16384}, constants={"BM": 16, "BN": 256},
     )  # fmt: skip
 
 
@@ -253,7 +270,14 @@ def _exam_of_elements() -> Iterable[Case]:
         constants = {"BLOCK": block, **more}
         parts = (word.partition("=") for word in arrays)
         arguments = {name: words or "random:float32:n" for name, _, words in parts}
-        return Case(function, EXAM, function, (-(-n // block),), {**arguments, "n": n}, constants)
+        return Case(
+            name=function,
+            origin=EXAM,
+            function=function,
+            grid=(-(-n // block),),
+            arguments={**arguments, "n": n},
+            constants=constants,
+        )
 
     yield elements("vector_add", ["x", "y", "out"], large)
     yield elements("dropout", ["x", "out"], large // 2, p=0.4, seed=123)
@@ -265,33 +289,33 @@ def _exam_of_elements() -> Iterable[Case]:
     )
     yield elements("to_fp8", ["x", "out=random:float8_e4m3fn:n"], large)
     yield Case(
-        "transpose", EXAM, "transpose", (128, 128),
-        {"x": "random:float32:rows*columns", "out": "random:float32:rows*columns", "rows": 8192, "columns": 8192},
-        {"B": 64},
+        name="transpose", origin=EXAM, function="transpose", grid=(128, 128),
+        arguments={**dict.fromkeys(["x", "out"], "random:float32:rows*columns"), "rows": 8192, "columns": 8192},
+        constants={"B": 64},
     )  # fmt: skip
     yield Case(
-        "stencil", EXAM, "stencil", (1024, 32),
-        {"x": "random:float32:rows*columns", "out": "random:float32:rows*columns", "rows": 8192, "columns": 8192},
-        {"BM": 8, "BN": 256},
+        name="stencil", origin=EXAM, function="stencil", grid=(1024, 32),
+        arguments={**dict.fromkeys(["x", "out"], "random:float32:rows*columns"), "rows": 8192, "columns": 8192},
+        constants={"BM": 8, "BN": 256},
     )  # fmt: skip
     yield Case(
-        "rotary", EXAM, "rotary", (8192,),
-        {"x": "random:float32:8192*32*128", "cos": "random:float32:8192*64", "sin": "random:float32:8192*64",
-         "heads": 32}, {"D": 128, "num_warps": 2},
+        name="rotary", origin=EXAM, function="rotary", grid=(8192,),
+        arguments={"x": "random:float32:8192*32*128", "cos": "random:float32:8192*64", "sin": "random:float32:8192*64",
+         "heads": 32}, constants={"D": 128, "num_warps": 2},
     )  # fmt: skip
     yield Case(
-        "conv1d", EXAM, "conv1d", (16, 1024),
-        {"x": "random:float32:1024*16384", "weight": "random:float32:15", "out": "random:float32:1024*16384",
-         "length": 16384}, {"R": 7, "BLOCK": 1024},
+        name="conv1d", origin=EXAM, function="conv1d", grid=(16, 1024),
+        arguments={"x": "random:float32:1024*16384", "weight": "random:float32:15", "out": "random:float32:1024*16384",
+         "length": 16384}, constants={"R": 7, "BLOCK": 1024},
     )  # fmt: skip
     yield Case(
-        "depthwise", EXAM, "depthwise", (256, 256),
-        {"x": "random:float32:256*rows*columns", "weight": "random:float32:256*9",
-         "out": "random:float32:256*rows*columns", "rows": 256, "columns": 256}, {"R": 1, "BLOCK": 256},
+        name="depthwise", origin=EXAM, function="depthwise", grid=(256, 256),
+        arguments={"x": "random:float32:256*rows*columns", "weight": "random:float32:256*9",
+         "out": "random:float32:256*rows*columns", "rows": 256, "columns": 256}, constants={"R": 1, "BLOCK": 256},
     )  # fmt: skip
     yield Case(
-        "mandelbrot", EXAM, "mandelbrot", (4096,),
-        {"out": "random:int32:width*width", "width": 1024, "limit": 200}, {"BLOCK": 256},
+        name="mandelbrot", origin=EXAM, function="mandelbrot", grid=(4096,),
+        arguments={"out": "random:int32:width*width", "width": 1024, "limit": 200}, constants={"BLOCK": 256},
     )  # fmt: skip
 
 
@@ -301,41 +325,41 @@ def _random(low: int, high: int, count: int, dtype: str = "int32") -> NDArray[An
 
 def _exam_with_data() -> Iterable[Case]:
     yield Case(
-        "gather", EXAM, "gather", (2**16 * 256 // 1024,),
-        {"x": "random:float32:131072*256", "index": "random:int64:n", "out": "random:float32:n*width",
-         "n": 2**16, "width": 256}, {"BLOCK": 1024},
+        name="gather", origin=EXAM, function="gather", grid=(2**16 * 256 // 1024,),
+        arguments={"x": "random:float32:131072*256", "index": "random:int64:n", "out": "random:float32:n*width",
+         "n": 2**16, "width": 256}, constants={"BLOCK": 1024},
         arrays=lambda: {"index": _random(0, 131072, 2**16, "int64")},
     )  # fmt: skip
     yield Case(
-        "scatter_add", EXAM, "scatter_add", (2**22 // 1024,),
-        {"x": "random:float32:n", "index": "random:int32:n", "out": "zeros:float32:65536", "n": 2**22},
-        {"BLOCK": 1024},
+        name="scatter_add", origin=EXAM, function="scatter_add", grid=(2**22 // 1024,),
+        arguments={"x": "random:float32:n", "index": "random:int32:n", "out": "zeros:float32:65536", "n": 2**22},
+        constants={"BLOCK": 1024},
         arrays=lambda: {"index": _random(0, 65536, 2**22)},
     )  # fmt: skip
     yield Case(
-        "histogram", EXAM, "histogram", (2**24 // 4096,),
-        {"x": "random:int32:n", "out": "zeros:int32:256", "n": 2**24}, {"BINS": 256, "BLOCK": 4096},
+        name="histogram", origin=EXAM, function="histogram", grid=(2**24 // 4096,),
+        arguments={"x": "random:int32:n", "out": "zeros:int32:256", "n": 2**24}, constants={"BINS": 256, "BLOCK": 4096},
         arrays=lambda: {"x": _random(0, 256, 2**24)},
     )  # fmt: skip
     yield Case(
-        "embedding", EXAM, "embedding", (16384,),
-        {"table": "random:float32:50000*width", "tokens": "random:int32:16384", "out": "random:float32:16384*width",
-         "width": 1024}, {"BLOCK": 512},
+        name="embedding", origin=EXAM, function="embedding", grid=(16384,),
+        arguments={"table": "random:float32:50000*width", "tokens": "random:int32:16384",
+         "out": "random:float32:16384*width", "width": 1024}, constants={"BLOCK": 512},
         arrays=lambda: {"tokens": _random(0, 50000, 16384)},
     )  # fmt: skip
     yield Case(
-        "cross_entropy", EXAM, "cross_entropy", (4096,),
-        {"logits": "random:float32:4096*16000", "labels": "random:int64:4096", "loss": "random:float32:4096",
-         "columns": 16000, "ignored": -100}, {"BLOCK": 16384, "num_warps": 16},
+        name="cross_entropy", origin=EXAM, function="cross_entropy", grid=(4096,),
+        arguments={"logits": "random:float32:4096*16000", "labels": "random:int64:4096", "loss": "random:float32:4096",
+         "columns": 16000, "ignored": -100}, constants={"BLOCK": 16384, "num_warps": 16},
         arrays=lambda: {"labels": _random(0, 16000, 4096, "int64")},
     )  # fmt: skip
     lengths = np.array([1000, 300, 777, 2048, 64, 512, 1500, 900], np.int32)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int32)
     yield Case(
-        "grouped_gemm", EXAM, "grouped_gemm", (264,),
-        {"a": f"random:float16:{int(lengths.sum()) * 1024}", "b": "random:float16:8*1024*1024",
+        name="grouped_gemm", origin=EXAM, function="grouped_gemm", grid=(264,),
+        arguments={"a": f"random:float16:{int(lengths.sum()) * 1024}", "b": "random:float16:8*1024*1024",
          "c": f"random:float16:{int(lengths.sum()) * 1024}", "rows": "random:int32:8", "starts": "random:int32:8",
-         "N": 1024, "K": 1024}, {"GROUPS": 8, "PROGRAMS": 264, "B": 64},
+         "N": 1024, "K": 1024}, constants={"GROUPS": 8, "PROGRAMS": 264, "B": 64},
         arrays=lambda: {"rows": lengths, "starts": starts},
     )  # fmt: skip
 
@@ -352,16 +376,18 @@ def _terms() -> Iterable[Case]:
     ):
         (bm, bn, bk), (rows, columns) = blocks, extent
         yield Case(
-            f"gram {bm}x{bn}x{bk} stages:{stages} {rows}x{columns}", TERMS, "gram", (columns // bm, columns // bn),
-            {"x": "random:float16:rows*columns", "c": "random:float32:columns*columns", "rows": rows,
-             "columns": columns}, {"BM": bm, "BN": bn, "BK": bk, "STAGES": stages},
+            name=f"gram {bm}x{bn}x{bk} stages:{stages} {rows}x{columns}", origin=TERMS,
+            function="gram", grid=(columns // bm, columns // bn),
+            arguments={"x": "random:float16:rows*columns", "c": "random:float32:columns*columns", "rows": rows,
+             "columns": columns}, constants={"BM": bm, "BN": bn, "BK": bk, "STAGES": stages},
         )  # fmt: skip
     for columns, programs in ((32768, 2112), (4096, 132), (4096, 1056)):
         for stages in (1, 2, 4):
             yield Case(
-                f"staged_sum stages:{stages} {programs}x{columns}", TERMS, "staged_sum", (programs,),
-                {"x": f"random:float32:{programs}*columns", "out": f"random:float32:{programs}*512",
-                 "columns": columns}, {"BLOCK": 512, "STAGES": stages},
+                name=f"staged_sum stages:{stages} {programs}x{columns}", origin=TERMS,
+                function="staged_sum", grid=(programs,),
+                arguments={"x": f"random:float32:{programs}*columns", "out": f"random:float32:{programs}*512",
+                 "columns": columns}, constants={"BLOCK": 512, "STAGES": stages},
             )  # fmt: skip
 
 
@@ -392,7 +418,15 @@ def _terms_of_dots() -> Iterable[Case]:
         constants = {"BM": bm, "BN": bn, "BK": bk, "num_warps": warps}
         functions = {"ACCUMULATOR": total} if function == "repeated_dot" else {}
         name = f"{function} {dtype} {bm}x{bn}x{bk} warps:{warps} {programs}"
-        yield Case(name, TERMS, function, (programs,), arguments, constants, functions)
+        yield Case(
+            name=name,
+            origin=TERMS,
+            function=function,
+            grid=(programs,),
+            arguments=arguments,
+            constants=constants,
+            functions=functions,
+        )
 
 
 def _terms_of_lanes() -> Iterable[Case]:
@@ -406,17 +440,33 @@ def _terms_of_lanes() -> Iterable[Case]:
         }
         name = f"chained_dot {bm}x{bn}x{width} warps:{warps}"
         constants = {"BM": bm, "BN": bn, "D": width, "num_warps": warps}
-        yield Case(name, TERMS, "chained_dot", (1056,), arguments, constants)
+        yield Case(
+            name=name, origin=TERMS, function="chained_dot", grid=(1056,), arguments=arguments, constants=constants
+        )
     for rows, block, warps in ((1, 1024, 4), (1, 4096, 4), (1, 4096, 8), (16, 128, 4), (64, 64, 4)):
         words = f"random:float32:{2112 * rows * block}"
         name = f"repeated_sum {rows}x{block} warps:{warps}"
         constants = {"ROWS": rows, "BLOCK": block, "num_warps": warps}
-        yield Case(name, TERMS, "repeated_sum", (2112,), {"x": words, "out": words, "turns": 64}, constants)
+        yield Case(
+            name=name,
+            origin=TERMS,
+            function="repeated_sum",
+            grid=(2112,),
+            arguments={"x": words, "out": words, "turns": 64},
+            constants=constants,
+        )
     for block, warps in ((1024, 4), (4096, 8)):
         words = f"random:float32:{2112 * block}"
         name = f"repeated_cumsum {block} warps:{warps}"
         constants = {"BLOCK": block, "num_warps": warps}
-        yield Case(name, TERMS, "repeated_cumsum", (2112,), {"x": words, "out": words, "turns": 64}, constants)
+        yield Case(
+            name=name,
+            origin=TERMS,
+            function="repeated_cumsum",
+            grid=(2112,),
+            arguments={"x": words, "out": words, "turns": 64},
+            constants=constants,
+        )
 
 
 def _space() -> Iterable[Case]:

@@ -34,7 +34,9 @@ def predictions(
     features = {
         name: np.array([known.every[place].features[name] for place in there]) for name in calibration.model.features
     }
-    low, high = Prediction(calibration, features, predicted, kernel(programs[there[0]], side), {}).interval(0.9)
+    low, high = Prediction(
+        calibration=calibration, features=features, seconds=predicted, kernel=kernel(programs[there[0]], side), sizes={}
+    ).interval(0.9)
     errors = Errors.of(np.abs(predicted / measured - 1))
     assert errors is not None
     figures = {

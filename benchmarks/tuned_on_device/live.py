@@ -86,7 +86,9 @@ def live(
                 break
     whole = time.perf_counter() - started
     found = min(each for _, each in tuner.measured)
-    return Found(runs, cost - running, running, whole - cost, found / best)
+    return Found(
+        runs=runs, building_s=cost - running, running_s=running, further_s=whole - cost, times_best=found / best
+    )
 
 
 def simulated(rows: Mapping[Values, Measurement], built: Mapping[Values, float], seeds: int) -> dict[str, list[Found]]:
@@ -100,7 +102,13 @@ def simulated(rows: Mapping[Values, Measurement], built: Mapping[Values, float],
         building = sum(built.get(each, math.nan) for each in measured)
         running = sum(sum(rows[each].trials) for each in measured)
         reached = min((times[each] for each in measured), default=math.inf)
-        return Found(math.inf if near is None else near, building, running, 0.0, reached / best)
+        return Found(
+            runs=math.inf if near is None else near,
+            building_s=building,
+            running_s=running,
+            further_s=0.0,
+            times_best=reached / best,
+        )
 
     def chance(_: Any, count: int, seed: int) -> dict[Values, float]:
         return {each: times[each] for each in random.Random(seed).sample(list(times), count)}

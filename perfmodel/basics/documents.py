@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,7 @@ class DocumentKind:
             PerfmodelError: of the kind's type, if the file cannot be written.
         """
         try:
-            files.write(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+            files.write(path, json_values.document(document))
         except OSError as error:
             raise self.error(f"{self.name} {path} cannot be written ({error.strerror}); give another path") from error
 

@@ -33,6 +33,15 @@ def plain(data: Any) -> Any:
     return data
 
 
+def document(value: Any) -> str:
+    """Returns a value as the text of a file that people may look into, too.
+
+    Raises:
+        ValueError: for numbers that JSON has not; `plain` takes them out.
+    """
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
 def reason(error: Exception) -> str:
     """Returns what is wrong with a document in a few words of one line, however long its values are."""
     kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "

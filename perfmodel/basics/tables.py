@@ -55,6 +55,11 @@ def sizes_text(sizes: Mapping[str, float]) -> str:
     return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
+def kernel_text(kernel: str, variant: str, sizes: Mapping[str, float]) -> str:
+    """Returns what tells a kernel from others: its name, variant and sizes."""
+    return " ".join(filter(None, [kernel, variant, sizes_text(sizes)]))
+
+
 def told_apart(labels: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Returns the words that all of several labels have in common, and each label without them."""
     short = short_labels(labels)

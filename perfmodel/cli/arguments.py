@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics import json_values
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.kernels.array_contents import number_said
+from perfmodel.kernels.array_contents import ArrayContents, number_said, said_of_array
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.arguments import Array
 
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:
@@ -30,7 +33,7 @@ def by_value(what: str, text: str) -> Any:
     if text[:1] not in "[{":
         return number_said(what, text)
     try:
-        return json.loads(text)
+        return json_values.parse(text)
     except ValueError as error:
         raise KernelError(f'{what}={text} is no JSON; write a struct as {{"dims": [64, 48]}}') from error
 
@@ -40,3 +43,17 @@ def no_such_argument(argument: str, kernel: str, known: Iterable[str]) -> Kernel
         f"--arg {argument}: kernel {kernel!r} has no such argument{nearest(argument, known)} (it has "
         f"{', '.join(known) or 'none'})"
     )
+
+
+def array_said(name: str, text: str) -> ArrayContents:
+    """Returns what ``--arg`` says of an array."""
+    return said_of_array(f"--arg {name}", text)
+
+
+def check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
+    """Refuses numbers of another type than an argument's; bytes, structs and void may be of any."""
+    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
+        raise KernelError(
+            f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
+            f"of {array.dtype}; write that"
+        )

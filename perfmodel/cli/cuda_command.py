@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.cli.arguments import by_value, no_such_argument, pairs
+from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array
-from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel, text_of
 from perfmodel.kernels.cuda_source import kernels_in
 from perfmodel.kernels.kernel import Kernel
@@ -55,19 +54,13 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     is_ptx = path.endswith(".ptx")
     source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
     names = [each.name for each in source.declared]
-    extents = {name: contents_said(name, said[name]) for name in source.pointers if name in said}
+    extents = {name: array_said(name, said[name]) for name in source.pointers if name in said}
     elements = {name: each.elements(source.item_bytes(name)) for name, each in extents.items()}
     grid, block = (given.split(",") for given in (parsed.grid, parsed.block_size))
     program = source.program(grid, block, elements, parsed.shared_bytes or 0, parsed.assume)
     for array in program.declared:
-        each = extents.get(array.name)
-        if each is None or each.dtype is None or not isinstance(array, Array):
-            continue
-        if each.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
-            raise KernelError(
-                f"--arg {array.name} is an array of {each.dtype}, but argument {array.name!r} of kernel "
-                f"{program.name!r} is one of {array.dtype}; write that"
-            )
+        if isinstance(array, Array) and array.name in extents:
+            check_dtype(array, extents[array.name], program.name)
     scalars: dict[str, Any] = {}
     for name, value in said.items():
         if name in extents:
@@ -79,14 +72,10 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     return Kernel(program, {"generator": program.name}, None, **scalars)
 
 
-def contents_said(name: str, text: str) -> ArrayContents:
-    return said_of_array(f"--arg {name}", text)
-
-
 def contents(kernel: Kernel, said: Mapping[str, str]) -> dict[str, Any]:
     """Returns what the arrays of a PTX kernel hold, those of which options say it."""
     program = kernel.program
     assert isinstance(program, PtxProgram)
     arrays = [each.name for each in program.declared if isinstance(each, Array)]
-    found = {name: contents_said(name, said[name]) for name in arrays if name in said}
+    found = {name: array_said(name, said[name]) for name in arrays if name in said}
     return {name: each for name, each in found.items() if each.kind}

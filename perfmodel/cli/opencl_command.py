@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.cli.arguments import by_value, no_such_argument, pairs
+from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array, scalars_of
 from perfmodel.kernels.arguments import Image as ImageArgument
-from perfmodel.kernels.array_contents import ArrayContents, number_said, said_of_array
+from perfmodel.kernels.array_contents import ArrayContents, number_said
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import declared_arguments, read_source, unit_of
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -63,14 +63,14 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
         if isinstance(type_, Image):
             extents[argument] = value
         elif isinstance(type_, Pointer):
-            arrays[argument] = said = _array(argument, value)
+            arrays[argument] = said = array_said(argument, value)
             extents[argument] = said.elements(type_.target.size)
         else:
             others[argument] = value
     declared = declared_arguments(lowered, extents)
     for array in declared:
         if isinstance(array, Array) and array.name in arrays:
-            _check_dtype(array, arrays[array.name], name)
+            check_dtype(array, arrays[array.name], name)
     numbers = {scalar.name for argument in declared for scalar in scalars_of(argument)}
     scalars: dict[str, Any] = {}
     for argument, value in others.items():
@@ -134,7 +134,7 @@ def with_arguments(kernel: Kernel, parsed: argparse.Namespace, shared: bool = Fa
             continue
         elif argument not in types:
             raise no_such_argument(argument, kernel.name, types)
-        elif not _array(argument, value).kind:
+        elif not array_said(argument, value).kind:
             raise KernelError(
                 f"kernel {kernel.name!r} says itself how many elements {argument!r} has; leave --arg {argument} out"
             )
@@ -172,7 +172,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     launched = {
         argument.name: argument for argument in kernel.launch().arrays() if not isinstance(argument, ImageArgument)
     }
-    given = {name: _array(name, text) for name, text in pairs(parsed.arg, "--arg").items() if name in launched}
+    given = {name: array_said(name, text) for name, text in pairs(parsed.arg, "--arg").items() if name in launched}
     if not any(said.kind for said in given.values()):
         return {}
 
@@ -184,7 +184,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
         type_ = types.get(name)
         if not said.kind or not isinstance(type_, Pointer):
             continue
-        _check_dtype(launched[name], said, kernel.name)
+        check_dtype(launched[name], said, kernel.name)
         length = launched[name].size * np.dtype(launched[name].dtype).itemsize // type_.target.size
         extent = SizeExpression(f"--arg {name}", said.elements(type_.target.size), kernel.program.sizes)
         if said.array is None and extent.at(kernel.sizes) != length:
@@ -215,16 +215,3 @@ def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
     if len(kernels) != 1:
         raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels) or 'none'}); name one by --kernel")
     return kernels[0]
-
-
-def _array(name: str, text: str) -> ArrayContents:
-    return said_of_array(f"--arg {name}", text)
-
-
-def _check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
-    """Refuses numbers of another type than an argument's; bytes, structs and void may be of any."""
-    if said.dtype is not None and said.dtype.name != array.dtype and array.dtype not in ("int8", "uint8"):
-        raise KernelError(
-            f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
-            f"of {array.dtype}; write that"
-        )

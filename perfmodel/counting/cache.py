@@ -1,30 +1,23 @@
-"""Counts kept on disk, by everything that they follow from: counting takes a hundred times as long as reading.
-
-An entry is one file: the SHA-256 of its text, and the text. ``PERFMODEL_NO_CACHE=1`` switches the cache off.
-"""
+"""Counts kept on disk, by everything that they follow from: counting takes a hundred times as long as reading."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-from perfmodel.basics import files
+from perfmodel.basics.disk_cache import DiskCache, is_on
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError
 from perfmodel.basics.provenance import versions
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
 from perfmodel.counting.usual_budget import USUAL
 
-MOST_ENTRIES = 16384
-"""So many counts are kept, some 20 kB each: those of all kernels that a model of any kernel is made and judged with."""
+ENTRIES = DiskCache("counts", most=16384)
+"""Counts are some 20 kB each: those of all kernels that a model of any kernel is made and judged with have room."""
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
 """The packages that count programs, beside perfmodel itself."""
 REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
@@ -39,7 +32,7 @@ def cached_counts(
 ) -> KernelCounts:
     """Returns the counts of a program, from the disk, or else computed and written there; so are refusals.
 
-    A damaged entry is replaced. It is no error if a folder can't be written, or a program can't be known again.
+    It is no error if a program can't be known again.
 
     Args:
         program: gives what the program is known by, as JSON can write it; TypeError where there is no such thing.
@@ -48,28 +41,22 @@ def cached_counts(
     Raises:
         CountingError: as `compute` does, or did.
     """
-    if os.environ.get("PERFMODEL_NO_CACHE") == "1":
-        return compute()
+
+    def counted() -> KernelCounts | CountingError:
+        try:
+            return compute()
+        except CountingError as error:
+            return error
+
     try:
-        path = folder() / f"{_key(program(), statistics, subgroup_size, budget)}.json"
+        known = json.dumps(program()) if is_on() else ""
     except TypeError:  # an object in the program, such as a preamble generator, that Loopy cannot hash
         return compute()
-    try:
-        found = _read(path)
-    except (OSError, ValueError, RecursionError):  # absent or damaged
-        try:
-            found = compute()
-        except CountingError as error:
-            found = error
-        _write(path, found)
+    key = [VERSIONS, known, sorted(statistics.items()), subgroup_size, budget]
+    found = ENTRIES.kept(key, counted, read=_read, plain=_plain)
     if isinstance(found, CountingError):
         raise found
     return found
-
-
-def folder() -> Path:
-    """Returns the folder that holds the entries."""
-    return platformdirs.user_cache_path("perfmodel", appauthor=False) / "counts"
 
 
 def loopy_key(translation_unit: Any) -> str:
@@ -77,11 +64,6 @@ def loopy_key(translation_unit: Any) -> str:
     from loopy.tools import LoopyKeyBuilder  # slow to import, and only Loopy's programs need it
 
     return str(LoopyKeyBuilder()(_ordered(translation_unit)))
-
-
-def _key(program: Any, statistics: Mapping[str, float], subgroup_size: int | None, budget: float) -> str:
-    parts = [VERSIONS, program, sorted(statistics.items()), subgroup_size, budget]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _ordered(translation_unit: Any) -> Any:
@@ -120,41 +102,13 @@ def _built() -> list[int]:
 VERSIONS = _versions()
 
 
-def _prune(entries: Path) -> None:
-    """Removes the oldest half of too many entries: those of former versions are never asked for again.
-
-    What is there is counted once, and then with what this process writes: looking at all of them takes longer than
-    counting a small kernel.
-    """
-    _number[entries] = _number[entries] + 1 if entries in _number else len(list(entries.glob("*.json")))
-    if _number[entries] > MOST_ENTRIES:
-        found = sorted(entries.glob("*.json"), key=lambda path: path.stat().st_mtime)
-        for path in found[: len(found) // 2]:
-            path.unlink(missing_ok=True)
-        _number[entries] = len(found) - len(found) // 2
-
-
-_number: dict[Path, int] = {}
-"""The number of entries in each folder, but for those that other processes wrote meanwhile."""
-
-
-def _read(path: Path) -> KernelCounts | CountingError:
-    digest, _, text = path.read_bytes().partition(b"\n")
-    if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise ValueError(f"{path} is damaged")
-    data = json.loads(text)
+def _read(data: Any) -> KernelCounts | CountingError:
     if isinstance(data, dict) and data.keys() == {"refused", "kind"}:
         return REFUSALS.get(data["kind"], CountingError)(str(data["refused"]))
     return from_data(data)
 
 
-def _write(path: Path, found: KernelCounts | CountingError) -> None:
+def _plain(found: KernelCounts | CountingError) -> Any:
     if isinstance(found, CountingError):
-        data: dict[str, Any] = {"refused": str(found), "kind": type(found).__name__}
-    else:
-        data = to_data(found)
-    text = json.dumps(data, separators=(",", ":")).encode()
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
-        _prune(path.parent)
+        return {"refused": str(found), "kind": type(found).__name__}
+    return to_data(found)

@@ -83,11 +83,11 @@ class Domains(Points):
         by_item, by_group = self._items(region), self._groups(region)
         by_subgroup, often = self._subgroups(region, by_group), region.factor
         return Executions(
-            self.function(_scaled(by_item, often.item)),
-            None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
-            self.function(_scaled(by_group, often.group)),
-            tuple(self.function(_scaled(count, often.item)) for count in self._of_the_longest(region)),
-            often.spread,
+            workitem=self.function(_scaled(by_item, often.item)),
+            subgroup=None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
+            workgroup=self.function(_scaled(by_group, often.group)),
+            longest=tuple(self.function(_scaled(count, often.item)) for count in self._of_the_longest(region)),
+            spread=often.spread,
         )
 
     def _of_the_longest(self, region: Region) -> list[Any]:
@@ -144,7 +144,9 @@ class Domains(Points):
     def branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         """Returns the count of a branch that is met in one region, and taken in a part of it."""
         if _floors(met.points) > MOST_FLOORS:
-            return BranchCount(kind, text, self.executions(met), None, "by work-item", None)
+            return BranchCount(
+                kind=kind, text=text, met=self.executions(met), taken=None, divergence="by work-item", divergent=None
+            )
         return self._branch(kind, text, met, taken)
 
     def branch_of_data(self, kind: str, text: str, met: Region, taken: Frequency | None) -> BranchCount:
@@ -152,7 +154,9 @@ class Domains(Points):
         executed = None
         if taken is not None and _floors(met.points) <= MOST_FLOORS:
             executed = self.executions(replace(met, factor=met.factor * taken))
-        return BranchCount(kind, text, self.executions(met), executed, "by data", None)
+        return BranchCount(
+            kind=kind, text=text, met=self.executions(met), taken=executed, divergence="by data", divergent=None
+        )
 
     def _branch(self, kind: str, text: str, met: Region, taken: Region) -> BranchCount:
         otherwise = replace(met, points=(met.points - taken.points).coalesce())
@@ -169,12 +173,12 @@ class Domains(Points):
         if met.factor != ALWAYS:  # statistics say how often, and nothing of who
             divergent = None
         return BranchCount(
-            kind,
-            text,
-            self.executions(met),
-            self.executions(taken),
-            "by work-item" if parts else "none",
-            None if divergent is None else self.finished(divergent),
+            kind=kind,
+            text=text,
+            met=self.executions(met),
+            taken=self.executions(taken),
+            divergence="by work-item" if parts else "none",
+            divergent=None if divergent is None else self.finished(divergent),
         )
 
     def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:

@@ -114,11 +114,14 @@ class Footprints:
                     unless_too_hard(partial(self._summed_over_groups, parts), MOST_WORK) if has_barvinok() else None
                 )
             yield Footprint(
-                *("global", name, array.dtype, direction),
-                numbers[places],
-                filled,
-                by_group[places],
-                array.size,
+                space="global",
+                variable=name,
+                dtype=array.dtype,
+                direction=direction,
+                elements=numbers[places],
+                filled=filled,
+                by_group=by_group[places],
+                size=array.size,
             )
 
     def number(self, elements: Any) -> QuasiPolynomial | None:

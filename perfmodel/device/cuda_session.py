@@ -9,7 +9,7 @@ from typing import Any
 from perfmodel.basics.errors import DeviceError, KernelError
 from perfmodel.device.buffers import BufferPool
 from perfmodel.device.cuda_driver import CudaDriver, CudaError, cuda_driver
-from perfmodel.device.session import LOG_LINES, PROGRAMS, SPARE_BYTES, Described
+from perfmodel.device.session import LOG_LINES, PROGRAMS, SPARE_BYTES, SessionDevice
 
 DELAY_CYCLES = 200_000
 """So long the device is kept busy, a tenth of a millisecond, while a launch and its events are queued behind; otherwise
@@ -41,7 +41,7 @@ class CudaSession:
         ordinal: the driver's number of the device.
     """
 
-    def __init__(self, device: Described, ordinal: int) -> None:
+    def __init__(self, device: SessionDevice, ordinal: int) -> None:
         self.device = device
         self.driver: CudaDriver = cuda_driver()
         # In the order in which they were last asked for.
@@ -93,7 +93,7 @@ class CudaSession:
 
 
 @contextmanager
-def cuda_failures_of(kernel: str, device: Described) -> Iterator[None]:
+def cuda_failures_of(kernel: str, device: SessionDevice) -> Iterator[None]:
     """Turns what the driver refuses within into a KernelError of one sentence, and ends the device's session.
 
     After an access to memory that is not there, all that the process holds on the device is lost.
@@ -105,7 +105,7 @@ def cuda_failures_of(kernel: str, device: Described) -> Iterator[None]:
         raise KernelError(_sentence(kernel, device, getattr(error, "status", "MemoryError"))) from error
 
 
-def _sentence(kernel: str, device: Described, status: str) -> str:
+def _sentence(kernel: str, device: SessionDevice, status: str) -> str:
     if "MEMORY" in status or status in ("LAUNCH_OUT_OF_RESOURCES", "MemoryError"):
         return f"kernel {kernel!r} ran out of memory or resources on {device.key} ({status}): use smaller sizes"
     if status == "INVALID_VALUE":

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -200,11 +200,9 @@ class DeviceFacts:
 
     def __str__(self) -> str:
         wanted = BY_KIND[self.kind]
-        rows = [[wanted[name][1], name, shown(name, self.kind, fact.value), fact.source] for name, fact in self._all()]
+        known = [(name, self.facts[name]) for name in BY_KIND[self.kind]]
+        rows = [[wanted[name][1], name, shown(name, self.kind, fact.value), fact.source] for name, fact in known]
         return f"{self.name} ({architectures()[self.architecture]})\n\n{grid(['what', 'fact', 'value', 'from'], rows)}"
-
-    def _all(self) -> Iterable[tuple[str, Fact]]:
-        return ((name, self.facts[name]) for name in BY_KIND[self.kind])
 
 
 def known_devices() -> tuple[DeviceFacts, ...]:
@@ -302,7 +300,14 @@ def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
     unsure = described.get("unsure", ())
     for name, value in described["facts"].items():
         facts[name] = Fact(value, "guess" if name in unsure else "specification")
-    return DeviceFacts(key, described["name"], family["kind"], family["vendor"], described["architecture"], facts)
+    return DeviceFacts(
+        key=key,
+        name=described["name"],
+        kind=family["kind"],
+        vendor=family["vendor"],
+        architecture=described["architecture"],
+        facts=facts,
+    )
 
 
 def _words(name: str) -> frozenset[str]:

@@ -24,7 +24,7 @@ NVIDIA_OPTIONS, VERBOSE = "cl_nv_compiler_options", "-cl-nv-verbose"
 """An extension of NVIDIA's, and the option of it that makes its compiler tell what resources kernels need."""
 
 
-class Described(Protocol):
+class SessionDevice(Protocol):
     """Tells a session what it has to know of its device; `perfmodel.device.Device` does."""
 
     @property
@@ -53,7 +53,7 @@ class Usage:
 class Session:
     """Context, profiling queue, programs and buffers on one device; made on first use, kept by the process."""
 
-    def __init__(self, device: Described, raw: Any) -> None:
+    def __init__(self, device: SessionDevice, raw: Any) -> None:
         cl = opencl()
         self.device = device
         self.raw = raw
@@ -110,7 +110,7 @@ class Session:
 
 
 @contextmanager
-def failures_of(kernel: str, device: Described) -> Iterator[None]:
+def failures_of(kernel: str, device: SessionDevice) -> Iterator[None]:
     """Turns what pyopencl raises within into a KernelError of one sentence, and ends the device's session.
 
     A kernel that fails while it runs leaves its context unusable on several drivers; the next launch gets a new one.
@@ -131,7 +131,7 @@ def status(error: Exception) -> str:
     return str(cl.status_code.to_string(code, "status %d")) if isinstance(code, int) else type(error).__name__
 
 
-def _sentence(kernel: str, device: Described, code: str) -> str:
+def _sentence(kernel: str, device: SessionDevice, code: str) -> str:
     if "MEM" in code or code in ("OUT_OF_RESOURCES", "MemoryError"):
         return f"kernel {kernel!r} ran out of memory or resources on {device.key} ({code}): use smaller sizes"
     if code.startswith(("INVALID_WORK", "INVALID_GLOBAL")):

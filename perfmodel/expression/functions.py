@@ -53,7 +53,7 @@ class Function:
         return len(names) - ("…" in names), "…" in names
 
     def brackets(self) -> tuple[str, str]:
-        """The LaTeX before and after the arguments."""
+        """Returns the LaTeX before and after the arguments."""
         escaped = self.name.replace("_", r"\_")
         return self.latex or (rf"\operatorname{{{escaped}}}\left(", r"\right)")
 

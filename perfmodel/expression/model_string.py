@@ -117,13 +117,13 @@ class ModelString:
         """Returns the value as a sympy expression; for models of a size that sympy can handle."""
         return to_sympy(self.value)
 
-    def compile(self) -> Compiled:
+    def compile(self) -> CompiledString:
         """Returns the model compiled for fast evaluation; compiled once."""
         return self._compiled
 
     @functools.cached_property
-    def _compiled(self) -> Compiled:
-        return Compiled(self)
+    def _compiled(self) -> CompiledString:
+        return CompiledString(self)
 
     @functools.cached_property
     def _gradient(self) -> dict[str, Node]:
@@ -134,7 +134,7 @@ class ModelString:
         return {node: name for name, node in self.terms.items()}
 
 
-class Compiled:
+class CompiledString:
     """Evaluation of a model string with numpy.
 
     All methods take parameter values by name and feature values by name; arrays broadcast against each other, and all

@@ -22,7 +22,7 @@ from perfmodel.modelling.calibration import Calibration
 
 
 @dataclass
-class Line:
+class TimedLine:
     """Launches of one kernel at the same sizes, or copies in one direction.
 
     Attributes:
@@ -75,7 +75,7 @@ class ProgramTimes:
         began_s: when it began, by `time.perf_counter`.
     """
 
-    lines: list[Line]
+    lines: list[TimedLine]
     calibrations: tuple[str, ...]
     program_s: float
     began_s: float
@@ -138,10 +138,10 @@ class ProgramTimes:
             ],
         }
 
-    def _copies(self, line: Line) -> dict[str, Any]:
+    def _copies(self, line: TimedLine) -> dict[str, Any]:
         return {"what": line.words, "copies": len(line.records), "bytes": line.n_bytes, **self._times(line)}
 
-    def _times(self, line: Line) -> dict[str, Any]:
+    def _times(self, line: TimedLine) -> dict[str, Any]:
         total = self.total
         return {
             "device": line.records[0].device,
@@ -155,7 +155,7 @@ class ProgramTimes:
             "problems": line.problems,
         }
 
-    def _kernel(self, line: Line) -> dict[str, Any]:
+    def _kernel(self, line: TimedLine) -> dict[str, Any]:
         assert line.launches is not None
         first = line.launches.first
         return {
@@ -186,7 +186,7 @@ def program_times(
     return ProgramTimes(lines, tuple(calibrations), program_s, began_s)
 
 
-def _of_launches(group: Launches, calibrations: Mapping[str, Calibration]) -> Line:
+def _of_launches(group: Launches, calibrations: Mapping[str, Calibration]) -> TimedLine:
     problems = [group.first.problem] if group.first.problem else []
     found: dict[str, float | None] = {}
     for name, calibration in calibrations.items():
@@ -195,16 +195,16 @@ def _of_launches(group: Launches, calibrations: Mapping[str, Calibration]) -> Li
         except PerfmodelError as error:
             found[name] = None
             problems.append(str(error).split("\n")[0])
-    return Line(group.records, found, list(dict.fromkeys(problems)), group)
+    return TimedLine(group.records, found, list(dict.fromkeys(problems)), group)
 
 
-def _of_copies(copies: Sequence[CopyRecord], calibrations: Mapping[str, Calibration]) -> Line:
+def _of_copies(copies: Sequence[CopyRecord], calibrations: Mapping[str, Calibration]) -> TimedLine:
     found: dict[str, float | None] = {}
     for name, calibration in calibrations.items():
         predict = copying_by(calibration)
         times = [predict(copy) for copy in copies]
         found[name] = None if None in times else sum(time for time in times if time is not None)
-    return Line(copies, found)
+    return TimedLine(copies, found)
 
 
 def copying_by(calibration: Calibration) -> Callable[[CopyRecord], float | None]:
@@ -239,7 +239,7 @@ def _measured(found: ProgramTimes) -> str:
     return f"{table}\n\n{works} ({percent(total / found.program_s)})"
 
 
-def _place(line: Line) -> list[str]:
+def _place(line: TimedLine) -> list[str]:
     """Returns what was launched or copied, how often, and in which groups."""
     if line.launches is None:
         return [line.words, str(len(line.records)), "", ""]
@@ -274,7 +274,7 @@ def _predicted(found: ProgramTimes) -> str:
     return f"{table}\n\n{wrapped('not in the predicted total: ' + ', '.join(dict.fromkeys(left_out)))}"
 
 
-def _named(line: Line, found: ProgramTimes) -> str:
+def _named(line: TimedLine, found: ProgramTimes) -> str:
     """Returns the words of a line, with the global size where a kernel was launched at several."""
     same = [each for each in found.lines if each.launches and each.words == line.words]
     if line.launches is None or len(same) < 2:

@@ -243,7 +243,9 @@ def _declarations(plain: str) -> Iterator[_Declaration]:
             is_type = "(" not in bare and _TYPE.search(bare) is not None
             has_value = "=" in re.sub(r"\(.*\)", "", bare, flags=re.DOTALL)
             if not is_type and not has_value:
-                yield _Declaration(start, end, head, "(" in bare, tuple(filter(None, spaces)))
+                yield _Declaration(
+                    start=start, end=end, head=head, is_function="(" in bare, spaces=tuple(filter(None, spaces))
+                )
                 start = end
             else:
                 semicolon = plain.find(";", end)

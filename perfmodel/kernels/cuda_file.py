@@ -120,7 +120,7 @@ def _with_arguments(text: str, entry: str, name: str, declared: Sequence[Declare
     parameters = parameters_of(code_of(text, entry))
     if declared is None or len(declared) != len(parameters):
         declared = [Declared(each.name, "") for each in parameters]
-    return CompiledKernel(text, entry, name, tuple(declared), parameters)
+    return CompiledKernel(text=text, entry=entry, name=name, declared=tuple(declared), parameters=parameters)
 
 
 def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:

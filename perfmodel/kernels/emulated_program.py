@@ -334,9 +334,7 @@ class _Counter:
         """Yields branches by sub-groups, the only ones recorded; those of the run are of the size that was asked
         for."""
         who = self.unknown("work-items at branches ('branch' without 'granularity:subgroup')")
-        for branch in walks.statements(self.kernel.body):
-            if not isinstance(branch, low.If | low.Loop):
-                continue
+        for branch in walks.branches(self.kernel.body):
             met, divergent = (int(each) for each in self.run.branches[branch.number])
             kind = "loop" if isinstance(branch, low.Loop) else "choice" if branch.is_choice else "if"
             by_subgroup = None if self.subgroup_size is None else self.run.whole(met)

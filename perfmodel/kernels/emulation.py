@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -12,15 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.basics.json_values import plain
-from perfmodel.basics.tables import grid
-from perfmodel.basics.version import VERSION
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
+from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.kernels.launch import PTX
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel, walks
@@ -135,12 +131,11 @@ def _random(argument: Array, type_: Any, seed: int) -> Random:
     return Random(length=length, seed=seed, low=low_, high=high, dtype=dtype)
 
 
-class Profile:
-    """Holds what the emulated groups of a launch did. Print it, or take its tables; all counts are per work-group.
+class Profile(EmulationProfile):
+    """Holds what the emulated groups of a launch of OpenCL C did.
 
     Attributes:
         emulation: the raw counts, group by group.
-        work_groups: of the whole launch.
     """
 
     def __init__(
@@ -157,7 +152,6 @@ class Profile:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Mistakes of the kernel that showed: out-of-bounds accesses, races, uninitialised reads …"""
         return self.emulation.findings
 
     def array(self, name: str) -> NDArray[Any]:
@@ -180,7 +174,7 @@ class Profile:
                     key = (use, kind, dtype)
                     found[key] = found.get(key, 0) + times * executed
         rows = [(*key, *_spread(counts)) for key, counts in sorted(found.items(), reverse=True)]
-        return _frame(["use", "kind", "dtype", *_SPREAD], rows)
+        return frame(["use", "kind", "dtype", *_SPREAD], rows)
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
@@ -208,18 +202,17 @@ class Profile:
                 )
             )
         columns = ("subgroups", "bytes", "transactions", "efficiency", "bank_cycles", "bank_conflicts")
-        return _frame(["space", "direction", "type", "text", "line", *_SPREAD, *columns], rows)
+        return frame(["space", "direction", "type", "text", "line", *_SPREAD, *columns], rows)
 
     @cached_property
     def branches(self) -> pd.DataFrame:
         """Returns how often sub-groups met each branch, and how often they diverged at it, as a DataFrame."""
         rows = []
-        branches = [each for each in walks.statements(self.lowered.body) if isinstance(each, low.If | low.Loop)]
-        for branch in sorted(branches, key=lambda branch: branch.number):
+        for branch in sorted(walks.branches(self.lowered.body), key=lambda branch: branch.number):
             met, divergent = self.emulation.branches[:, branch.number].mean(axis=0)
             kind = type(branch).__name__.lower()
             rows.append((kind, branch.place.line, met, divergent, divergent / met if met else 0.0))
-        return _frame(["branch", "line", "subgroups", "divergent", "share"], rows)
+        return frame(["branch", "line", "subgroups", "divergent", "share"], rows)
 
     @cached_property
     def footprints(self) -> pd.DataFrame:
@@ -229,80 +222,35 @@ class Profile:
         for position, (space, name) in enumerate(self.emulation.variables):
             counts = self.emulation.footprints[:, position]
             rows.append((space, name, *(float(counts[field].mean()) for field in counts.dtype.names or ())))
-        return _frame(["space", "variable", *(self.emulation.footprints.dtype.names or ())], rows)
+        return frame(["space", "variable", *(self.emulation.footprints.dtype.names or ())], rows)
 
     @property
     def barriers(self) -> float:
-        """The number of barriers that a group meets, on average."""
         return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the emulation profile as values that JSON can hold."""
-        tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
-        document: dict[str, Any] = {
-            "perfmodel": VERSION,
-            "kernel": self.kernel.name,
-            "global_size": self.global_size,
-            "local_size": self.local_size,
-            "work_groups": self.work_groups,
-            "emulated_groups": self.emulation.groups.tolist(),
-            "machine": asdict(self.emulation.machine),
-            "extrapolated": [str(loop) for loop in self.emulation.extrapolated],
-            **tables,
-            "barriers": self.barriers,
-            "findings": [
-                {"kind": f.kind, "line": f.place.line, "column": f.place.column, "message": f.message, "count": f.count}
-                for f in self.findings
-            ],
-        }
-        found: dict[str, Any] = plain(document)
-        return found
+    @property
+    def emulated_groups(self) -> list[int]:
+        return list(self.emulation.groups.tolist())
 
-    def __str__(self) -> str:
+    def details(self) -> dict[str, Any]:
+        extrapolated = [str(loop) for loop in self.emulation.extrapolated]
+        return {"machine": asdict(self.emulation.machine), "extrapolated": extrapolated}
+
+    def headings(self) -> list[str]:
         machine, emulated = self.emulation.machine, len(self.emulation.groups)
         sizes = " × ".join(map(str, self.global_size)), " × ".join(map(str, self.local_size))
-        lines = [
+        return [
             f"{self.kernel.name}: {sizes[0]} work-items in groups of {sizes[1]}, {self.work_groups} groups",
             f"{emulated} of them emulated in {self.emulation.seconds:.3g} s; counts are per group"
             + (", with their smallest and largest" if emulated > 1 else ""),
             f"sub-groups of {machine.subgroup_size}, transactions of {machine.transaction_bytes} bytes, "
             f"{machine.banks} banks of {machine.bank_bytes} bytes",
+            *(f"not all iterations were run of the loop {loop}" for loop in self.emulation.extrapolated),
         ]
-        lines += [f"not all iterations were run of the loop {loop}" for loop in self.emulation.extrapolated]
-        for name in _TABLES:
-            table = getattr(self, name)
-            if emulated == 1:
-                table = table.drop(columns=["least", "most"], errors="ignore")
-            if len(table):
-                table = table[sorted(table.columns, key=lambda column: column not in _TOLD_APART_BY)]
-                rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-                lines += ["", grid([column.replace("_", " ") for column in table.columns], rows)]
-        lines += ["", f"barriers: {self.barriers:g}"]
-        lines += ["", *(f"{finding}" for finding in self.findings)] if self.findings else []
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        emulated = f"{len(self.emulation.groups)} of {self.work_groups} groups"
-        return brief(self, emulated, repr(self.kernel))
 
 
-_TOLD_APART_BY = ("text", "variable", "condition")
-"""Columns that come first where a table is shown, as a wide one is cut into several that begin with the first."""
-_TABLES = ("operations", "accesses", "branches", "footprints")
 _SPREAD = ("count", "least", "most")
 
 
 def _spread(counts: NDArray[Any]) -> tuple[float, int, int]:
     return float(counts.mean()), int(counts.min()), int(counts.max())
-
-
-def _frame(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd  # slow to import
-
-    return pd.DataFrame(rows, columns=list(columns))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.2f}" if 0 < abs(value) < 10 and value % 1 else f"{value:.0f}"
-    return str(value)

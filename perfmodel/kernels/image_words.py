@@ -33,4 +33,13 @@ def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -
         )
     channels, (dtype, is_normalized), sizes = CHANNELS[parts[0]], NUMBERS[parts[1]], tuple(parts[2:])
     extent = " * ".join(f"({size})" for size in (*sizes, channels))
-    return Image(name, dtype, extent, is_output, sizes, channels, is_normalized, type_.name)
+    return Image(
+        name=name,
+        dtype=dtype,
+        extent=extent,
+        is_output=is_output,
+        sizes=sizes,
+        channels=channels,
+        normalized=is_normalized,
+        form=type_.name,
+    )

@@ -22,7 +22,7 @@ from perfmodel.kernels.compiled import Compiled, as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
-from perfmodel.kernels.touched import Touched
+from perfmodel.kernels.touched import TouchedByGroups
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
 
@@ -303,7 +303,7 @@ class Kernel(BoundKernel):
 
     def _observed(
         self, arrays: Mapping[str, Any] | None, groups: str, seed: int
-    ) -> tuple[dict[int, Observed], Touched]:
+    ) -> tuple[dict[int, Observed], TouchedByGroups]:
         from perfmodel.kernels.touched import touched  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
@@ -359,7 +359,7 @@ class Kernel(BoundKernel):
         touched = program.places[key]
         return counts if touched is None else touched.counts(counts)
 
-    def _touched(self) -> Touched:
+    def _touched(self) -> TouchedByGroups:
         """Returns what some work-groups touch, within a second or so."""
         from perfmodel.kernels.touched import touched  # slow to import
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perfmodel.basics.brief import brief, number_of
 from perfmodel.kernels.arguments import Argument, Array
 
 OPENCL_C, PTX = "OpenCL C", "PTX"
 """The languages of launches; the one runs by way of OpenCL, the other of CUDA."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Launch:
     """One launch of a kernel: everything that decides what the device does.
 
@@ -34,6 +35,11 @@ class Launch:
     copied_out: tuple[str, ...] = ()
     language: str = OPENCL_C
     shared_bytes: int = 0
+
+    def __repr__(self) -> str:
+        sizes = " × ".join(map(str, self.global_size)), " × ".join(map(str, self.local_size))
+        arguments = number_of(len(self.arguments), "argument")
+        return brief(self, self.kernel_name, f"{sizes[0]} work-items in groups of {sizes[1]}", arguments)
 
     def arrays(self) -> list[Array]:
         return [argument for argument in self.arguments if isinstance(argument, Array)]

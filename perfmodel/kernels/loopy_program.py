@@ -236,7 +236,11 @@ class LoopyProgram:
                 size = self._elements(argument, context)
                 bound.append(Array(argument.name, dtype.name, size, argument.is_output))
         return Launch(
-            source, name, tuple(g * s for g, s in zip(group_counts, local_size, strict=True)), local_size, tuple(bound)
+            source=source,
+            kernel_name=name,
+            global_size=tuple(g * s for g, s in zip(group_counts, local_size, strict=True)),
+            local_size=local_size,
+            arguments=tuple(bound),
         )
 
     def as_opencl(self) -> OpenCLProgram:

@@ -21,7 +21,7 @@ from perfmodel.device.launch_shape import check_extent, check_shape
 from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Image, LocalArray, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
-from perfmodel.kernels.touched import Touched
+from perfmodel.kernels.touched import TouchedByGroups
 from perfmodel.opencl_c import lowered_kernel
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class OpenCLProgram:
         is_compiled: bool = False,
         is_sampled: bool = False,
         budget: float = USUAL,
-        touched: Touched | None = None,
+        touched: TouchedByGroups | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -122,7 +122,7 @@ class OpenCLProgram:
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
         self.touched = touched
         self.samples: dict[object, OpenCLProgram] = {}
-        self.places: dict[object, Touched | None] = {}
+        self.places: dict[object, TouchedByGroups | None] = {}
         self._conditions = conditions_of(self.assumptions, f"assumption of kernel {name!r}", self.sizes)
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
@@ -263,7 +263,7 @@ class OpenCLProgram:
         return self
 
     def as_observed(
-        self, observed: Mapping[int, Observed], is_sampled: bool = False, touched: Touched | None = None
+        self, observed: Mapping[int, Observed], is_sampled: bool = False, touched: TouchedByGroups | None = None
     ) -> OpenCLProgram:
         """Returns the same program with other statistics of its branches; of what ids decide, too, if it is sampled."""
         twin = self._twin()
@@ -337,7 +337,14 @@ class OpenCLProgram:
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
         check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
         bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
-        return Launch(self.source, self.name, global_size, local_size, bound, self.build_options)
+        return Launch(
+            source=self.source,
+            kernel_name=self.name,
+            global_size=global_size,
+            local_size=local_size,
+            arguments=bound,
+            build_options=self.build_options,
+        )
 
     def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         """Returns an argument in numbers."""

@@ -60,7 +60,9 @@ def emulated(
                 given.append(argument.contents)
     grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
     contents = {name: np.asarray(value) for name, value in (arrays or {}).items() if name not in names}
-    shape = Launch(grid, launch.local_size, tuple(given), launch.shared_bytes, contents)
+    shape = Launch(
+        grid=grid, block=launch.local_size, arguments=tuple(given), shared=launch.shared_bytes, variables=contents
+    )
     return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
 
 

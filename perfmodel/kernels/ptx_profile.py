@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -11,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
-from perfmodel.basics.json_values import plain
-from perfmodel.basics.tables import grid
-from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.kernels.bound_kernel import BoundKernel
+from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.ptx.counting.counter import counts_of
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.emulation.launch import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_TABLES = ("operations", "accesses", "branches", "footprints")
 
 
 def emulate(
@@ -48,15 +42,14 @@ def emulate(
     )
 
 
-class PtxProfile:
-    """Holds what the emulated blocks of a launch did. Print it, or take its tables; all counts are per block.
+class PtxProfile(EmulationProfile):
+    """Holds what the emulated blocks of a launch of PTX did.
 
     Attributes:
         emulation: the raw counts.
-        work_groups: blocks of the whole grid.
     """
 
-    findings: tuple[()] = ()
+    called = "block"
 
     def __init__(self, kernel: BoundKernel, emulation: Emulation, given: frozenset[str] = frozenset()) -> None:
         self.kernel, self.emulation, self._given = kernel, emulation, given
@@ -91,13 +84,13 @@ class PtxProfile:
             for each in operations:
                 key = (use, each.kind, each.dtype)
                 found[key] = found.get(key, 0.0) + each.per_execution * _number(each.executions.workitem)
-        return _frame(["use", "kind", "dtype", "count"], [(*key, n) for key, n in sorted(found.items(), reverse=True)])
+        return frame(["use", "kind", "dtype", "count"], [(*key, n) for key, n in sorted(found.items(), reverse=True)])
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
         """Returns a DataFrame with a row for each access; those that a compiler made of one in the source are one."""
         columns = ["space", "direction", "type", "bits", "text", "count", "subgroups", "strides"]
-        return _frame(columns, [self._access(each) for each in self.counts.accesses])
+        return frame(columns, [self._access(each) for each in self.counts.accesses])
 
     def _access(self, access: AccessCount) -> tuple[Any, ...]:
         subgroups = access.executions.subgroup
@@ -121,7 +114,7 @@ class PtxProfile:
             met = branch.met.subgroup
             pair = [0.0 if each is None else _number(each) for each in (met, branch.divergent)]
             rows.append((branch.kind, branch.text, *pair))
-        return _frame(["branch", "place", "subgroups", "divergent"], rows)
+        return frame(["branch", "place", "subgroups", "divergent"], rows)
 
     @cached_property
     def footprints(self) -> pd.DataFrame:
@@ -132,59 +125,23 @@ class PtxProfile:
             touched = dict(each.touched or ())
             own = touched.get(1) if each.by_group is None else _number(each.by_group) * item
             rows.append((each.variable, each.direction, float("nan") if own is None else own))
-        return _frame(["variable", "direction", "bytes"], rows)
+        return frame(["variable", "direction", "bytes"], rows)
 
     @property
     def barriers(self) -> float:
-        """The number of barriers that a block meets, on average."""
         return _number(self.counts.barriers.workgroup)
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the emulation profile as values that JSON can hold."""
-        tables = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _TABLES}
-        found: dict[str, Any] = plain(
-            {
-                "perfmodel": VERSION,
-                "kernel": self.kernel.name,
-                "global_size": self.global_size,
-                "local_size": self.local_size,
-                "work_groups": self.work_groups,
-                "emulated_groups": list(self.emulation.sample.blocks),
-                **tables,
-                "barriers": self.barriers,
-                "findings": [],
-            }
-        )
-        return found
+    @property
+    def emulated_groups(self) -> list[int]:
+        return list(self.emulation.sample.blocks)
 
-    def __str__(self) -> str:
+    def headings(self) -> list[str]:
         shape = [" × ".join(map(str, each)) for each in (self.emulation.launch.grid, self.local_size)]
-        emulated = len(self.emulation.sample.blocks)
-        lines = [
+        return [
             f"{self.kernel.name}: {shape[0]} blocks of {shape[1]} threads",
-            f"{emulated} of them emulated in {self.emulation.seconds:.3g} s; counts are per block",
+            f"{len(self.emulated_groups)} of them emulated in {self.emulation.seconds:.3g} s; counts are per block",
         ]
-        for name in _TABLES:
-            table = getattr(self, name)
-            if len(table):
-                rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-                lines += ["", grid(list(table.columns), rows)]
-        return "\n".join([*lines, "", f"barriers: {self.barriers:g}"])
-
-    def __repr__(self) -> str:
-        emulated = f"{len(self.emulation.sample.blocks)} of {self.work_groups} blocks"
-        return brief(self, emulated, repr(self.kernel))
 
 
 def _number(count: QuasiPolynomial) -> float:
     return float(count({}))
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _frame(columns: list[str], rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd  # slow to import
-
-    return pd.DataFrame(rows, columns=columns)

@@ -222,7 +222,15 @@ class PtxProgram:
         shaping = {name: size for name, size in sizes.items() if name in self._shaping}
         check_shape(self.name, global_size, block, shaping)
         bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
-        return Launch(self.text, self.entry, global_size, block, bound, language=PTX, shared_bytes=shared)
+        return Launch(
+            source=self.text,
+            kernel_name=self.entry,
+            global_size=global_size,
+            local_size=block,
+            arguments=bound,
+            language=PTX,
+            shared_bytes=shared,
+        )
 
     def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         match argument:

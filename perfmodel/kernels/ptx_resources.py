@@ -41,7 +41,13 @@ def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> 
         return Resources(registers, shared + launched, private, "driver")
     if (code := machine_code_of(program)) is not None:
         spilled = code.spill_store_bytes + code.spill_load_bytes
-        return Resources(code.registers, code.shared_bytes + launched, code.stack_bytes, "assembler", spilled)
+        return Resources(
+            registers=code.registers,
+            local_bytes=code.shared_bytes + launched,
+            private_bytes=code.stack_bytes,
+            source="assembler",
+            spilled_bytes=spilled,
+        )
     return _estimated(program, launched)
 
 

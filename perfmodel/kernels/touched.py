@@ -25,7 +25,7 @@ ArrayKey: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedByGroups:
     """Holds what emulated work-groups touched where data decide on addresses.
 
     Attributes:
@@ -55,7 +55,7 @@ class Touched:
         return replace(footprint, touched=self.by_array.get((footprint.variable, footprint.direction)))
 
 
-def touched(emulation: Emulation, given: Collection[str]) -> Touched:
+def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     """Returns what emulated groups touched by addresses that follow from the contents of the given arrays alone."""
     kernel, machine = emulation.kernel, emulation.machine
     origins = Origins(kernel.body)
@@ -83,7 +83,7 @@ def touched(emulation: Emulation, given: Collection[str]) -> Touched:
         if space in ("global", "constant") and name not in unknown and None not in unknown
         for direction in FOOTPRINTS
     }
-    return Touched(by_access, by_array)
+    return TouchedByGroups(by_access, by_array)
 
 
 def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:

@@ -280,7 +280,18 @@ def _described(
     ]
     if made is not None:
         swizzle, element, box = made
-        return [Described(name, array.dtype, extent, False, tuple(box), element, swizzle), *numbers]
+        return [
+            Described(
+                name=name,
+                dtype=array.dtype,
+                extent=extent,
+                is_output=False,
+                box=tuple(box),
+                element=element,
+                swizzle=swizzle,
+            ),
+            *numbers,
+        ]
     wide = [Derived(f"{each.name}_again", "int64", each.extent) for each in numbers]
     flags: list[Derived] = []
     for parameter in parameters[1 + len(wide) :]:

@@ -29,9 +29,17 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
 NEAR_OVERHEAD = "near-launch-overhead"
 NOISY = "noisy"
 
-EMPTY = Launch("__kernel void perfmodel_empty(void) {}", "perfmodel_empty", (1,), (1,), ())
+EMPTY = Launch(
+    source="__kernel void perfmodel_empty(void) {}",
+    kernel_name="perfmodel_empty",
+    global_size=(1,),
+    local_size=(1,),
+    arguments=(),
+)
 """A launch of nothing."""
-EMPTY_PTX = Launch(EMPTY_TEXT, EMPTY_NAME, (1,), (1,), (), language=PTX)
+EMPTY_PTX = Launch(
+    source=EMPTY_TEXT, kernel_name=EMPTY_NAME, global_size=(1,), local_size=(1,), arguments=(), language=PTX
+)
 
 
 @dataclass(frozen=True)
@@ -258,7 +266,7 @@ def _trials(
     hosts = {} if arrays is None else _hosts(launch, arrays)
     written = {argument.name for argument in launch.arrays() if argument.is_output}
     with _prepared(launch, device) as prepared:
-        copies = Copies(launch, prepared)
+        copies = Transfers(launch, prepared)
         _write(prepared, hosts)
         started = time.monotonic()  # of the whole measurement, as the user waits for it; never a kernel's time
         while len(trials) < protocol.trials:
@@ -271,7 +279,7 @@ def _trials(
     return tuple(trials)
 
 
-class Copies:
+class Transfers:
     """The transfers of a launch, between its arrays on the device and arrays of the host that were touched before."""
 
     def __init__(self, launch: Launch, prepared: Prepared) -> None:

@@ -173,7 +173,7 @@ class Explanation:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plots bars of what each cost adds to the time, on matplotlib axes, new ones if none are given."""
-        shown = [notebook_plots.Cost(each.name, each.seconds, each.share * self.seconds) for each in self.notable]
+        shown = [notebook_plots.CostBar(each.name, each.seconds, each.share * self.seconds) for each in self.notable]
         return notebook_plots.costs(self.title, self.seconds, shown, ax)
 
     def _repr_html_(self) -> str:

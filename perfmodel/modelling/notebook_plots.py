@@ -34,7 +34,7 @@ def fitted(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     return ax
 
 
-class Cost(NamedTuple):
+class CostBar(NamedTuple):
     """One bar: a cost, the seconds that it takes by itself, and those that it adds to the time."""
 
     name: str
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
     added: float
 
 
-def costs(title: str, seconds: float, shown: Sequence[Cost], ax: Axes | None = None) -> Axes:
+def costs(title: str, seconds: float, shown: Sequence[CostBar], ax: Axes | None = None) -> Axes:
     """Draws a bar a cost: what it adds to the time, beside what it takes by itself, in seconds."""
     ax = _axes(ax, 1.6 + 0.35 * len(shown))
     places = range(len(shown))

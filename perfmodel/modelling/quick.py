@@ -26,7 +26,7 @@ Constant: TypeAlias = tuple[int | None, ...]
 
 
 @dataclass
-class Recorded:
+class RecordedPredictions:
     """Holds the predictions of one program as a function of all its sizes: seconds, and whether the model has a cost
     for what is done.
 
@@ -64,11 +64,13 @@ class Remembered:
     """
 
     values: dict[tuple[int, ...], float] = field(default_factory=dict)
-    functions: dict[Constant, Recorded] = field(default_factory=dict)
+    functions: dict[Constant, RecordedPredictions] = field(default_factory=dict)
     unrecordable: set[tuple[bool, ...]] = field(default_factory=set)
     before: tuple[int, ...] = ()
 
-    def function(self, numbers: tuple[int, ...], record: Callable[[Constant], Recorded | None]) -> Recorded | None:
+    def function(
+        self, numbers: tuple[int, ...], record: Callable[[Constant], RecordedPredictions | None]
+    ) -> RecordedPredictions | None:
         """Returns a recorded prediction that holds at some sizes, if need be with those that stay as they were before
         as constants."""
         for constant, found in self.functions.items():
@@ -156,7 +158,7 @@ def _recorded(
     kernel: Kernel,
     here: Mapping[str, int],
     constant: Constant,
-) -> Recorded | None:
+) -> RecordedPredictions | None:
     """Returns the predictions of a kernel as a function of those sizes that are not constant; None where there is
     none."""
     recording = Recording(kernel.program.sizes)
@@ -171,7 +173,7 @@ def _recorded(
             if is_work is not True and is_idle(model.features, counted, numbers):
                 counts = example.counts
                 is_work = not (counts.operations or counts.accesses) or is_work  # there is nothing to have a cost for
-            return Recorded(recording.function(seconds, is_work), recording.is_exact)
+            return RecordedPredictions(recording.function(seconds, is_work), recording.is_exact)
     except (UnrecordableError, SyntaxError, RecursionError, MemoryError):  # those of Python's own limits
         return None
 

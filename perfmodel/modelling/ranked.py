@@ -13,7 +13,7 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
-from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
+from perfmodel.basics.tables import grid, kernel_text, seconds, told_apart
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.telling_apart import variants
 from perfmodel.modelling.choosing import places, probabilities_first
@@ -51,7 +51,7 @@ class Ranked:
     @property
     def label(self) -> str:
         """The kernel in one line: its name, what tells it from the others, and its sizes."""
-        return " ".join(filter(None, [self.kernel.name, self.variant, sizes_text(self.kernel.sizes)]))
+        return kernel_text(self.kernel.name, self.variant, self.kernel.sizes)
 
     def values(self) -> dict[str, Any]:
         """Returns the columns of `Ranking.to_frame`."""

@@ -57,7 +57,7 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
             f"a calibration of a {here.kind} says nothing of {there.name}; take one of a {there.kind}"
         )
     ratios = _ratios(calibration, here, there)
-    model = calibration.model.on(_numbers(there))
+    model = calibration.model.on({name: fact.value for name, fact in there.facts.items()})
     if not ratios:
         raise CalibrationError(
             "the calibration's model does not say what its parameters scale with; give them meanings with scales, or "
@@ -109,10 +109,6 @@ def _described(there: DeviceFacts) -> dict[str, Any]:
     limits = {name: int(there[fact]) for name, fact in LIMITS.items() if fact in there.facts}
     named = {"key": there.key, "name": there.name, "kind": there.kind, "compute_units": int(there["units"])}
     return {**named, **limits, SPECIFICATION: there.as_json()}
-
-
-def _numbers(device: DeviceFacts) -> dict[str, float]:
-    return {name: fact.value for name, fact in device.facts.items()}
 
 
 def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, float]:

@@ -6,11 +6,12 @@ follow from sizes and coordinates alone and end in addresses or conditions. They
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import operations_of
 from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
@@ -63,8 +64,8 @@ class KernelOperations:
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
         self.own = compiled_operations if as_compiled else own_operations
-        loops = [each for each in walks.statements(kernel.body) if isinstance(each, low.Loop)]
-        self.steps = frozenset(block.number for loop in loops for block in walks.straights(loop.step))
+        steps = (walks.straights(loop.step) for loop in walks.loops(kernel.body))
+        self.steps = frozenset(block.number for own in steps for block in own)
         self.assigned: dict[low.Register, list[low.Expression]] = {}
         for statement in self.statements:
             if isinstance(statement, low.Assign):
@@ -106,26 +107,24 @@ class KernelOperations:
             self.of_data = frozenset(found)
 
     def _of_values(self) -> frozenset[low.Register]:
-        found: set[low.Register] = set()
-        waiting = [
+        ends = [
             expression
             for statement in self.statements
             if isinstance(statement, low.Store | low.Atomic)
             for expression in ((statement.value,) if isinstance(statement, low.Store) else statement.operands)
         ]
-        waiting += [
+        ends += [
             operand
             for statement in self.statements
             if isinstance(statement, low.Collective)
             for operand in statement.operands
         ]
-        waiting += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
-        while waiting:
-            for register in _read_for_value(waiting.pop()):
-                if register not in found:
-                    found.add(register)
-                    waiting += self.assigned.get(register, [])
-        return frozenset(found)
+        ends += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
+
+        def behind(values: Iterable[low.Expression]) -> Iterator[low.Register]:
+            return (register for value in values for register in _read_for_value(value))
+
+        return frozenset(reached(behind(ends), lambda register: behind(self.assigned.get(register, ()))))
 
     def counts(self, register: low.Register) -> bool:
         """Returns whether what is computed for a register counts."""

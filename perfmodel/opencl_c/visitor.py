@@ -6,6 +6,7 @@ a new type of node is described once, where it is declared, and every walk knows
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -103,11 +104,7 @@ def _listed(old: tuple[Any, ...], visit: Callable[[Any], Any]) -> tuple[Any, ...
             found += new
         elif new is not None:
             found.append(new)
-    return old if len(found) == len(old) and all(map(_is, found, old)) else tuple(found)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
+    return old if len(found) == len(old) and all(map(operator.is_, found, old)) else tuple(found)
 
 
 class Dispatch(Generic[P, R]):

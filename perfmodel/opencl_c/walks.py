@@ -39,6 +39,16 @@ def statements(body: Iterable[low.Statement]) -> Iterator[low.Statement]:
             yield from statements(children(statement))
 
 
+def branches(body: Iterable[low.Statement]) -> Iterator[low.If | low.Loop]:
+    """Iterates over all that conditions decide, in the order of the source."""
+    return (statement for statement in statements(body) if isinstance(statement, low.If | low.Loop))
+
+
+def loops(body: Iterable[low.Statement]) -> Iterator[low.Loop]:
+    """Iterates over all loops, in the order of the source."""
+    return (statement for statement in statements(body) if isinstance(statement, low.Loop))
+
+
 def straights(body: Iterable[low.Statement]) -> Iterator[low.Straight]:
     """Iterates over all basic blocks, in the order of the source."""
     return (statement for statement in statements(body) if isinstance(statement, low.Straight))

@@ -11,7 +11,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Case:
+class ProjectionCase:
     """One application at one size, by device: seconds that were measured, and projected from some work-groups."""
 
     application: str
@@ -55,7 +55,7 @@ def relative_error(actual: Sequence[float], projected: Sequence[float]) -> float
     return float(np.linalg.norm(one - two) / math.sqrt(2))
 
 
-def crossover(cases: Iterable[Case], gpu: str, cpu: str, predicted: bool) -> int | None:
+def crossover(cases: Iterable[ProjectionCase], gpu: str, cpu: str, predicted: bool) -> int | None:
     """Returns the smallest size from which on one device is always faster than the other; None if it never is."""
     found: int | None = None
     for case in sorted(cases, key=lambda each: each.size):

@@ -67,8 +67,8 @@ class _Sizes:
 
 
 SIZES = {
-    "gpu": _Sizes(2**29, 64, 512, (2**12, 2**20), (2**10, 2**26)),
-    "cpu": _Sizes(2**28, 512, 512, (2**4, 2**14), (2**10, 2**24)),
+    "gpu": _Sizes(n_bytes=2**29, rounds=64, accesses=512, groups=(2**12, 2**20), copied=(2**10, 2**26)),
+    "cpu": _Sizes(n_bytes=2**28, rounds=512, accesses=512, groups=(2**4, 2**14), copied=(2**10, 2**24)),
 }
 
 

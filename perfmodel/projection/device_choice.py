@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
-from perfmodel.basics.tables import grid, seconds, sizes_text
+from perfmodel.basics.tables import grid, kernel_text, seconds
 from perfmodel.device.facts import FILE as FACTS
 from perfmodel.device.facts import facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
@@ -138,8 +138,10 @@ def choose_device(
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
     confidence = probability_fastest([each.seconds for each in ranked], [each.std_s for each in ranked])
     cost = time.perf_counter() - started
-    label = " ".join(filter(None, [kernel.name, kernel.variant, sizes_text(kernel.sizes)]))
-    return Choice(label, ranked, refused, confidence, cost, decision.emulated_s)
+    label = kernel_text(kernel.name, kernel.variant, kernel.sizes)
+    return Choice(
+        kernel=label, ranked=ranked, refused=refused, confidence=confidence, cost_s=cost, emulated_s=decision.emulated_s
+    )
 
 
 def named_devices(devices: Sequence[DeviceLike] | Mapping[str, DeviceLike]) -> dict[str, DeviceProfile | Calibration]:
@@ -209,7 +211,13 @@ class _Decision:
         if self.transfers and not any(each.startswith("f_transfer") for each in device.model.features):
             raise FeatureError("the calibration's model has no cost of transfers; decide without them, or by a profile")
         explained = device.explain(self._of_source())
-        return DeviceCandidate(name, explained.seconds, explained.std, explained.bottleneck, explained.terms)
+        return DeviceCandidate(
+            device=name,
+            seconds=explained.seconds,
+            std_s=explained.std,
+            limit=explained.bottleneck,
+            terms=explained.terms,
+        )
 
     def _projected(self, name: str, profile: DeviceProfile) -> DeviceCandidate:
         kernel, program = self._of_emulation()
@@ -225,7 +233,9 @@ class _Decision:
         limit = max((term for term in LIMITS if term in terms), key=terms.__getitem__)
         # What nothing hides behind limits by itself.
         limit = max((limit, "launch", "transfer"), key=terms.__getitem__)
-        return DeviceCandidate(name, seconds, profile.residual_std * seconds, limit, terms)
+        return DeviceCandidate(
+            device=name, seconds=seconds, std_s=profile.residual_std * seconds, limit=limit, terms=terms
+        )
 
     def _check_types(self, profile: DeviceProfile) -> None:
         for dtype in ("float64", "int64"):

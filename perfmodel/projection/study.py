@@ -23,7 +23,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.calibration import Model
 from perfmodel.modelling.feature_table import measure
-from perfmodel.projection.case import Case
+from perfmodel.projection.case import ProjectionCase
 from perfmodel.projection.characterization import characterize
 from perfmodel.projection.device_choice import Choice, choose_device
 from perfmodel.projection.device_profile import DeviceProfile
@@ -88,12 +88,12 @@ class ProjectionFindings:
 
     devices: Mapping[str, Mapping[str, Any]]
     profiles: Mapping[str, str]
-    cases: tuple[Case, ...]
+    cases: tuple[ProjectionCase, ...]
     emulated: tuple[EmulationCost, ...]
     costs: Mapping[str, tuple[tuple[int, float, float], ...]]
     notes: tuple[str, ...]
 
-    def of(self, transfers: bool, only_table: bool = False) -> list[Case]:
+    def of(self, transfers: bool, only_table: bool = False) -> list[ProjectionCase]:
         return [c for c in self.cases if c.transfers == transfers and (c.is_table or not only_table)]
 
     def summary(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class DeviceStudy:
 
     def cases(
         self, times: Mapping[str, Mapping[tuple[str, int, bool], float]], profiles: Mapping[str, DeviceProfile]
-    ) -> list[Case]:
+    ) -> list[ProjectionCase]:
         found = []
         tables = {application.name: application.table for application in self.applications}
         for (name, size, transfers), kernel in self.kernels.items():
@@ -181,7 +181,7 @@ class DeviceStudy:
         return found
 
     def emulation(
-        self, cases: Sequence[Case], profiles: Mapping[str, DeviceProfile], longest: float
+        self, cases: Sequence[ProjectionCase], profiles: Mapping[str, DeviceProfile], longest: float
     ) -> list[EmulationCost]:
         """Compares emulating one work-group with emulating the whole launch, for each application at the size of the
         table."""
@@ -208,9 +208,18 @@ class DeviceStudy:
             if not is_estimate:
                 whole = choice.emulated_s / machines if choice.emulated_s else time.perf_counter() - started
             full = _case(application.name, smaller.size, False, False, smaller.measured, choice)
-            errors = smaller.relative_error, full.relative_error
             found.append(
-                EmulationCost(application.name, case.size, groups, one, whole, is_estimate, smaller.size, *errors)
+                EmulationCost(
+                    application=application.name,
+                    size=case.size,
+                    work_groups=groups,
+                    one_s=one,
+                    all_s=whole,
+                    is_estimate=is_estimate,
+                    error_size=smaller.size,
+                    error_one=smaller.relative_error,
+                    error_all=full.relative_error,
+                )
             )
         return found
 
@@ -239,17 +248,19 @@ def emulation_seconds(kernel: Kernel) -> tuple[float, float, int]:
     return one, share * sample.work_groups, sample.work_groups
 
 
-def _case(name: str, size: int, is_table: bool, transfers: bool, measured: Mapping[str, float], choice: Choice) -> Case:
+def _case(
+    name: str, size: int, is_table: bool, transfers: bool, measured: Mapping[str, float], choice: Choice
+) -> ProjectionCase:
     ranked = {each.device: each for each in choice.ranked}
     own = {device: time_ for device, time_ in measured.items() if device in ranked}
-    return Case(
-        name,
-        size,
-        is_table,
-        transfers,
-        own,
-        {device: ranked[device].seconds for device in own},
-        {device: ranked[device].limit for device in own},
-        {device: ranked[device].std_s for device in own},
-        choice.cost_s,
+    return ProjectionCase(
+        application=name,
+        size=size,
+        is_table=is_table,
+        transfers=transfers,
+        measured=own,
+        predicted={device: ranked[device].seconds for device in own},
+        limits={device: ranked[device].limit for device in own},
+        predicted_std={device: ranked[device].std_s for device in own},
+        cost_s=choice.cost_s,
     )

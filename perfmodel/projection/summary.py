@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.statistics import Errors
-from perfmodel.projection.case import Case
+from perfmodel.projection.case import ProjectionCase
 
 
-def always(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
+def always(cases: Sequence[ProjectionCase]) -> dict[str, dict[str, Any]]:
     """Returns, by device, what always taking it comes to, over the cases that it has a time of; a choice has to be
     better.
 
@@ -32,7 +32,7 @@ def always(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def time_errors(cases: Sequence[Case]) -> dict[str, dict[str, float] | None]:
+def time_errors(cases: Sequence[ProjectionCase]) -> dict[str, dict[str, float] | None]:
     """Returns, by device, |projected - measured| / measured, which the paper's relative error, of ratios, does not
     show."""
     return {

@@ -7,6 +7,7 @@ copies and waits for them is kept, as it says how many are under way at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.ptx.syntax import Address, Guard, Immediate, Instruction, Operand, Register, Vector
@@ -49,7 +50,7 @@ class Copies:
         def made(
             opcode: str, modifiers: tuple[str, ...], type_: Type, *operands: Operand, guard: Guard | None
         ) -> Instruction:
-            return Instruction(opcode, modifiers, (type_,), operands, copy.line, guard, copy.source)
+            return replace(copy, opcode=opcode, modifiers=modifiers, types=(type_,), operands=operands, guard=guard)
 
         for word in words:
             yield made("mov", (), _WORD, word, Immediate(0), guard=None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perfmodel.basics.errors import SourceError
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.inlining import Kernel
 from perfmodel.ptx.syntax import Guard, Instruction, Label, Operand, Symbol
 
@@ -93,22 +94,20 @@ class ControlFlow:
         return at == above
 
     def _loops(self) -> list[Loop]:
-        bodies: dict[int, set[int]] = {}
+        ends: dict[int, list[int]] = {}
         for block in self.blocks:
             for successor in block.successors:
                 if successor != EXIT and self.dominates(successor, block.number):
-                    body = bodies.setdefault(successor, {successor})
-                    waiting = [block.number]
-                    while waiting:
-                        number = waiting.pop()
-                        if number not in body:
-                            body.add(number)
-                            waiting += self.predecessors[number]
-        loops = [Loop(header, frozenset(body)) for header, body in sorted(bodies.items())]
+                    ends.setdefault(successor, []).append(block.number)
+        loops = [Loop(header, self._body(header, last)) for header, last in sorted(ends.items())]
         for loop in loops:
             around = [each for each in loops if each is not loop and loop.blocks < each.blocks]
             loop.outer = min(around, key=lambda each: len(each.blocks), default=None)
         return loops
+
+    def _body(self, header: int, ends: list[int]) -> frozenset[int]:
+        """Returns the blocks of a loop: those on the ways back from its ends to its header."""
+        return frozenset(reached(ends, lambda number: () if number == header else self.predecessors[number])) | {header}
 
 
 def _blocks(kernel: Kernel) -> list[Block]:
@@ -171,13 +170,7 @@ def _end(block: Block, labels: dict[str, int], kernel: Kernel, count: int) -> No
 
 def _reached(blocks: list[Block]) -> list[Block]:
     """Returns the blocks that are reached from the first one, numbered anew."""
-    seen = {0}
-    waiting = [0]
-    while waiting:
-        for successor in blocks[waiting.pop()].successors:
-            if successor != EXIT and successor not in seen:
-                seen.add(successor)
-                waiting.append(successor)
+    seen = reached([0], lambda number: (each for each in blocks[number].successors if each != EXIT))
     kept = [block for block in blocks if block.number in seen]
     numbers = {block.number: number for number, block in enumerate(kept)} | {EXIT: EXIT}
     for block in kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
 from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Sink, Symbol, Vector
 
@@ -172,22 +173,16 @@ class Dataflow:
     def behind(self, names: Iterator[str] | tuple[str, ...]) -> set[Instruction]:
         """Returns the instructions that registers' values follow from, through registers and parameters of calls."""
         found: set[Instruction] = set()
-        waiting = list(names)
-        seen: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
+
+        def before(name: str) -> Iterator[str]:
             for instruction in self.definitions.get(name, ()):
-                if instruction in found:
-                    continue
-                found.add(instruction)
-                waiting += read(instruction)
+                own = [instruction]
                 if instruction.opcode == "ld" and instruction.has("param"):
-                    for store in self._stored_parameters(instruction):
-                        found.add(store)
-                        waiting += read(store)
+                    own += self._stored_parameters(instruction)
+                found.update(own)
+                yield from (register for each in own for register in read(each))
+
+        reached(names, before)
         return found
 
     def _stored_parameters(self, load: Instruction) -> list[Instruction]:

@@ -64,13 +64,13 @@ def kernel_of(module: Module, entry: str) -> Kernel:
     inliner = _Inliner(module)
     inliner.inline(function, {}, "", 0)
     return Kernel(
-        entry,
-        function.parameters,
-        {**inliner.registers, **inliner.copies.registers},
-        {**module.variables, **inliner.variables},
-        tuple(inliner.body),
-        inliner.targets,
-        module.is_of_tiles,
+        name=entry,
+        parameters=function.parameters,
+        registers={**inliner.registers, **inliner.copies.registers},
+        variables={**module.variables, **inliner.variables},
+        body=tuple(inliner.body),
+        targets=inliner.targets,
+        is_of_tiles=module.is_of_tiles,
     )
 
 
@@ -137,11 +137,11 @@ class _Inliner:
         after = f"$after{self.calls}"
         self.calls += 1
         if guard is not None:
-            skip = Instruction("bra", (), (), (Symbol(after),), call.line, Guard(guard.register, not guard.is_negated))
-            self.body.append(skip)
+            otherwise = Guard(guard.register, not guard.is_negated)
+            self.body.append(Instruction("bra", operands=(Symbol(after),), line=call.line, guard=otherwise))
         function = self.module.functions.get(target.name)
         if target.name in _FAILING:
-            self.body.append(Instruction("trap", (), (), (), call.line, None, call.source))
+            self.body.append(Instruction("trap", line=call.line, source=call.source))
         elif target.name not in _PRINTING:
             if function is None or not function.body:
                 raise SourceError(f"function {target.name!r} has no body in the PTX text", "", call.line, 1)

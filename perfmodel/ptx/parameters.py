@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.dataflow import ACCESSING, STORES, address_of, registers_in, written
 from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
@@ -49,18 +51,15 @@ def roots(code: Code, access: Instruction) -> set[str]:
     if address is None or not isinstance(address.base, Register):
         return set()
     found: set[str] = set()
-    seen: set[str] = set()
-    waiting = [address.base.name]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
+
+    def added_to(name: str) -> Iterator[str]:
         for instruction in code.dataflow.definitions.get(name, ()):
-            found |= _parameter_behind(instruction)
+            found.update(_parameter_behind(instruction))
             is_wide = instruction.has("wide") or any(type_.bits == 64 for type_ in instruction.types)
             if instruction.opcode in _ADDING and is_wide:
-                waiting += [each for operand in instruction.operands[1:] for each in registers_in(operand)]
+                yield from (each for operand in instruction.operands[1:] for each in registers_in(operand))
+
+    reached([address.base.name], added_to)
     names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
     return names & _converted(code) or names
 
@@ -92,4 +91,11 @@ def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> P
     dtype = dtypes.most_common(1)[0][0] if dtypes else ""
     is_output = any(access.opcode in (*STORES, "atom", "red") for access in accesses)
     type_ = None if variable.is_array else variable.type
-    return Parameter(variable.name, variable.n_bytes, type_, bool(accesses), dtype, is_output)
+    return Parameter(
+        name=variable.name,
+        n_bytes=variable.n_bytes,
+        type=type_,
+        is_pointer=bool(accesses),
+        dtype=dtype,
+        is_output=is_output,
+    )

@@ -118,10 +118,10 @@ class Instruction:
     """
 
     opcode: str
-    modifiers: tuple[str, ...]
-    types: tuple[Type, ...]
-    operands: tuple[Operand, ...]
-    line: int
+    modifiers: tuple[str, ...] = ()
+    types: tuple[Type, ...] = ()
+    operands: tuple[Operand, ...] = ()
+    line: int = 0
     guard: Guard | None = None
     source: Source | None = None
 
@@ -169,17 +169,16 @@ class Function:
         results, parameters: variables in the space of parameters.
         registers: their types, by name.
         variables: those declared inside.
-        required: the largest or required number of threads of a block, by axis, if the text says so.
     """
 
     name: str
     is_entry: bool
     results: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
-    registers: Mapping[str, Type]
-    variables: tuple[Variable, ...]
-    body: tuple[Instruction | Label, ...]
-    targets: Mapping[str, tuple[str, ...]]
+    registers: Mapping[str, Type] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    body: tuple[Instruction | Label, ...] = ()
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +187,7 @@ class Module:
 
     Attributes:
         is_of_tiles: whether places in the source do whole tiles, as Triton's: it stems from Python, and its compiler
-            chose the threads of a block. The instructions of one place are parts of a tile then, not turns of a loop.
+            chose the threads of a block. The instructions of one place are parts of a tile then, no iterations.
     """
 
     version: str

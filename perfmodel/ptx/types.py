@@ -68,10 +68,13 @@ _NARROW = {"bf16": "bfloat16", "tf32": "tfloat32", "e4m3": "float8", "e5m2": "fl
 def _all() -> dict[str, Type]:
     found = {f"{kind}{bits}": Type(f"{kind}{bits}", kind, bits) for kind in "sub" for bits in (8, 16, 32, 64)}
     found |= {f"f{bits}": Type(f"f{bits}", "f", bits) for bits in (16, 32, 64)}
-    found |= {"bf16": Type("bf16", "f", 16, 1, "bf16"), "bf16x2": Type("bf16x2", "f", 32, 2, "bf16")}
-    found |= {f"{name}x2": Type(f"{name}x2", "f", 16, 2, name) for name in ("e4m3", "e5m2")}
-    found |= {name: Type(name, "f", 8, 1, name) for name in ("e4m3", "e5m2")}
-    found["tf32"] = Type("tf32", "f", 32, 1, "tf32")
+    found |= {
+        "bf16": Type(name="bf16", kind="f", bits=16, lanes=1, form="bf16"),
+        "bf16x2": Type(name="bf16x2", kind="f", bits=32, lanes=2, form="bf16"),
+    }
+    found |= {f"{name}x2": Type(name=f"{name}x2", kind="f", bits=16, lanes=2, form=name) for name in ("e4m3", "e5m2")}
+    found |= {name: Type(name=name, kind="f", bits=8, lanes=1, form=name) for name in ("e4m3", "e5m2")}
+    found["tf32"] = Type(name="tf32", kind="f", bits=32, lanes=1, form="tf32")
     return {**found, "f16x2": Type("f16x2", "f", 32, 2), "pred": Type("pred", "p", 1)}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perfmodel.basics import files
+from perfmodel.basics import files, json_values
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
 from perfmodel.recipes.outcome import Outcome
@@ -45,7 +44,7 @@ def write(outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
             calibration.save(written[-1])
         plot = measured_against_predicted(outcome)
         for name, content in (
-            ("results.json", json.dumps(results(outcome), indent=1, allow_nan=False).encode() + b"\n"),
+            ("results.json", json_values.document(results(outcome)).encode()),
             ("table.txt", f"{text(outcome)}\n\n{weights(outcome)}\n".encode()),
             ("predicted.png", plot),
             *([("ratios.png", histograms)] if (histograms := ratios(outcome)) else []),
@@ -80,7 +79,7 @@ def results(outcome: Outcome) -> dict[str, Any]:
         "protocol": outcome.protocol,
         "rows": [row.values(ROW) for row in outcome.rows],
         "parameters": {
-            name: {p: [value, _number(c.stderr[p])] for p, value in c.parameters.items()}
+            name: {p: [value, json_values.plain(c.stderr[p])] for p, value in c.parameters.items()}
             for name, c in outcome.calibrations.items()
         },
         "intervals": {n: c.held_out.figures() if c.held_out else None for n, c in outcome.calibrations.items()},
@@ -90,7 +89,3 @@ def results(outcome: Outcome) -> dict[str, Any]:
         "cost_s": asdict(outcome.cost) if outcome.cost else None,
         "steps_s": outcome.steps,
     }
-
-
-def _number(value: float) -> float | None:
-    return value if value == value else None

@@ -18,7 +18,7 @@ from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report.ceilings import Ceiling, ceilings, flops
 from perfmodel.report.reported import ReportedModel
-from perfmodel.report.sample import Sample
+from perfmodel.report.sample import ReportedSample
 from perfmodel.vocabulary.named_features import feature
 
 DIGITS = 5
@@ -32,7 +32,7 @@ OTHERS = "others"
 
 
 @dataclass(frozen=True)
-class Line:
+class SizeLine:
     """The times of one variant as one of its sizes grows.
 
     Attributes:
@@ -66,7 +66,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class Roofline:
+class RooflineChart:
     """The rows' FLOP a byte and FLOP a second, a multiply-add being two, below the ceilings that parameters are."""
 
     points: tuple[tuple[Row, float, float], ...]
@@ -83,14 +83,14 @@ class Charts:
     """
 
     model: ReportedModel
-    sample: Sample
-    lines: Sequence[Line]
+    sample: ReportedSample
+    lines: Sequence[SizeLine]
     breakdowns: Sequence[Breakdown]
     correlations: tuple[Sequence[str], Sequence[Sequence[float]]]
-    roofline: Roofline | None
+    roofline: RooflineChart | None
 
     @classmethod
-    def of(cls, model: ReportedModel, sample: Sample) -> Charts:
+    def of(cls, model: ReportedModel, sample: ReportedSample) -> Charts:
         return cls(
             model,
             sample,
@@ -106,7 +106,7 @@ def complete(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.measured_s and row.predicted_s and row.predicted_s > 0]
 
 
-def lines(model: ReportedModel, sample: Sample) -> list[Line]:
+def lines(model: ReportedModel, sample: ReportedSample) -> list[SizeLine]:
     """Returns a line for each variant and size that vary, of the longest first; other sizes stay as they are along a
     line."""
     by_variant: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
@@ -122,7 +122,7 @@ def lines(model: ReportedModel, sample: Sample) -> list[Line]:
     return sorted(found, key=lambda line: (-len(line.points), line.kernel, line.variant))
 
 
-def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) -> list[Line]:
+def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) -> list[SizeLine]:
     values = {name: {row.sizes[name] for row in rows} for name in rows[0].sizes}
     along = max(values, key=lambda name: len(values[name]))
     tied = len(values[along]) == len(rows)  # the others follow from it, or do not vary
@@ -140,7 +140,7 @@ def _lines_of(model: ReportedModel, rows: Sequence[Row], kernel: Kernel | None) 
         varied = [name for name in values if len({row.sizes[name] for row in group}) > 1]
         curve = _curve(model.calibration, kernel, group, along) if kernel and varied == [along] else ()
         result.append(
-            Line(
+            SizeLine(
                 kernel=rows[0].kernel, variant=f"{rows[0].variant} {at}".strip(), size=along, points=points, curve=curve
             )
         )
@@ -167,7 +167,7 @@ def _curve(
     )
 
 
-def breakdowns(model: ReportedModel, sample: Sample) -> list[Breakdown]:
+def breakdowns(model: ReportedModel, sample: ReportedSample) -> list[Breakdown]:
     """Returns a breakdown for each variant that could be generated again, at its longest time; the longest first."""
     if model.calibration is None:
         return []
@@ -213,7 +213,7 @@ def correlations(calibration: Calibration) -> tuple[list[str], list[list[float]]
     return [names[i] for i in known], np.clip(np.nan_to_num(scaled), -1, 1).tolist()
 
 
-def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
+def roofline(model: ReportedModel, sample: ReportedSample) -> RooflineChart | None:
     """Returns a roofline; None where the calibration has no bandwidth of global memory or no rate of operations among
     its parameters."""
     if model.calibration is None:
@@ -226,7 +226,7 @@ def roofline(model: ReportedModel, sample: Sample) -> Roofline | None:
         if kernel := sample.kernels.get((row.kernel, row.variant)):
             intensity = _intensity(kernel, row)
             points += [(row, *intensity)] if intensity else []
-    return Roofline(tuple(points), bandwidths, rates)
+    return RooflineChart(tuple(points), bandwidths, rates)
 
 
 def _intensity(kernel: Kernel, row: Row) -> tuple[float, float] | None:
@@ -317,7 +317,7 @@ def _costs(found: Sequence[Breakdown]) -> dict[str, Any]:
     return {"terms": drawn, "rows": rows}
 
 
-def _roofs(found: Roofline, families: Sequence[str]) -> dict[str, Any]:
+def _roofs(found: RooflineChart, families: Sequence[str]) -> dict[str, Any]:
     return {
         "points": [
             [families.index(row.kernel), row.variant, sizes_text(row.sizes), _short(intensity), _short(rate)]

@@ -35,14 +35,14 @@ GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": 
 
 
 @dataclass(frozen=True)
-class Quantity:
+class CountedQuantity:
     """A count in isl's notation, and its value at each of the table's points."""
 
     symbolic: str
     at: tuple[float, ...]
 
 
-Strides = Mapping[Any, Quantity | None]
+Strides = Mapping[Any, CountedQuantity | None]
 """Strides by axis, or by the name of a loop; None where the index is not affine."""
 
 
@@ -50,9 +50,9 @@ Strides = Mapping[Any, Quantity | None]
 class Granular:
     """A count of executions in four ways; see `perfmodel.counting.counts.Executions`."""
 
-    workitem: Quantity
-    subgroup: Quantity | None
-    workgroup: Quantity
+    workitem: CountedQuantity
+    subgroup: CountedQuantity | None
+    workgroup: CountedQuantity
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class ChainRow:
     kind: str
     dtype: str
     loops: tuple[str, ...]
-    count: Quantity
+    count: CountedQuantity
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class AccessRow:
     group_strides: Strides
     loop_strides: Strides
     count: Granular
-    footprint: Quantity | None
+    footprint: CountedQuantity | None
     afr: tuple[float, ...] | None
     pattern: str
 
@@ -103,7 +103,7 @@ class BranchRow:
     divergence: str
     met: Granular
     taken: Granular | None
-    divergent: Quantity | None
+    divergent: CountedQuantity | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ResourceRow:
 
     registers: int
     private_bytes: int
-    local_bytes: Quantity | None
+    local_bytes: CountedQuantity | None
     source: str = "estimate"
     spilled_bytes: int | None = None
     code_bytes: int | None = None
@@ -133,8 +133,8 @@ class FootprintRow:
     variable: str
     dtype: str
     direction: str
-    bytes: Quantity | None
-    filled_bytes: Quantity | None
+    bytes: CountedQuantity | None
+    filled_bytes: CountedQuantity | None
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ class CountTable:
     branches: tuple[BranchRow, ...]
     resources: ResourceRow | None
     barriers: Granular
-    launches: Quantity
-    work_groups: Quantity
-    work_items: Quantity
+    launches: CountedQuantity
+    work_groups: CountedQuantity
+    work_items: CountedQuantity
 
 
 def count_tables(
@@ -345,12 +345,12 @@ class _Tabulator:
         first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
         return from_isl(sum(others, start=first))
 
-    def known(self, count: QuasiPolynomial | None) -> Quantity | None:
+    def known(self, count: QuasiPolynomial | None) -> CountedQuantity | None:
         return None if count is None else self.quantity(count)
 
-    def quantity(self, count: QuasiPolynomial) -> Quantity:
+    def quantity(self, count: QuasiPolynomial) -> CountedQuantity:
         values = np.broadcast_to(count(self.arrays), len(self.points))
-        return Quantity(str(count), tuple(map(_plain, values.tolist())))
+        return CountedQuantity(str(count), tuple(map(_plain, values.tolist())))
 
 
 def _plain(value: float) -> float:
@@ -473,7 +473,7 @@ class _Text:
             lines.append([label, *self.cells(count)])
         return grid(["launch", "count", *self.points], lines)
 
-    def cells(self, quantity: Quantity | None) -> list[str]:
+    def cells(self, quantity: CountedQuantity | None) -> list[str]:
         values = [f"{value:,}" for value in quantity.at] if quantity else ["?"] * len(self.points)
         return [self.short(quantity), *values]
 
@@ -482,7 +482,7 @@ class _Text:
         parts = [f"{axis}:{self.short(stride)}" for axis, stride in strides.items()]
         return f"{{{';'.join(parts)}}}" if parts else "-"
 
-    def short(self, quantity: Quantity | None) -> str:
+    def short(self, quantity: CountedQuantity | None) -> str:
         """Returns the symbolic count, or the number of the note that has it."""
         if quantity is None:
             return "?"

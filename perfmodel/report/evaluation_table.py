@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from perfmodel.basics.statistics import Errors
-from perfmodel.basics.tables import grid, percent, seconds, sizes_text, told_apart
+from perfmodel.basics.tables import grid, kernel_text, percent, seconds, told_apart
 from perfmodel.modelling.evaluation import FITTED, Evaluation
 from perfmodel.modelling.rows import Row
 
 
 def as_text(evaluation: Evaluation) -> str:
     over_all = evaluation.over_all
-    labels = [_label(each) for each in evaluation.kernels]
+    labels = [kernel_text(each.kernel, each.variant, each.sizes) for each in evaluation.kernels]
     common, names = told_apart(labels)
     lines = [_line(each, names[label]) for each, label in zip(evaluation.kernels, labels, strict=True)]
     parts = [*filter(None, [common]), grid(["kernel", "measured", "predicted", "error", "remark"], lines)]
@@ -23,10 +23,6 @@ def as_text(evaluation: Evaluation) -> str:
     if evaluation.notes:
         parts.append("\n".join(f"note: {note}" for note in evaluation.notes))
     return "\n\n".join(parts)
-
-
-def _label(each: Row) -> str:
-    return " ".join(filter(None, [each.kernel, each.variant, sizes_text(each.sizes)]))
 
 
 def _line(each: Row, name: str) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perfmodel.basics import files
+from perfmodel.basics import files, json_values
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
-from perfmodel.projection.case import Case, crossover
+from perfmodel.projection.case import ProjectionCase, crossover
 from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
 from perfmodel.report import prepared
 from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
@@ -35,7 +34,7 @@ def text(findings: ProjectionFindings, published: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _choices(cases: Sequence[Case], title: str) -> str:
+def _choices(cases: Sequence[ProjectionCase], title: str) -> str:
     names = list(dict.fromkeys(name for case in cases for name in case.measured))
     rows = []
     for case in cases:
@@ -191,7 +190,7 @@ def write(
     }
     written = []
     contents: dict[str, bytes] = {
-        "results.json": json.dumps(results, indent=1, allow_nan=False).encode() + b"\n",
+        "results.json": json_values.document(results).encode(),
         "table.txt": f"{shown}\n".encode(),
         "figure-6.png": emulation_over_size({n: findings.costs[n] for n in FIGURE_6 if n in findings.costs}),
     }

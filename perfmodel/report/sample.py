@@ -20,7 +20,7 @@ Variant = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Sample:
+class ReportedSample:
     """Some variants with their kernels, which have the sizes of the variant's last row.
 
     Attributes:
@@ -41,7 +41,9 @@ class Sample:
         return f"A sample: {len(self.kernels)} of {self.variants} variants, spread over the families{reason}."
 
 
-def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S, given: Iterable[Kernel] = ()) -> Sample:
+def sample(
+    rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S, given: Iterable[Kernel] = ()
+) -> ReportedSample:
     """Generates and counts variants of all families in turn, those first that no fit has seen.
 
     Args:
@@ -62,7 +64,7 @@ def sample(rows: Iterable[Row], most: int = MOST, budget_s: float = BUDGET_S, gi
             kernels[variant] = kernel
         else:
             refused += 1
-    return Sample(kernels, len(by_variant), refused)
+    return ReportedSample(kernels, len(by_variant), refused)
 
 
 def _at_sizes(kernel: Kernel, row: Row) -> Kernel | None:

@@ -32,7 +32,7 @@ def contents_text(store: Store, groups: Sequence[Group]) -> str:
     parts = [
         f"{store.name}: {measured} measurements, {failed} failures, {n_bytes(store.n_bytes)}, schema {store.schema}"
     ]
-    for title, of in (("device", _device), ("protocol", _protocol), ("kernel", _kernel)):
+    for title, of in (("device", _device), ("protocol", _protocol), ("kernel", lambda group: _line(group.kernel))):
         counts: dict[str, list[int]] = {}
         for group in groups:
             counts.setdefault(of(group), [0, 0])[bool(group.reason)] += group.count
@@ -125,10 +125,6 @@ def _protocol(group: Group) -> str:
     how = dict(group.protocol)
     name = how.pop("name", "")
     return _line(f"{name}: {_pairs(how)}")
-
-
-def _kernel(group: Group) -> str:
-    return _line(group.kernel)
 
 
 def _timing(row: Measurement) -> Timing:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perfmodel.basics.statistics import Errors
-from perfmodel.basics.tables import percent, sizes_text
+from perfmodel.basics.tables import kernel_text, percent
 from perfmodel.modelling.ranking import over_all
 from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
@@ -41,7 +41,9 @@ def _errors(rows: Sequence[Row]) -> list[str]:
     far = sorted((row for row in rows if row.error > OUTLIER), key=lambda row: -row.error)
     if not far:
         return [said]
-    named = [f"{_called(row)} ({percent((row.predicted_s or 0) / (row.measured_s or 1) - 1)})" for row in far]
+    labels = [kernel_text(row.kernel, row.variant, row.sizes) for row in far]
+    off = [percent((row.predicted_s or 0) / (row.measured_s or 1) - 1) for row in far]
+    named = [f"{label} ({error})" for label, error in zip(labels, off, strict=True)]
     others = f" and {len(far) - MOST_OUTLIERS} more" if len(far) > MOST_OUTLIERS else ""
     return [said, f"Furthest off: {', '.join(named[:MOST_OUTLIERS])}{others}."]
 
@@ -63,7 +65,3 @@ def _limits(charts: Charts) -> list[str]:
     (name, count), *others = limits.most_common()
     also = f"; others by {', '.join(other for other, _ in others[:3])}" if others else ""
     return [f"Of {sum(limits.values())} kernels that were explained, {count} are limited by {name}{also}."]
-
-
-def _called(row: Row) -> str:
-    return " ".join(filter(None, [row.kernel, row.variant, sizes_text(row.sizes)]))

@@ -51,4 +51,4 @@ def _loop(code: Sequence[Instruction], span: tuple[int, int], spans: Sequence[tu
         for each in code
         if first <= each.place <= last and not any(start <= each.place <= end for start, end in inner)
     )
-    return Loop(first, last, len(around), own, not inner)
+    return Loop(first=first, last=last, depth=len(around), own=own, is_innermost=not inner)

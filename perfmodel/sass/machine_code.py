@@ -103,14 +103,14 @@ def of_listing(told: Assembled, entry: str, target: str) -> MachineCode:
     """
     numbers = _told(told.log, entry)
     return MachineCode(
-        target,
-        numbers["registers"],
-        numbers["shared"],
-        numbers["stack"],
-        numbers["spill_stores"],
-        numbers["spill_loads"],
-        numbers["barriers"],
-        read(told.listing, entry),
+        target=target,
+        registers=numbers["registers"],
+        shared_bytes=numbers["shared"],
+        stack_bytes=numbers["stack"],
+        spill_store_bytes=numbers["spill_stores"],
+        spill_load_bytes=numbers["spill_loads"],
+        barriers=numbers["barriers"],
+        instructions=read(told.listing, entry),
     )
 
 

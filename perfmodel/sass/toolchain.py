@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import lzma
 import os
 import re
 import shutil
@@ -12,21 +9,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-import platformdirs
-
-from perfmodel.basics import files
+from perfmodel.basics.disk_cache import DiskCache
 from perfmodel.basics.errors import KernelError, SourceError
 
 ASSEMBLER, DISASSEMBLER = "ptxas", "nvdisasm"
 EXTRA = "pip install 'perfmodel[sass]'"
 SECONDS = 120
 """The assembler may take so long for one kernel."""
-MOST_ENTRIES = 4096
+ENTRIES = DiskCache("sass", most=4096, is_packed=True)
 
 
 @dataclass(frozen=True)
@@ -60,25 +54,16 @@ def assembled(text: str, entry: str, target: str = "") -> Assembled:
     """
     tools = _tools()
     target = target or target_of(text)
-    identity = [text, entry, target, *(_identity(tool) for tool in tools)]
-    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-    path = platformdirs.user_cache_path("perfmodel", appauthor=False) / "sass" / f"{key}.json.xz"
-    is_cached = os.environ.get("PERFMODEL_NO_CACHE") != "1"
-    if is_cached:
-        with suppress(OSError, ValueError, KeyError, lzma.LZMAError):
-            found = json.loads(lzma.decompress(path.read_bytes()))
-            return Assembled(str(found["log"]), str(found["listing"]))
+    key = [text, entry, target, *(_identity(tool) for tool in tools)]
+    return ENTRIES.kept(key, lambda: _assembled(text, entry, target, tools), lambda kept: Assembled(**kept), asdict)
+
+
+def _assembled(text: str, entry: str, target: str, tools: tuple[str, str]) -> Assembled:
     with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder:
         source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")
         log = _ran([tools[0], f"-arch={target}", "-v", "--entry", entry, str(source), "-o", str(binary)], folder)
         listing = _ran([tools[1], "-c", "-hex", str(binary)], folder)
-    if is_cached:
-        document = json.dumps({"log": log, "listing": listing}).encode()
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, lzma.compress(document, preset=1))
-            _prune(path.parent)
     return Assembled(log, listing)
 
 
@@ -133,11 +118,3 @@ def _identity(path: str) -> str:
     """Returns what tells one version of a program from others, without running it."""
     status = Path(path).stat()
     return f"{path} {status.st_size} {status.st_mtime_ns}"
-
-
-def _prune(folder: Path) -> None:
-    """Removes the older half of too many entries."""
-    found = sorted(folder.glob("*.json.xz"), key=lambda path: path.stat().st_mtime)
-    if len(found) > MOST_ENTRIES:
-        for path in found[: len(found) // 2]:
-            path.unlink(missing_ok=True)

@@ -33,13 +33,13 @@ def waiting(code: Sequence[Instruction], opcodes: frozenset[str], is_loop: bool 
     """Returns how code waits for loads of some opcodes.
 
     Args:
-        is_loop: whether it is executed again and again; loads of one turn may then be waited for in the next.
+        is_loop: whether it is executed again and again; loads of one iteration may then be waited for in the next.
     """
     under_way: list[int] = []
     in_flight = rounds = loads = 0
     has_new = False
-    for turn in range(2 if is_loop else 1):
-        in_flight, rounds, loads = (0, 0, 0) if turn else (in_flight, rounds, loads)
+    for iteration in range(2 if is_loop else 1):
+        in_flight, rounds, loads = (0, 0, 0) if iteration else (in_flight, rounds, loads)
         for each in code:
             if any(barrier in each.waits for barrier in under_way):
                 in_flight = max(in_flight, len(under_way))

@@ -6,18 +6,20 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
-from perfmodel.basics.json_values import reason
+from perfmodel.basics.json_values import plain, reason
 from perfmodel.counting.counts import SUBGROUP_SIZE
 from perfmodel.kernels.emulation import emulate
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.isolation.locks import held
+from perfmodel.measuring.isolation.serving import Answers, Message
 from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
 from perfmodel.surveying.cases import Case
 
@@ -63,6 +65,18 @@ def left_after(stages: Sequence[str], done: Stage) -> list[str]:
     """Returns the stages that are left once one is done: the later ones, without those that need it if it failed."""
     later = [name for name in stages if name != done.name]
     return [name for name in later if done.succeeded or done.name not in NEEDS.get(name, ())]
+
+
+def running(opening: Message) -> Answers:
+    """Returns what runs stages of a case by their names; see `perfmodel.measuring.isolation.serving`."""
+    told: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in opening["case"].items()
+    }
+    stages = CaseStages(Case(**{**told, "folder": Path(told["folder"])}), **opening["options"])
+    return lambda request: dict(plain(asdict(stages.run(request["stage"]))))
+
+
+RUNNING = f"{__name__}:{running.__name__}"
 
 
 class CaseStages:

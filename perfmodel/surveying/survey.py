@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import SurveyError, nearest
 from perfmodel.basics.json_values import plain
-from perfmodel.measuring.isolation.process import ProcessLimits
+from perfmodel.measuring.isolation.process import ChildProcess, ProcessEndedError, ProcessLimits
 from perfmodel.surveying.cases import Case
-from perfmodel.surveying.process import CaseProcess
-from perfmodel.surveying.stages import ON_A_DEVICE, STAGES, Stage, left_after
+from perfmodel.surveying.stages import ON_A_DEVICE, RUNNING, STAGES, Stage, left_after
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ def survey(
     ]
     if not stages:
         raise SurveyError("a survey without any stage does nothing; leave out fewer")
-    request = {"device": device, "calibration": calibration, "protocol": protocol}
+    options = {"device": device, "calibration": calibration, "protocol": protocol}
 
     def outcome(case: Case) -> CaseOutcome:
-        return CaseOutcome(case, tuple(_stages(case, stages, request, limits or ProcessLimits(60.0))))
+        return CaseOutcome(case, tuple(_stages(case, stages, options, limits or ProcessLimits(60.0))))
 
     found: list[CaseOutcome] = []
     with ThreadPoolExecutor(jobs) as executor:
@@ -148,10 +148,20 @@ def _is_processor(device: str) -> bool:
     return find_device(device).kind == "cpu"
 
 
-def _stages(case: Case, stages: Sequence[str], request: dict[str, Any], limits: ProcessLimits) -> Iterator[Stage]:
+def _stages(case: Case, stages: Sequence[str], options: Mapping[str, str], limits: ProcessLimits) -> Iterator[Stage]:
     """Yields the stages of a case; a process that a stage ends is replaced for the next ones."""
-    left = list(stages)
-    while left:
-        for stage in CaseProcess(case, left, request, limits).run():
+    opening = {"case": {**asdict(case), "folder": str(case.folder.resolve())}, "options": options}
+    left, process = list(stages), None
+    try:
+        while left:
+            started = time.monotonic()
+            try:
+                process = process or ChildProcess(RUNNING, opening, what="a process for it")
+                stage = Stage(**process.asked({"stage": left[0]}, "it", limits))
+            except ProcessEndedError as ended:
+                process, stage = None, Stage(left[0], time.monotonic() - started, str(ended))
             left = left_after(left, stage)
             yield stage
+    finally:
+        if process is not None:
+            process.close()

@@ -33,7 +33,7 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True)
-class Choice:
+class CovarianceChoice:
     """One choice of covariance."""
 
     reach: float
@@ -55,7 +55,7 @@ class Corrected:
     mean: Floats
     std: Floats
     told: NDArray[np.intp]
-    parts: tuple[tuple[Choice, float, Floats], ...]
+    parts: tuple[tuple[CovarianceChoice, float, Floats], ...]
 
 
 class Correction:
@@ -112,17 +112,17 @@ class Correction:
             drawn.append(mean[of] + random.standard_normal((number, len(of))) @ root.T)
         return np.concatenate(drawn)
 
-    def _explained(self, choice: Choice, known: Floats, prior: Floats) -> tuple[Floats, Floats]:
+    def _explained(self, choice: CovarianceChoice, known: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Returns the root of what measured times vary by, and the part of it that others share."""
         root: Floats = np.asarray(np.linalg.cholesky(known + choice.noise**2 * np.eye(len(known))), np.float64)
         return root, np.asarray(solve_triangular(root, prior, lower=True))
 
-    def _priors(self, of: NDArray[np.intp], to: NDArray[np.intp]) -> Iterator[tuple[Choice, Floats]]:
+    def _priors(self, of: NDArray[np.intp], to: NDArray[np.intp]) -> Iterator[tuple[CovarianceChoice, Floats]]:
         """Yields the covariance of some configurations with others, for each choice, shape (len(of), len(to))."""
         near = {reach: self._near(of, to, reach) for reach in REACHES}
         shared = self.elasticities[of] @ self.elasticities[to].T
         for values in product(REACHES, SPREADS, PARAMETERS if self.elasticities.any() else (0.0,), NOISES):
-            choice = Choice(*values)
+            choice = CovarianceChoice(*values)
             yield choice, FACTOR**2 + choice.spread**2 * near[choice.reach] + choice.parameters**2 * shared
 
     def _near(self, of: NDArray[np.intp], to: NDArray[np.intp], reach: float) -> Floats:

@@ -79,5 +79,12 @@ def search(
             tuner.tell(config, result.seconds)
             failure = next((flag[len(FAILED) + 2 :] for flag in result.flags if flag.startswith(FAILED)), "")
             seconds = math.inf if math.isnan(result.seconds) else result.seconds
-            yield Step(config, seconds, failure, result.key, result.key not in known, time.monotonic() - started)
+            yield Step(
+                config=config,
+                seconds=seconds,
+                failure=failure,
+                key=result.key,
+                is_new=result.key not in known,
+                after_s=time.monotonic() - started,
+            )
             known.add(result.key)

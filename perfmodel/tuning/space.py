@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perfmodel.basics import json_values
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.kernels.size_expression import conditions_of
 
@@ -60,7 +60,7 @@ def parameters_in(file: Path) -> dict[str, list[Value]]:
         KernelError: for a file that cannot be read, or holds anything else.
     """
     try:
-        found: Any = json.loads(file.read_text(encoding="utf-8"))
+        found: Any = json_values.read(file)
     except (OSError, ValueError) as error:
         raise KernelError(f"{file} holds no parameters ({error}); write such as {_EXAMPLE}") from error
     lists = found.values() if isinstance(found, dict) else [None]

@@ -187,7 +187,9 @@ def nests(draw: st.DrawFn) -> Nest:
         conditions = ["", "i > 2", "i + 1 < n", "i % 3 == 1"] + (["i > j", "i + j < n"] if loops == "ij" else [])
         statements.append((loops, draw(st.sampled_from(conditions)), draw(expressions(loops))))
     orders = draw(st.sampled_from(["CC", "CF", "FC"]))
-    return Nest(inner, tuple(statements), orders, tuple(splits), draw(st.booleans()))
+    return Nest(
+        inner=inner, statements=tuple(statements), orders=orders, splits=tuple(splits), divisible=draw(st.booleans())
+    )
 
 
 @settings(generated, max_examples=examples(12))

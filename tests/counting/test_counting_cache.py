@@ -26,7 +26,7 @@ from tests.counting_kernels import make
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "counts")
+    monkeypatch.setattr(cache.ENTRIES, "folder", lambda: tmp_path / "counts")
     return tmp_path / "counts"
 
 
@@ -193,7 +193,7 @@ from perfmodel.counting.loopy import target
 from perfmodel.counting.loopy.counts import count_loopy
 from pathlib import Path
 from tests.counting_kernels import make
-cache.folder = lambda: Path(sys.argv[1])
+cache.ENTRIES.folder = lambda: Path(sys.argv[1])
 for number in range(30):
     program = make("{[i]: 0 <= i < n}", f"o[i] = a[i] + {number % 2}", {"a, o": "n"})
     computed = []
@@ -225,7 +225,7 @@ import sys
 from pathlib import Path
 from perfmodel.counting import cache
 from tests.counting_kernels import make
-cache.folder = lambda: Path(sys.argv[1])
+cache.ENTRIES.folder = lambda: Path(sys.argv[1])
 space = "{[i, j]: 0 <= i < n and 0 <= j < m and l > 0}"
 program = make(space, "o[i] = 2*a[i, j]", {"a": "n, m", "o": "n"}, sizes="nml")
 known = lambda: cache.loopy_key(program)
@@ -246,11 +246,11 @@ print(cache.cached_counts(known, {}, 32, lambda: sys.exit("not found")).operatio
 
 def test_old_entries_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five programs are counted one after the other, with room for four: the oldest two go when the fifth comes."""
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 4)
+    monkeypatch.setattr(cache.ENTRIES, "most", 4)
     for size in range(1, 6):
         assert computes(program(), subgroup_size=size)
-        os.utime(max(cache.folder().glob("*.json"), key=lambda p: p.stat().st_mtime), (size, size))
-    assert len(list(cache.folder().glob("*.json"))) == 3
+        os.utime(max(cache.ENTRIES.folder().glob("*.json"), key=lambda p: p.stat().st_mtime), (size, size))
+    assert len(list(cache.ENTRIES.folder().glob("*.json"))) == 3
     assert not computes(program(), subgroup_size=5)
     assert computes(program(), subgroup_size=1)
 

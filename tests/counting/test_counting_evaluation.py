@@ -324,15 +324,20 @@ def kernel_counts(draw: st.DrawFn) -> KernelCounts:
     counted = st.lists(st.builds(OperationCount, words, words, small, st.just(shared)), max_size=2).map(tuple)
     branch = st.builds(BranchCount, words, words, st.just(shared), st.none() | executions, words, strides)
     return KernelCounts(
-        draw(counted),
-        tuple(draw(st.lists(chains, max_size=2))),
-        tuple(draw(st.lists(access, max_size=2))),
-        tuple(draw(st.lists(st.builds(Footprint, *[words] * 4, *[strides] * 4), max_size=1))),
-        tuple(draw(st.lists(branch, max_size=2))),
-        shared,
-        *(shared.workitem, shared.workgroup, draw(counts_of()), (draw(counts_of()),), draw(small), draw(st.booleans())),
-        draw(st.none() | counted),
-        draw(st.booleans()),
+        operations=draw(counted),
+        chains=tuple(draw(st.lists(chains, max_size=2))),
+        accesses=tuple(draw(st.lists(access, max_size=2))),
+        footprints=tuple(draw(st.lists(st.builds(Footprint, *[words] * 4, *[strides] * 4), max_size=1))),
+        branches=tuple(draw(st.lists(branch, max_size=2))),
+        barriers=shared,
+        launches=shared.workitem,
+        work_groups=shared.workgroup,
+        work_items=draw(counts_of()),
+        local_size=(draw(counts_of()),),
+        subgroup_size=draw(small),
+        exact=draw(st.booleans()),
+        index_operations=draw(st.none() | counted),
+        transfers=draw(st.booleans()),
     )
 
 
@@ -400,7 +405,20 @@ def test_other_data_are_no_counts(data: Any) -> None:
 def test_a_wrong_row_is_named(table: str, row: Any, words: str) -> None:
     zero = QuasiPolynomial((), "0")
     stored = to_data(
-        KernelCounts((), (), (), (), (), Executions(zero, None, zero, (zero,)), zero, zero, zero, (), 32, True)
+        KernelCounts(
+            operations=(),
+            chains=(),
+            accesses=(),
+            footprints=(),
+            branches=(),
+            barriers=Executions(zero, None, zero, (zero,)),
+            launches=zero,
+            work_groups=zero,
+            work_items=zero,
+            local_size=(),
+            subgroup_size=32,
+            exact=True,
+        )
     )
     assert from_data(stored).barriers == Executions(zero, None, zero, (zero,))
     stored[table] = [row, *stored[table]]

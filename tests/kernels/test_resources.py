@@ -217,7 +217,9 @@ def test_an_assembler_that_does_not_take_the_text_is_none(monkeypatch: pytest.Mo
 
 
 def test_the_assembler_is_asked_where_it_is(assembler: None) -> None:
-    assert resources(ptx_kernel("4 * n")) == Resources(32, 4 * 128, 328, "assembler", 596 + 660)
+    assert resources(ptx_kernel("4 * n")) == Resources(
+        registers=32, local_bytes=4 * 128, private_bytes=328, source="assembler", spilled_bytes=596 + 660
+    )
     names = ("registers", "spills", "bytes", "flight")
     assert [pm.feature(f"f_code_{name}").eval(ptx_kernel()) for name in names] == [32, 596 + 660, 8704, 20]
     text = as_text(count_tables([ptx_kernel("4 * n")])[0])

@@ -64,7 +64,15 @@ DONE:
 def launch(n: int = 100, text: str = TEXT, name: str = "axpy", block: int = 32, shared: int = 0) -> Launch:
     fields = (Scalar("p_0", "int32", n), Scalar("p_1", "float32", 2.5), Scalar("p_2", "float64", 0.25))
     arguments = (Array("x", "float32", n), Array("y", "float32", n, True), Struct("p", fields, (0, 4, 8), 16))
-    return Launch(text, name, (-(-n // block) * block,), (block,), arguments, language=PTX, shared_bytes=shared)
+    return Launch(
+        source=text,
+        kernel_name=name,
+        global_size=(-(-n // block) * block,),
+        local_size=(block,),
+        arguments=arguments,
+        language=PTX,
+        shared_bytes=shared,
+    )
 
 
 def kernels(*sizes: int) -> list[pm.Kernel]:

@@ -144,7 +144,13 @@ def test_the_times_that_are_promised_are_as_precise_as_promised() -> None:
     assert [promise.precision == 0.01 for promise in promises] == [True, False]
     for promise in promises:
         rounds = (promise.from_s - device.overhead_s) / device.round_s
-        launch = Launch("", "k", (1,), (1,), (Scalar("rounds", "int32", round(rounds)),))
+        launch = Launch(
+            source="",
+            kernel_name="k",
+            global_size=(1,),
+            local_size=(1,),
+            arguments=(Scalar("rounds", "int32", round(rounds)),),
+        )
         times = [device.time(launch, Protocol("unified", 30, 4, "min")).seconds for _ in range(100)]
         middle = sorted(times)[50]
         assert sum(abs(seconds / middle - 1) <= 2 * promise.precision for seconds in times) >= 80
@@ -414,7 +420,13 @@ def test_witnesses_look_before_and_after_and_never_condemn() -> None:
             looks.append(device.now())
 
         def finding(self) -> Finding:
-            return Finding("passer", Severity.DOUBTFUL, (Quantity("seen", 1.0),), "somebody passed", "wait")
+            return Finding(
+                name="passer",
+                severity=Severity.DOUBTFUL,
+                measured=(Quantity("seen", 1.0),),
+                fault="somebody passed",
+                remedy="wait",
+            )
 
     diagnosis = examine(DEVICE, device.time, watch_s=2.0, now=device.now, witnesses=[Passer()])
     assert looks[0] == 0

@@ -39,14 +39,14 @@ def process(cpu: Device) -> Iterator[MeasuringProcess]:
 
 def test_a_launch_arrives_as_it_was_sent() -> None:
     launch = Launch(
-        "__kernel void k() {}  // é\n",
-        "k",
-        (64, 2),
-        (32, 1),
-        (Array("a", "float32", 2**40, True), Scalar("x", "float64", 0.1), LocalArray("l", 64)),
-        ("-DT=1",),
-        ("a",),
-        (),
+        source="__kernel void k() {}  // é\n",
+        kernel_name="k",
+        global_size=(64, 2),
+        local_size=(32, 1),
+        arguments=(Array("a", "float32", 2**40, True), Scalar("x", "float64", 0.1), LocalArray("l", 64)),
+        build_options=("-DT=1",),
+        copied_in=("a",),
+        copied_out=(),
     )
     assert as_launch(as_message(launch)) == launch
 

@@ -54,16 +54,31 @@ def axpy(size: int, dtype: str = "float32", local: int = 8) -> Launch:
         Array("x", dtype, size, is_output=False),
         Array("y", dtype, size, is_output=True),
     )
-    return Launch(AXPY, "axpy", (size,), (local,), arguments, (f"-DTYPE={c_type}",))
+    return Launch(
+        source=AXPY,
+        kernel_name="axpy",
+        global_size=(size,),
+        local_size=(local,),
+        arguments=arguments,
+        build_options=(f"-DTYPE={c_type}",),
+    )
 
 
 def spin(rounds: int, size: int = 64) -> Launch:
     arguments = (Scalar("rounds", "int32", rounds), Array("y", "float32", size, is_output=True))
-    return Launch(SPIN, "spin", (size,), (min(size, 64),), arguments)
+    return Launch(
+        source=SPIN, kernel_name="spin", global_size=(size,), local_size=(min(size, 64),), arguments=arguments
+    )
 
 
 def source(body: str, *arguments: Array | Scalar, declared: str = "void", local: int = 2) -> Launch:
-    return Launch(f"__kernel void k({declared}) {{ {body} }}", "k", (4,), (local,), arguments)
+    return Launch(
+        source=f"__kernel void k({declared}) {{ {body} }}",
+        kernel_name="k",
+        global_size=(4,),
+        local_size=(local,),
+        arguments=arguments,
+    )
 
 
 # --- what a launch computes
@@ -93,7 +108,11 @@ def test_the_launch_shape_reaches_the_kernel(device: Device) -> None:
         "a[get_global_id(1) * 4 + get_global_id(0)] = 100 * get_group_id(1) + 10 * get_local_size(0) + get_local_id(0);"
     )
     launch = Launch(
-        f"__kernel void k(__global int *a) {{ {body} }}", "k", (4, 6), (2, 3), (Array("a", "int32", 24, True),)
+        source=f"__kernel void k(__global int *a) {{ {body} }}",
+        kernel_name="k",
+        global_size=(4, 6),
+        local_size=(2, 3),
+        arguments=(Array("a", "int32", 24, True),),
     )
     expected = [[100 * (row // 3) + 20 + column % 2 for column in range(4)] for row in range(6)]
     np.testing.assert_array_equal(run_launch(launch, device, {})["a"].reshape(6, 4), expected)
@@ -363,7 +382,9 @@ def test_a_refused_launch_leaves_the_device_usable(device: Device) -> None:
     before = device.queue()
     fixed = "__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void k(void) {}"
     with pytest.raises(KernelError, match=r"refuses the launch of kernel 'k' .INVALID_WORK_GROUP_SIZE.: use another"):
-        time_launch(Launch(fixed, "k", (4,), (2,), ()), device, THREE)
+        time_launch(
+            Launch(source=fixed, kernel_name="k", global_size=(4,), local_size=(2,), arguments=()), device, THREE
+        )
     assert device.queue() is not before  # several drivers leave a failed launch's context unusable
     assert time_launch(spin(10), device, THREE).seconds > 0
 

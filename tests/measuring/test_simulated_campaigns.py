@@ -299,7 +299,7 @@ def test_reasons_that_differ_in_names_and_numbers_are_one() -> None:
 
 def test_doubtful_times_are_counted(cpu: Device) -> None:
     rows = (Result(1.0, ("noisy",), "k"), Result(1.0, ("noisy", "disturbed"), "l"), Result(math.nan, (LOST,), "m"))
-    found = DeviceResult(cpu, rows, ("k", "l", "m"), 2, 0)
+    found = DeviceResult(device=cpu, results=rows, labels=("k", "l", "m"), new=2, known=0)
     assert found.doubtful == {"noisy": 2, "disturbed": 1}
     assert "  doubtful: 1 disturbed, 2 noisy" in str(CampaignResult([found], 1.0))
 

@@ -124,7 +124,18 @@ def test_a_kernel_without_counted_work_is_told_of_every_time() -> None:
     kernel = kernel_of_source(n=4096)
     shipped = pm.Calibration.shipped("unified-plus", device="H200")
     parameters = {"p_launch": 1e-6, "p_double": 1e-12}
-    calibration = pm.Calibration(model, parameters, parameters, np.zeros((2, 2)), 0.1, {}, shipped.device, {}, (), "")
+    calibration = pm.Calibration(
+        model=model,
+        parameters=parameters,
+        stderr=parameters,
+        covariance=np.zeros((2, 2)),
+        residual_std=0.1,
+        ranges={},
+        device=shipped.device,
+        protocol={},
+        rows=(),
+        report="",
+    )
     for _ in range(3):
         with pytest.warns(PredictionWarning, match="launch only"):
             assert float(calibration.predict(kernel)) == 1e-6
@@ -138,7 +149,16 @@ def test_a_feature_of_ones_own_is_asked_each_time() -> None:
     model = pm.Model("f_cl_wall_time", "p_side * f_side", {"f_side": Side()})
     shipped = pm.Calibration.shipped("unified-plus", device="H200")
     calibration = pm.Calibration(
-        model, {"p_side": 1.0}, {"p_side": 0.0}, np.zeros((1, 1)), 0.1, {}, shipped.device, {}, (), ""
+        model=model,
+        parameters={"p_side": 1.0},
+        stderr={"p_side": 0.0},
+        covariance=np.zeros((1, 1)),
+        residual_std=0.1,
+        ranges={},
+        device=shipped.device,
+        protocol={},
+        rows=(),
+        report="",
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -161,7 +181,18 @@ def unrecordable(text: str) -> pm.Calibration:
     model = pm.Model("f_cl_wall_time", f"p_one * {text} * f_one + p_index * f_op_int32_add_index", features)
     device = pm.Calibration.shipped("unified-plus", device="H200").device
     parameters = {"p_one": 1.0, "p_index": 0.0}
-    return pm.Calibration(model, parameters, {}, np.zeros((2, 2)), 0.1, {}, device, {}, (), "")
+    return pm.Calibration(
+        model=model,
+        parameters=parameters,
+        stderr={},
+        covariance=np.zeros((2, 2)),
+        residual_std=0.1,
+        ranges={},
+        device=device,
+        protocol={},
+        rows=(),
+        report="",
+    )
 
 
 FOOTPRINT = "f_mem_footprint_global_load_granularity:workgroup_block:32"

@@ -48,14 +48,14 @@ def launches_of(file: Path) -> list[Launch]:
 
 def _launch(file: Path, given: dict[str, Any]) -> Launch:
     return Launch(
-        file,
-        given["kernel"],
-        tuple(given["global"]),
-        tuple(given["local"]),
-        tuple(given["args"]),
-        tuple(given.get("options", ())),
-        tuple(KERNELS / folder for folder in given.get("folders", ())),
-        given.get("exact", False),
-        given.get("needs", ""),
-        given.get("optimized", False),
+        file=file,
+        kernel=given["kernel"],
+        global_size=tuple(given["global"]),
+        local_size=tuple(given["local"]),
+        arguments=tuple(given["args"]),
+        options=tuple(given.get("options", ())),
+        folders=tuple(KERNELS / folder for folder in given.get("folders", ())),
+        is_exact=given.get("exact", False),
+        needs=given.get("needs", ""),
+        is_optimized=given.get("optimized", False),
     )

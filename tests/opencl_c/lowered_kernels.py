@@ -39,7 +39,16 @@ class Builder:
 
     def access(self, direction: str, pointer: low.Register, type_: Type) -> low.Access:
         text = f"{pointer.name}[...]"
-        made = low.Access(len(self.accesses), direction, "global", type_, pointer.name, type_.alignment, text, HERE)
+        made = low.Access(
+            number=len(self.accesses),
+            direction=direction,
+            space="global",
+            type=type_,
+            variable=pointer.name,
+            alignment=type_.alignment,
+            text=text,
+            place=HERE,
+        )
         self.accesses.append(made)
         return made
 
@@ -59,7 +68,9 @@ class Builder:
         self, condition: low.Register, then: Sequence[low.Statement], otherwise: Sequence[low.Statement] = ()
     ) -> low.If:
         self.branches += 1
-        return low.If(self.branches - 1, condition, tuple(then), tuple(otherwise), HERE)
+        return low.If(
+            number=self.branches - 1, condition=condition, then=tuple(then), otherwise=tuple(otherwise), place=HERE
+        )
 
     def loop(
         self,
@@ -72,23 +83,32 @@ class Builder:
         self.branches += 1
         test = (self.straight(low.Assign(*condition)),)
         return low.Loop(
-            self.branches - 1, label, test, condition[0], tuple(body), tuple(step), is_do, label, None, HERE
+            number=self.branches - 1,
+            label=label,
+            test=test,
+            condition=condition[0],
+            body=tuple(body),
+            step=tuple(step),
+            is_do=is_do,
+            name=label,
+            unroll=None,
+            place=HERE,
         )
 
     def kernel(self, *body: low.Statement) -> low.LoweredKernel:
         return low.LoweredKernel(
-            "built",
-            tuple(self.parameters),
-            body,
-            tuple(self.registers),
-            tuple(self.objects),
-            0,
-            0,
-            0,
-            tuple(self.accesses),
-            self.branches,
-            self.blocks,
-            self.barriers,
+            name="built",
+            parameters=tuple(self.parameters),
+            body=body,
+            registers=tuple(self.registers),
+            objects=tuple(self.objects),
+            private_bytes=0,
+            local_bytes=0,
+            constant_bytes=0,
+            accesses=tuple(self.accesses),
+            branches=self.branches,
+            blocks=self.blocks,
+            barriers=self.barriers,
         )
 
 

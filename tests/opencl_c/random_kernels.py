@@ -245,12 +245,12 @@ class _Writer:
                 self.line(scope, f"    x += *p{v};")
                 end = "}"
         inner = _Scope(
-            (*scope.names, v),
-            (*scope.positive, v),
-            (*scope.uniform, v) if uniform else scope.uniform,
-            scope.depth + 1,
-            uniform,
-            leaves,
+            names=(*scope.names, v),
+            positive=(*scope.positive, v),
+            uniform=(*scope.uniform, v) if uniform else scope.uniform,
+            depth=scope.depth + 1,
+            is_uniform=uniform,
+            loop=leaves,
         )
         self.statements(inner)
         self.line(scope, end)

@@ -115,7 +115,7 @@ def test_short_loops_are_not_looked_at_again_and_again() -> None:
     body = loop("for (int m = 0; m < 100 + (j & 1); m++) sum += a[m];", "int j = 0; j < n; j++")
     full, short = both(body, 64, 64, n=20, a=Random(300), out=Zeros(64))
     (inner,) = [each for each in short.extrapolated if each.name == "m"]
-    assert inner.turns < 110
+    assert inner.iterations < 110
     np.testing.assert_array_equal(full.accesses, short.accesses)
 
 
@@ -127,7 +127,7 @@ def test_pointers_that_move() -> None:
       out[get_global_id(0)] = sum;
     }"""
     full, short = both(source, 64, 64, n=300, a=Random(64 * 300), out=Zeros(64))
-    assert (short.extrapolated[0].turns, short.extrapolated[0].run < 20) == (300, True)
+    assert (short.extrapolated[0].iterations, short.extrapolated[0].run < 20) == (300, True)
     np.testing.assert_array_equal(full.footprints, short.footprints)
 
 
@@ -155,7 +155,7 @@ def test_loops_that_work_items_leave_one_after_the_other_are_counted_once_each()
     arguments: dict[str, Any] = {"a": Random(n * n), "out": Zeros(n * n), "n": n}
     found = emulate(kernel, n, 64, arguments, groups="first", extrapolate=True)
     (inner,) = (loop for loop in found.extrapolated if loop.name == "t")
-    assert inner.run < inner.turns / 4
+    assert inner.run < inner.iterations / 4
     executions = found.accesses["executions"].sum(axis=0).tolist()
     pairs = sum(128 - i for i in range(64))
     assert executions == [n * pairs, n * pairs, pairs]

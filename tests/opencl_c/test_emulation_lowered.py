@@ -147,11 +147,11 @@ def test_atomics_take_turns(operation: str, wants_old: bool, lanes: list[tuple[i
     count = {"inc": 0, "dec": 0, "cmpxchg": 2}.get(operation, 1)
     operands = (b.load(one, item()), b.load(two, item()))[:count]
     atomic = low.Atomic(
-        operation,
-        b.at(memory, b.load(at, item())),
-        operands,
-        old if wants_old else None,
-        b.access("atomic", memory, UINT),
+        operation=operation,
+        pointer=b.at(memory, b.load(at, item())),
+        operands=operands,
+        result=old if wants_old else None,
+        access=b.access("atomic", memory, UINT),
     )
     kernel = b.kernel(
         b.straight(low.Assign(old, number(9, UINT)), low.Assign(active, binary(b.load(on, item()), "!=", 0))),

@@ -107,7 +107,14 @@ def device_launch(launch: Launch) -> DeviceLaunch:
         else:
             arguments.append(LocalArray(given["name"], given["local_bytes"]))
     options = (*launch.options, *(f"-I{folder}" for folder in launch.folders))
-    return DeviceLaunch(launch.source, launch.kernel, launch.global_size, launch.local_size, tuple(arguments), options)
+    return DeviceLaunch(
+        source=launch.source,
+        kernel_name=launch.kernel,
+        global_size=launch.global_size,
+        local_size=launch.local_size,
+        arguments=tuple(arguments),
+        build_options=options,
+    )
 
 
 def ours(launch: DeviceLaunch) -> Tally:

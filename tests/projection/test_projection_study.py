@@ -20,7 +20,7 @@ from perfmodel.device import Device, find_device
 from perfmodel.measuring.protocol import PROTOCOLS
 from perfmodel.measuring.store import Measurement, Store, measurement_key
 from perfmodel.models.projection import APPLICATIONS, PUBLISHED, chosen_devices, reproduce
-from perfmodel.projection.case import Case, crossover, relative_error
+from perfmodel.projection.case import ProjectionCase, crossover, relative_error
 from perfmodel.projection.characterization import _Microbenchmarks
 from perfmodel.projection.study import (
     Application,
@@ -36,17 +36,17 @@ from tests.projection.test_device_profile import GPU
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=5)
 
 
-def case(application: str, size: int, measured: tuple[float, ...], predicted: tuple[float, ...]) -> Case:
+def case(application: str, size: int, measured: tuple[float, ...], predicted: tuple[float, ...]) -> ProjectionCase:
     names = "abcd"
-    return Case(
-        application,
-        size,
-        size == 2,
-        False,
-        dict(zip(names, measured, strict=False)),
-        dict(zip(names, predicted, strict=False)),
-        dict.fromkeys(names, "compute"),
-        dict.fromkeys(names, 0.1),
+    return ProjectionCase(
+        application=application,
+        size=size,
+        is_table=size == 2,
+        transfers=False,
+        measured=dict(zip(names, measured, strict=False)),
+        predicted=dict(zip(names, predicted, strict=False)),
+        limits=dict.fromkeys(names, "compute"),
+        predicted_std=dict.fromkeys(names, 0.1),
     )
 
 
@@ -95,9 +95,26 @@ def test_the_summary_counts_choices(tmp_path: Path) -> None:
         "a": {**device.fingerprint(), "kind": "gpu"},
         "b": {**device.fingerprint(), "kind": "cpu"},
     }
-    emulated = (EmulationCost("x", 2, 10, 1e-3, 1e-1, False, 2, 0.2, 0.1),)
+    emulated = (
+        EmulationCost(
+            application="x",
+            size=2,
+            work_groups=10,
+            one_s=1e-3,
+            all_s=1e-1,
+            is_estimate=False,
+            error_size=2,
+            error_one=0.2,
+            error_all=0.1,
+        ),
+    )
     findings = ProjectionFindings(
-        devices, {"a": "made up", "b": "made up"}, cases, emulated, {"Reduction": ((1, 1.0, 2.0),)}, ()
+        devices=devices,
+        profiles={"a": "made up", "b": "made up"},
+        cases=cases,
+        emulated=emulated,
+        costs={"Reduction": ((1, 1.0, 2.0),)},
+        notes=(),
     )
     summary = findings.summary()
     every, table = summary["all sizes, without transfers"], summary["table sizes, without transfers"]
@@ -137,7 +154,11 @@ def test_the_applications_are_those_of_table_ii(collection: pm.KernelCollection)
 
 def test_cases_come_from_times_and_profiles() -> None:
     """Every choice is right, and no relative error is left, if the times are those that the profiles say."""
-    applications = [Application("Reduction", "reduction dtype:float32 lsize_0:64", "n", (1024, 4096), 4096)]
+    applications = [
+        Application(
+            name="Reduction", tags="reduction dtype:float32 lsize_0:64", size="n", sizes=(1024, 4096), table=4096
+        )
+    ]
     profiles = {"a": GPU, "b": replace(GPU, compute_units=2)}
     with Store() as store:
         study = DeviceStudy(applications, store, "quick")
@@ -184,8 +205,16 @@ def test_it_is_a_study_of_the_command_line(tmp_path: Path, capsys: pytest.Captur
 def test_devices_that_only_a_store_knows_take_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Times that follow from two profiles, of devices that are elsewhere: all that the command writes follows too."""
     applications = (
-        Application("Reduction", "reduction dtype:float32 lsize_0:64", "n", (1024, 65536), 1024),
-        Application("MatMul (lmem)", "matmul_sq tiled_prefetch:True dtype:float32 lsizes:16x16", "n", (32, 64), 64),
+        Application(
+            name="Reduction", tags="reduction dtype:float32 lsize_0:64", size="n", sizes=(1024, 65536), table=1024
+        ),
+        Application(
+            name="MatMul (lmem)",
+            tags="matmul_sq tiled_prefetch:True dtype:float32 lsizes:16x16",
+            size="n",
+            sizes=(32, 64),
+            table=64,
+        ),
     )
     here = find_device("cpu")
     path = tmp_path / "times.sqlite"
@@ -222,18 +251,18 @@ def put(store: Store, kernel: pm.Kernel, device: Device, seconds: float) -> None
     trials = (seconds,) * 7
     store.put(
         Measurement(
-            key,
-            kernel.name,
-            kernel.program.content,
-            kernel.sizes,
-            dict(kernel.tags),
-            fingerprint,
-            asdict(protocol),
-            trials,
-            protocol.dropped,
-            protocol.statistic,
-            (),
-            "2026-01-01T00:00:00+00:00",
-            {},
+            key=key,
+            kernel=kernel.name,
+            content=kernel.program.content,
+            sizes=kernel.sizes,
+            tags=dict(kernel.tags),
+            device=fingerprint,
+            protocol=asdict(protocol),
+            trials=trials,
+            dropped=protocol.dropped,
+            statistic=protocol.statistic,
+            flags=(),
+            created="2026-01-01T00:00:00+00:00",
+            versions={},
         )
     )

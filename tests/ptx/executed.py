@@ -16,7 +16,7 @@ def executions(
     by_block = [[each.tolist() for each in tally.by_block()] + [tally.most()] for tally in emulation.blocks]
     made = {
         f"{instruction.line} {name}": places.executions
-        for instruction, by_array in emulation.places.items()
+        for instruction, by_array in emulation.addresses.items()
         for name, places in by_array.items()
     }
     return by_block, made, emulation.skipped

@@ -219,7 +219,16 @@ def wmma(kind: str, shape: tuple[int, int, int], result: str, layouts: str, to_c
     numbers = {"m": m, "n": n, "k": k}
     tolerance = 1e-2 if result == "half" else 1e-4
     name = f"product<{', '.join(arguments)}>"
-    CASES[title] = Case(WMMA, name, (2, 2), (32, 2), arrays, wanted, numbers, tolerance)
+    CASES[title] = Case(
+        source=WMMA,
+        name=name,
+        grid=(2, 2),
+        block=(32, 2),
+        arrays=arrays,
+        wanted=wanted,
+        numbers=numbers,
+        tolerance=tolerance,
+    )
 
 
 wmma("f16", (16, 16, 16), "float", "rr")
@@ -238,7 +247,16 @@ def mma(name: str, kinds: tuple[str, str], shape: tuple[int, int, int], held: st
     if name == "bytes":
         b, y = b.view("uint8"), b.view("uint8").astype("int64")
     arrays = {"a": a, "b": b, "c": np.zeros((m, n), held)}
-    CASES[f"mma {name}"] = Case(MMA, name, 1, 32, arrays, lambda: {"c": x @ y}, {}, 1e-2 if held == "float16" else 1e-4)
+    CASES[f"mma {name}"] = Case(
+        source=MMA,
+        name=name,
+        grid=1,
+        block=32,
+        arrays=arrays,
+        wanted=lambda: {"c": x @ y},
+        numbers={},
+        tolerance=1e-2 if held == "float16" else 1e-4,
+    )
 
 
 mma("halves", ("f16", "f16"), (16, 8, 8), "float16")
@@ -247,18 +265,25 @@ mma("doubles", ("f64", "f64"), (8, 8, 4), "float64")
 mma("bytes", ("s8", "s8"), (16, 8, 16), "int32")
 TURNED = made("f16", 16, 16)[0]
 CASES["ldmatrix"] = Case(
-    MMA, "turned", 1, 32, {"x": TURNED, "y": np.zeros_like(TURNED)}, lambda: {"y": TURNED.T}, {}, 0
+    source=MMA,
+    name="turned",
+    grid=1,
+    block=32,
+    arrays={"x": TURNED, "y": np.zeros_like(TURNED)},
+    wanted=lambda: {"y": TURNED.T},
+    numbers={},
+    tolerance=0,
 )
 MIRRORED = made("f32", 2 * 3 * 64)[0]
 CASES["bulk copies"] = Case(
-    MMA,
-    "mirrored",
-    2,
-    64,
-    {"x": MIRRORED, "y": np.zeros_like(MIRRORED)},
-    lambda: {"y": MIRRORED.reshape(6, 64)[:, ::-1].ravel()},
-    {"n": 3},
-    0,
+    source=MMA,
+    name="mirrored",
+    grid=2,
+    block=64,
+    arrays={"x": MIRRORED, "y": np.zeros_like(MIRRORED)},
+    wanted=lambda: {"y": MIRRORED.reshape(6, 64)[:, ::-1].ravel()},
+    numbers={"n": 3},
+    tolerance=0,
 )
 (BX, VX), (BY, VY) = made("bf16", 64), made("bf16", 64, 2)
 BX[:2], VX[:2] = encoded(np.array([2.5, -0.0]), "bf16"), (2.5, -0.0)
@@ -274,7 +299,9 @@ def brains() -> Mapping[str, Values]:
 
 
 ARRAYS = {"x": BX, "y": BY, "z": np.zeros(64, "uint16"), "n": np.zeros(64, "int32")}
-CASES["bfloat16"] = Case(NARROW, "brains", 1, 64, ARRAYS, brains, {}, 0)
+CASES["bfloat16"] = Case(
+    source=NARROW, name="brains", grid=1, block=64, arrays=ARRAYS, wanted=brains, numbers={}, tolerance=0
+)
 FX = (RANDOM.normal(size=128) * 10.0 ** RANDOM.integers(-4, 6, 128)).astype("float32")
 
 
@@ -285,7 +312,9 @@ def eights() -> Mapping[str, Values]:
 
 
 ARRAYS = {"x": FX, "y": np.zeros(256, "uint8"), "z": np.zeros(128, "float32")}
-CASES["float8"] = Case(NARROW, "eights", 1, 128, ARRAYS, eights, {}, 0)
+CASES["float8"] = Case(
+    source=NARROW, name="eights", grid=1, block=128, arrays=ARRAYS, wanted=eights, numbers={}, tolerance=0
+)
 
 if __name__ == "__main__":
     store(PATH, {title: case.kernel() for title, case in CASES.items()})

@@ -67,7 +67,7 @@ def test_neighbouring_loads_from_shared_memory_are_one_of_a_vector() -> None:
 
 
 RUNS = Twin(
-    """KERNEL twin(GLOBAL const unsigned char *x, GLOBAL int *z, int n) {
+    body="""KERNEL twin(GLOBAL const unsigned char *x, GLOBAL int *z, int n) {
          GLOBAL const unsigned char *s = x + ID_X * n;
          int runs = 0, i = 0;
          while (i < n) {
@@ -78,10 +78,10 @@ RUNS = Twin(
          }
          z[ID_X] = runs;
        }""",
-    ("32",),
-    (64,),
-    {"x": "2048 * n", "z": "2048"},
-    {"n": 96},
+    grid=("32",),
+    block=(64,),
+    args={"x": "2048 * n", "z": "2048"},
+    sizes={"n": 96},
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perfmodel.report.reported import ReportedModel, reported
-from perfmodel.report.sample import Sample, sample
+from perfmodel.report.sample import ReportedSample, sample
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 H200, EPYC = RESULTS / "demo-nvidia-h200-e38dd1", RESULTS / "demo-amd-epyc-eb6565"
@@ -21,5 +21,5 @@ def overlap() -> ReportedModel:
 
 
 @pytest.fixture(scope="module")
-def sampled(overlap: ReportedModel) -> Sample:
+def sampled(overlap: ReportedModel) -> ReportedSample:
     return sample(overlap.rows, budget_s=math.inf)

@@ -20,7 +20,7 @@ from perfmodel.report.ceilings import ceilings
 from perfmodel.report.device_comparison import comparisons
 from perfmodel.report.page import report_page
 from perfmodel.report.reported import ReportedModel, reported
-from perfmodel.report.sample import Sample, generated_again, sample
+from perfmodel.report.sample import ReportedSample, generated_again, sample
 from tests.report.conftest import EPYC, H200, HOSTILE, RESULTS
 
 
@@ -54,7 +54,7 @@ def test_what_is_no_calibration_is_said_in_a_sentence(tmp_path: Path) -> None:
         reported(["nothing@nowhere"])
 
 
-def test_kernels_are_generated_again_as_they_were(overlap: ReportedModel, sampled: Sample) -> None:
+def test_kernels_are_generated_again_as_they_were(overlap: ReportedModel, sampled: ReportedSample) -> None:
     """The calibration predicts for the kernels what it predicted when it was made."""
     assert len(sampled.kernels) == sampled.variants == len({(r.kernel, r.variant) for r in overlap.rows})
     assert any("kept=" in variant for _, variant in sampled.kernels)
@@ -81,7 +81,7 @@ def test_no_more_variants_are_generated_than_asked_for_all_families_in_turn(over
     assert not sample(overlap.rows, budget_s=-1).kernels
 
 
-def test_lines_hold_every_time_and_curves_are_predictions(overlap: ReportedModel, sampled: Sample) -> None:
+def test_lines_hold_every_time_and_curves_are_predictions(overlap: ReportedModel, sampled: ReportedSample) -> None:
     found = chart_data.lines(overlap, sampled)
     whole = next(line for line in found if line.kernel == "matmul_sq" and "tiled_prefetch=False" in line.variant)
     own = {r.sizes["n"]: r.measured_s for r in overlap.rows if (r.kernel, r.variant) == (whole.kernel, whole.variant)}
@@ -107,7 +107,7 @@ def test_lines_of_sizes_that_come_and_go(overlap: ReportedModel) -> None:
     assert not any(line.curve for line in found)
 
 
-def test_shares_of_a_breakdown_are_the_whole_time(overlap: ReportedModel, sampled: Sample) -> None:
+def test_shares_of_a_breakdown_are_the_whole_time(overlap: ReportedModel, sampled: ReportedSample) -> None:
     found = chart_data.breakdowns(overlap, sampled)
     assert len(found) == len(sampled.kernels)
     for breakdown in found:
@@ -118,7 +118,9 @@ def test_shares_of_a_breakdown_are_the_whole_time(overlap: ReportedModel, sample
         assert sum(row["shares"]) == pytest.approx(positive, abs=0.01)
 
 
-def test_what_limits_each_variant_is_said_in_the_words_of_the_model(overlap: ReportedModel, sampled: Sample) -> None:
+def test_what_limits_each_variant_is_said_in_the_words_of_the_model(
+    overlap: ReportedModel, sampled: ReportedSample
+) -> None:
     assert overlap.calibration is not None
     string = overlap.calibration.model.string
     model = overlap.calibration.model.with_meanings({name: f"the time of {name}" for name in string.terms})
@@ -141,7 +143,7 @@ def test_correlations_are_those_of_the_fit(overlap: ReportedModel) -> None:
         assert values[names.index(a)][names.index(b)] == pytest.approx(float(value), abs=1e-3)
 
 
-def test_roofs_are_reciprocals_of_parameters(overlap: ReportedModel, sampled: Sample) -> None:
+def test_roofs_are_reciprocals_of_parameters(overlap: ReportedModel, sampled: ReportedSample) -> None:
     calibration = overlap.calibration
     assert calibration
     bandwidths, rates = ceilings(calibration)

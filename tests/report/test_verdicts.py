@@ -13,7 +13,7 @@ from perfmodel.cli.command_line import main
 from perfmodel.modelling.rows import CALIBRATION, EVALUATION, Row
 from perfmodel.report.chart_data import Charts
 from perfmodel.report.reported import ReportedModel, reported
-from perfmodel.report.sample import Sample
+from perfmodel.report.sample import ReportedSample
 from perfmodel.report.verdicts import sentences
 
 DEMO = Path(__file__).parents[2] / "docs" / "results" / "demo-nvidia-h200-e38dd1"
@@ -35,7 +35,7 @@ def row(variant: str, n: int, measured: float, predicted: float, role: str = EVA
 
 def verdict(*rows: Row) -> list[str]:
     model = ReportedModel("mine", {"name": "Abacus"}, {}, rows)
-    return sentences(Charts.of(model, Sample({}, 0, 0)))
+    return sentences(Charts.of(model, ReportedSample({}, 0, 0)))
 
 
 def test_errors_choices_and_outliers_are_said() -> None:

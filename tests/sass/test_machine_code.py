@@ -101,7 +101,11 @@ def made(*lines: str) -> tuple[Instruction, ...]:
         opcode, *words = line.split()
         waits = tuple(int(each) for each in words[1:]) if words[:1] == ["wait"] else ()
         sets = int(words[0]) if words and not waits else NONE
-        found.append(Instruction(16 * place, opcode, "", "", None, 1, sets, waits))
+        found.append(
+            Instruction(
+                place=16 * place, name=opcode, operands="", guard="", target=None, stall=1, sets=sets, waits=waits
+            )
+        )
     return tuple(found)
 
 
@@ -129,7 +133,7 @@ def test_waiting_by_hand(lines: list[str], is_loop: bool, expected: Waiting) -> 
 
 def test_loops_lie_in_each_other() -> None:
     def branch(place: int, target: int) -> Instruction:
-        return Instruction(place, "BRA", "", "", target, 1, NONE, ())
+        return Instruction(place=place, name="BRA", operands="", guard="", target=target, stall=1, sets=NONE, waits=())
 
     inner, outer, end = branch(48, 32), branch(80, 16), branch(128, 128)
     listed = list(made(*["FADD"] * 9))

@@ -66,7 +66,7 @@ def test_values_that_have_no_room_are_said_to_spill(count: int, group: int, spil
 
 def test_what_the_assembler_says_is_taken() -> None:
     kernel, limits = held(16, 1024), Limits.of(H200)
-    known = Resources(64, 0, 300, "assembler", 40)
+    known = Resources(registers=64, local_bytes=0, private_bytes=300, source="assembler", spilled_bytes=40)
     assert limits.spills(kernel, known) == "registers spill: 40 bytes"
     assert not limits.spills(kernel, replace(known, spilled_bytes=0))
     limits.check(kernel, known)

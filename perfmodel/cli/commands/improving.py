@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from perfmodel.basics import files
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.predicting import loaded, shipped_option
@@ -55,7 +55,7 @@ def _improve(parsed: argparse.Namespace) -> None:
     printing.found(parsed, found.as_json, found.__str__)
     if parsed.out is not None:
         try:
-            Path(parsed.out).write_text(found.best.launch().source)
+            files.write(parsed.out, found.best.launch().source)
         except OSError as error:
             raise PerfmodelError(f"--out {parsed.out!r} cannot be written ({error.strerror})") from error
 

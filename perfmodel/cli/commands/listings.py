@@ -85,7 +85,7 @@ def _table(found: list[Device]) -> str:
         ]
         for d in found
     ]
-    called = [f"{d.key}: {d.name}, {d.platform} {d.driver}" for d in found]
+    called = [wrapped(f"{d.key}: {d.name}, {d.platform} {d.driver}") for d in found]
     return "\n".join([grid(["key", "units", "clock", "local", "global"], lines), "", *called])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CalibrationError, KernelError
-from perfmodel.basics.tables import grid, seconds, sizes_text, told_apart
+from perfmodel.basics.tables import grid, kernel_text, seconds, told_apart
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
@@ -70,7 +70,7 @@ def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
     from perfmodel.modelling.prediction import LEVEL
 
     named = zip(found, variants([kernel for kernel, _ in found]), strict=True)
-    labels = [_label(kernel, variant) for (kernel, _), variant in named]
+    labels = [kernel_text(kernel.name, variant, kernel.bound) for (kernel, _), variant in named]
     common, names = told_apart(labels)
     lines = []
     for (_, each), label in zip(found, labels, strict=True):
@@ -79,11 +79,6 @@ def _prediction_table(found: list[tuple[Kernel, Prediction]]) -> str:
         lines.append([names[label], seconds(float(each.seconds)), *known])
     table = grid(["kernel", "predicted", "90 % from", "to"], lines)
     return "\n\n".join(filter(None, [common, table]))
-
-
-def _label(kernel: Kernel, variant: str) -> str:
-    """Returns a kernel's label with what tells it from others."""
-    return " ".join(filter(None, [kernel.name, variant, sizes_text(kernel.bound)]))
 
 
 def _explain(parsed: argparse.Namespace) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfmodel.basics import json_values
 from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.projection import study_options
@@ -76,7 +76,7 @@ def _studied(study: Study, parsed: argparse.Namespace, command: str) -> dict[str
         "recipe": study.name,
         "store": parsed.store,
         "written": [] if parsed.measure_only else sorted(str(path) for path in folder.iterdir() if path.is_file()),
-        "summary": json.loads(results.read_text()).get("summary") if results.exists() else None,
+        "summary": json_values.read(results).get("summary") if results.exists() else None,
     }
 
 

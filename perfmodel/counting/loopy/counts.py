@@ -123,18 +123,20 @@ class _LoopyCounter:
             found += accesses.of(instruction, region, self.loops.get(instruction.id, ()))
         barriers, launches = self.synchronization()
         return KernelCounts(
-            tuple(operations),
-            tuple(chains),
-            tuple(found),
-            accesses.footprints(),
-            tuple(self.branches()),
-            barriers,
-            launches,
-            self.domains.finished(self.domains.product(self.domains.group_counts)),
-            self.domains.finished(self.domains.product((*self.domains.group_counts, *self.domains.local_sizes))),
-            tuple(self.domains.finished(self.domains.product([size])) for size in self.domains.local_sizes),
-            self.domains.subgroup_size,
-            self.domains.exact,
+            operations=tuple(operations),
+            chains=tuple(chains),
+            accesses=tuple(found),
+            footprints=accesses.footprints(),
+            branches=tuple(self.branches()),
+            barriers=barriers,
+            launches=launches,
+            work_groups=self.domains.finished(self.domains.product(self.domains.group_counts)),
+            work_items=self.domains.finished(
+                self.domains.product((*self.domains.group_counts, *self.domains.local_sizes))
+            ),
+            local_size=tuple(self.domains.finished(self.domains.product([size])) for size in self.domains.local_sizes),
+            subgroup_size=self.domains.subgroup_size,
+            exact=self.domains.exact,
             grid=tuple(self.domains.finished(self.domains.product([count])) for count in self.domains.group_counts),
             local_bytes=self.local_bytes(),
         )
@@ -205,7 +207,9 @@ class _LoopyCounter:
             taken = self.domains.region(inames, instruction.predicates, instruction.id)
             if any(self.domains.depends_on_data(p, inames, instruction.id) for p in instruction.predicates):
                 times, taken_times = self.domains.executions(met), self.domains.executions(taken)
-                yield BranchCount("if", text, times, taken_times, "by data", None)
+                yield BranchCount(
+                    kind="if", text=text, met=times, taken=taken_times, divergence="by data", divergent=None
+                )
             else:
                 yield self.domains.branch("if", text, met, taken)
 

@@ -86,4 +86,4 @@ def examine(
 def _no_times(claimed_step_s: float | None) -> Finding:
     measured = (Quantity("step", None, "s"), Quantity("claimed", claimed_step_s, "s"))
     fault, remedy = "its profiling events give no time, however long a kernel runs", "use another driver"
-    return Finding("event resolution", Severity.BAD, measured, fault, remedy)
+    return Finding(name="event resolution", severity=Severity.BAD, measured=measured, fault=fault, remedy=remedy)

@@ -39,7 +39,7 @@ _FEWEST_BATCHES = 4
 
 
 @dataclass(frozen=True)
-class Batch:
+class WatchedTime:
     """One measurement by the protocol: seconds since the device's first work, its time, and all runs kept."""
 
     start_s: float
@@ -57,7 +57,7 @@ def watch(workload: Workload, time: Time, now: Now, watch_s: float, began: float
         MeasurementError: no kernel of up to a second has a time.
     """
     kernel_s = _SECONDS
-    batches: list[Batch] = []
+    batches: list[WatchedTime] = []
     end = now() + watch_s
     while now() < end or len(batches) < _FEWEST_BATCHES:
         started = now()
@@ -68,7 +68,7 @@ def watch(workload: Workload, time: Time, now: Now, watch_s: float, began: float
                 raise
             kernel_s, batches = 2 * kernel_s, []
             continue
-        batches.append(Batch(started - began, timing.seconds, timing.trials[timing.dropped :]))
+        batches.append(WatchedTime(started - began, timing.seconds, timing.trials[timing.dropped :]))
     return Watch(tuple(batches))
 
 
@@ -76,7 +76,7 @@ def watch(workload: Workload, time: Time, now: Now, watch_s: float, began: float
 class Watch:
     """Holds what was seen of a device in a few seconds."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[WatchedTime, ...]
 
     @cached_property
     def runs(self) -> list[float]:
@@ -91,7 +91,7 @@ class Watch:
         return next(index for index, batch in enumerate(self.batches) if batch.seconds <= limit)
 
     @cached_property
-    def _quarters(self) -> list[Sequence[Batch]]:
+    def _quarters(self) -> list[Sequence[WatchedTime]]:
         warm = self.batches[self._warm :]
         bounds = [round(part * len(warm) / 4) for part in range(5)]
         quarters = [warm[left:right] for left, right in pairwise(bounds)]

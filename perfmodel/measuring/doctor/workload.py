@@ -71,7 +71,13 @@ class Workload:
 
     def rounds(self, rounds: int) -> Launch:
         arguments = (Array("out", "float32", 1, True), Scalar("rounds", "int32", rounds))
-        return Launch(_SOURCE, "perfmodel_doctor", (self._items,), (self._group,), arguments)
+        return Launch(
+            source=_SOURCE,
+            kernel_name="perfmodel_doctor",
+            global_size=(self._items,),
+            local_size=(self._group,),
+            arguments=arguments,
+        )
 
     def _seconds(self, rounds: int, time: Time, now: Now) -> tuple[float, bool]:
         """Returns a launch's seconds by the host's clock, and whether events give it a time: three runs more take three

@@ -1,25 +1,17 @@
-"""The process in which launches are timed: it reads one after the other and answers each; what goes wrong stays in it.
-
-`perfmodel.measuring.isolation.process` starts it. Both talk lines of JSON over a socket pair: nothing that is said can
-be code.
-"""
+"""Times launches in a process of its own, in which what goes wrong stays."""
 
 from __future__ import annotations
 
-import json
-import os
 import pkgutil
-import socket
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict
-from io import BufferedRWPair
-from typing import Any, NoReturn
+from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import CUDA, Device
 from perfmodel.kernels.arguments import Argument, Array, Image, LocalArray, Scalar, Struct
 from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.isolation.serving import Answers, Message
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
 Timer = Callable[[Launch, Protocol], Timing]
@@ -62,31 +54,22 @@ def as_timing(message: Mapping[str, Any]) -> Timing:
     return Timing(**{**message, "trials": tuple(message["trials"]), "flags": tuple(message["flags"])})
 
 
-def serve(number: int) -> NoReturn:
-    """Answers requests, a line of JSON each, on the socket of this number until its other end is closed."""
-    with suppress(EOFError, ConnectionError):
-        _serve(socket.socket(fileno=number).makefile("rwb"))
-    os._exit(0)  # a driver that would hang while it is unloaded can't
-
-
-def _serve(channel: BufferedRWPair) -> None:
-    opening = _heard(channel)
+def measuring(opening: Message) -> Answers:
+    """Returns what times launches on a device; see `perfmodel.measuring.isolation.serving`."""
     device = Device.from_fingerprint(opening["device"])
-    try:
-        timer: Timer = pkgutil.resolve_name(opening["timer"])(device)
-    except PerfmodelError as error:
-        _say(channel, {"error": str(error)})
-        return
-    _say(channel, {})
-    while True:
-        request = _heard(channel)
-        answer = _answer(timer, as_launch(request["launch"]), Protocol(**request["protocol"]))
+    timer: Timer = pkgutil.resolve_name(opening["timer"])(device)
+
+    def answer(request: Message) -> dict[str, Any]:
+        found = _answer(timer, as_launch(request["launch"]), Protocol(**request["protocol"]))
         # After a failure that ended the device's session, only a new process is sure to be without its traces.
-        answer["spoilt"] = "error" in answer and opening["timer"] == DEVICE_TIMER and not device.has_session
-        _say(channel, answer)
+        spoilt = "error" in found and opening["timer"] == DEVICE_TIMER and not device.has_session
+        return {**found, "spoilt": spoilt}
+
+    return answer
 
 
-DEVICE_TIMER = f"perfmodel.measuring.isolation.child:{device_timer.__name__}"
+MEASURING = f"{__name__}:{measuring.__name__}"
+DEVICE_TIMER = f"{__name__}:{device_timer.__name__}"
 
 
 def _answer(timer: Timer, launch: Launch, protocol: Protocol) -> dict[str, Any]:
@@ -96,14 +79,3 @@ def _answer(timer: Timer, launch: Launch, protocol: Protocol) -> dict[str, Any]:
         return {"error": str(error)}
     except Exception as error:
         return {"error": f"kernel {launch.kernel_name!r} could not be timed ({type(error).__name__}: {error})"}
-
-
-def _heard(channel: BufferedRWPair) -> dict[str, Any]:
-    if not (line := channel.readline()).endswith(b"\n"):
-        raise EOFError
-    return dict(json.loads(line))
-
-
-def _say(channel: BufferedRWPair, message: Mapping[str, Any]) -> None:
-    channel.write(json.dumps(message).encode() + b"\n")
-    channel.flush()

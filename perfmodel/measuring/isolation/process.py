@@ -1,4 +1,5 @@
-"""A process of its own for timing on one device: it may hang, crash or eat memory, and is then replaced."""
+"""Processes that are asked in lines of JSON, as for times on a device: they may hang, crash or eat memory, and are then
+replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -21,9 +22,10 @@ from perfmodel.basics.errors import DeviceError, KernelError, MeasurementError
 from perfmodel.device import Device
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.isolation import start
-from perfmodel.measuring.isolation.child import DEVICE_TIMER, as_message, as_timing
+from perfmodel.measuring.isolation.child import DEVICE_TIMER, MEASURING, as_message, as_timing
 from perfmodel.measuring.isolation.interruption import LOOK_SECONDS
 from perfmodel.measuring.isolation.memory import available, resident
+from perfmodel.measuring.isolation.serving import Message
 from perfmodel.measuring.protocol import Protocol, Timing
 
 START_SECONDS = 120.0
@@ -40,11 +42,11 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """The limits of one measurement.
+    """The limits of one measurement, or of what else a process of its own is asked for.
 
     Attributes:
         time_s: seconds for compiling a kernel, filling its arrays and all trials.
-        memory_bytes: host memory of the measuring process; None for nine tenths of what is free.
+        memory_bytes: host memory of the process; None for nine tenths of what is free.
     """
 
     time_s: float = 300.0
@@ -58,7 +60,7 @@ class ProcessLimits:
 
 
 class ProcessEndedError(Exception):
-    """Raised when the measuring process is gone, and with it what it was timing.
+    """Raised when a process is gone, and with it what it was asked for.
 
     Attributes:
         was_killed: by somebody else's SIGKILL, as when memory runs out; not necessarily the kernel's fault.
@@ -70,11 +72,12 @@ class ProcessEndedError(Exception):
         self.was_killed, self.is_certain = was_killed, is_certain
 
 
-class MeasuringProcess:
-    """Starts a measuring process, and returns when it is ready.
+class ChildProcess:
+    """Starts a process that answers requests, and returns when it is ready.
 
     Args:
-        timer: names what times launches there, as ``module:function`` of a `Device`; for simulations.
+        function: ``module:function``, which makes of the opening what answers requests there.
+        what: is started, and `where` it runs, as errors say it.
         is_given_up: asked while it starts; once it says yes, the process is ended.
 
     Raises:
@@ -82,17 +85,18 @@ class MeasuringProcess:
         ProcessEndedError: the process ended while it started, or was given up.
     """
 
-    def __init__(self, device: Device, timer: str = DEVICE_TIMER, is_given_up: Asked = never) -> None:
-        self.device = device
-        self.is_usable = True
+    def __init__(
+        self, function: str, opening: Message, *, what: str, where: str = "", is_given_up: Asked = never
+    ) -> None:
+        self.is_usable, self._where = True, where
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when the process has ended
         self._channel, theirs = socket.socketpair()
         self._channel.setblocking(False)
         with theirs:
-            self._process = _starter(os.getpid()).submit(_started, theirs.fileno(), self._errors).result()
-        opening = {"device": device.fingerprint(), "timer": timer}
-        what = "the start of a measuring process"
-        if error := self._asked(opening, what, ProcessLimits(START_SECONDS), is_given_up).get("error"):
+            starting = _starter(os.getpid()).submit(_started, function, theirs.fileno(), self._errors)
+            self._process = starting.result()
+        said = self.asked(opening, f"the start of {what}", ProcessLimits(START_SECONDS), is_given_up)
+        if error := said.get("error"):
             self.close()
             raise DeviceError(error)
 
@@ -100,37 +104,16 @@ class MeasuringProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked = never) -> Timing:
-        """Times a launch in the measuring process.
+    def asked(self, request: Message, what: str, limits: ProcessLimits, is_given_up: Asked = never) -> dict[str, Any]:
+        """Returns the answer to a request; whatever happens instead, no process is left that might still give it.
 
         Args:
+            what: is asked for, as errors say it.
             is_given_up: asked meanwhile; once it says yes, the process is ended.
 
         Raises:
-            KernelError: as `time_launch`.
             ProcessEndedError: it broke a limit, ended its process or was given up; this object is of no more use then.
         """
-        request = {"launch": as_message(launch), "protocol": asdict(protocol)}
-        answer = self._asked(request, f"kernel {launch.kernel_name!r}", limits, is_given_up)
-        if answer.get("spoilt"):
-            self.close()
-        if "error" in answer:
-            raise KernelError(answer["error"])
-        return as_timing(answer["timing"])
-
-    def close(self) -> None:
-        """Ends the measuring process, whatever it is doing."""
-        self.is_usable = False
-        self._channel.close()
-        self._process.kill()
-        with suppress(subprocess.TimeoutExpired):  # a driver may hold a process that is to end; it is left behind
-            self._process.wait(CLOSE_SECONDS)
-        self._errors.close()
-
-    def _asked(
-        self, request: Mapping[str, Any], what: str, limits: ProcessLimits, is_given_up: Asked
-    ) -> dict[str, Any]:
-        """Returns the answer to a request; whatever happens instead, no process is left that might still give it."""
         try:
             return self._answer(request, what, limits, is_given_up)
         except (EOFError, OSError) as error:
@@ -141,9 +124,16 @@ class MeasuringProcess:
             self.close()
             raise
 
-    def _answer(
-        self, request: Mapping[str, Any], what: str, limits: ProcessLimits, is_given_up: Asked
-    ) -> dict[str, Any]:
+    def close(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self.is_usable = False
+        self._channel.close()
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):  # a driver may hold a process that is to end; it is left behind
+            self._process.wait(CLOSE_SECONDS)
+        self._errors.close()
+
+    def _answer(self, request: Message, what: str, limits: ProcessLimits, is_given_up: Asked) -> dict[str, Any]:
         end = time.monotonic() + limits.time_s
         memory = limits.memory_bytes or int(MEMORY_SHARE * (available() + resident(self.pid)))
         waiting, heard = memoryview(json.dumps(request).encode() + b"\n"), bytearray()
@@ -171,10 +161,10 @@ class MeasuringProcess:
 
     def _check_limits(self, what: str, limits: ProcessLimits, end: float, memory: int) -> None:
         if time.monotonic() >= end:
-            reason = f"{what} took more than {limits.time_s:g} s on {self.device.key}: "
+            reason = f"{what} took more than {limits.time_s:g} s{self._where}: "
             raise ProcessEndedError(reason + "use smaller sizes, or allow more time", is_certain=True)
         if (used := resident(self.pid)) > memory:
-            reason = f"{what} made its process take {used} bytes of memory on {self.device.key}, more than the "
+            reason = f"{what} made its process take {used} bytes of memory{self._where}, more than the "
             raise ProcessEndedError(reason + f"{memory} that it may: use smaller sizes", is_certain=True)
 
     def _end(self, what: str, is_given_up: Asked) -> ProcessEndedError:
@@ -183,12 +173,10 @@ class MeasuringProcess:
         while (status := self._process.poll()) is None and time.monotonic() < end and not is_given_up():
             time.sleep(0.01)
         if status is None:
-            return ProcessEndedError(
-                f"{what} cut off its process on {self.device.key}: check the memory that it accesses"
-            )
+            return ProcessEndedError(f"{what} cut off its process{self._where}: check the memory that it accesses")
         if status == -signal.SIGKILL:
             return ProcessEndedError(
-                f"{what} had its process killed on {self.device.key}, as happens where memory runs out: use smaller "
+                f"{what} had its process killed{self._where}, as happens where memory runs out: use smaller "
                 "sizes, or free memory and try again",
                 was_killed=True,
             )
@@ -196,7 +184,7 @@ class MeasuringProcess:
         # What a driver prints when it crashes says nothing of the kernel.
         words = "" if status == -signal.SIGSEGV else self._last_words()
         return ProcessEndedError(
-            f"{what} ended its process on {self.device.key} ({how}{f', {words}' if words else ''}): check the memory "
+            f"{what} ended its process{self._where} ({how}{f', {words}' if words else ''}): check the memory "
             "that it accesses"
         )
 
@@ -208,6 +196,34 @@ class MeasuringProcess:
         return lines[-1].strip()[:200] if lines else ""
 
 
+class MeasuringProcess(ChildProcess):
+    """Starts a measuring process, and returns when it is ready.
+
+    Args:
+        timer: names what times launches there, as ``module:function`` of a `Device`; for simulations.
+    """
+
+    def __init__(self, device: Device, timer: str = DEVICE_TIMER, is_given_up: Asked = never) -> None:
+        opening = {"device": device.fingerprint(), "timer": timer}
+        what, where = "a measuring process", f" on {device.key}"
+        super().__init__(MEASURING, opening, what=what, where=where, is_given_up=is_given_up)
+
+    def time(self, launch: Launch, protocol: Protocol, limits: ProcessLimits, is_given_up: Asked = never) -> Timing:
+        """Times a launch in the measuring process.
+
+        Raises:
+            KernelError: as `time_launch`.
+            ProcessEndedError: as `asked`.
+        """
+        request = {"launch": as_message(launch), "protocol": asdict(protocol)}
+        answer = self.asked(request, f"kernel {launch.kernel_name!r}", limits, is_given_up)
+        if answer["spoilt"]:
+            self.close()
+        if "error" in answer:
+            raise KernelError(answer["error"])
+        return as_timing(answer["timing"])
+
+
 @cache
 def _starter(_: int) -> ThreadPoolExecutor:
     """Returns the thread of this process (its number is the argument) that starts others.
@@ -217,13 +233,13 @@ def _starter(_: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "perfmodel starter")
 
 
-def _started(channel: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+def _started(function: str, channel: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        start.command("perfmodel.measuring.isolation", str(channel), str(os.getpid())),
+        start.command("perfmodel.measuring.isolation", str(channel), str(os.getpid()), function),
         pass_fds=[channel],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
         env=start.environment(),
-        start_new_session=True,  # Ctrl-C is for the campaign, which lets this finish
+        start_new_session=True,  # Ctrl-C is for the parent, which may let this finish
     )

@@ -50,10 +50,10 @@ def export(store: Store, path: str | os.PathLike[str], force: bool = False) -> i
         StoreError: for damaged rows, a file that is there, an unknown ending, or a disk that is full.
     """
     target = Path(path)
-    form = formats.form_of(target)
+    kind = formats.kind_of(target)
     records = [record | _derived(record) for record in _records(store)]
     with formats.replacing(target, force) as file:
-        form.write(file, _columns(records), records)
+        kind.write(file, _columns(records), records)
     return len(records)
 
 
@@ -69,7 +69,7 @@ def import_file(store: Store, path: str | os.PathLike[str]) -> Counts:
     source = Path(path)
     measurements: list[Measurement] = []
     failures: list[Failure] = []
-    for place, record in formats.form_of(source).read(source, COLUMNS[Measurement]):
+    for place, record in formats.kind_of(source).read(source, COLUMNS[Measurement]):
         try:
             row = _row(record)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:

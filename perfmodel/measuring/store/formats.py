@@ -26,7 +26,7 @@ MOST_UNPACKED, MOST_TIMES = 2**26, 200
 """Characters that a Parquet file's rows may have: so many, or so many times its bytes; rows of a store pack 50 to 1."""
 
 
-class Form(ABC):
+class FileKind(ABC):
     """A kind of file that rows are written to and read from."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Form(ABC):
             ) from error
 
 
-class JSONLines(Form):
+class JSONLines(FileKind):
     """One JSON object a line."""
 
     def write(self, file: IO[bytes], columns: Sequence[str], records: Sequence[Record]) -> None:
@@ -90,7 +90,7 @@ class JSONLines(Form):
                 yield f"line {number}", {name: record[name] for name in columns}
 
 
-class CSV(Form):
+class CSV(FileKind):
     """RFC 4180, UTF-8, with the names of the columns in the first line."""
 
     def write(self, file: IO[bytes], columns: Sequence[str], records: Sequence[Record]) -> None:
@@ -125,7 +125,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
         yield line
 
 
-class Parquet(Form):
+class Parquet(FileKind):
     """A Parquet file, by pyarrow, which comes with the extra ``parquet``."""
 
     def write(self, file: IO[bytes], columns: Sequence[str], records: Sequence[Record]) -> None:
@@ -169,21 +169,21 @@ def _too_large(most: int) -> str:
     return f"it unpacks to more than {most} bytes: part it"
 
 
-FORMS: dict[str, Form] = {".parquet": Parquet(), ".csv": CSV(), ".jsonl": JSONLines()}
+KINDS: dict[str, FileKind] = {".parquet": Parquet(), ".csv": CSV(), ".jsonl": JSONLines()}
 
 
-def form_of(path: Path) -> Form:
+def kind_of(path: Path) -> FileKind:
     """Returns the kind of file that a name stands for, by its ending.
 
     Raises:
         StoreError: for other endings.
     """
-    if path.suffix not in FORMS:
+    if path.suffix not in KINDS:
         raise StoreError(
-            f"{path} ends in {path.suffix!r}, which is no kind of table file{nearest(path.suffix, FORMS)}: give a name "
-            f"in {', '.join(FORMS)}"
+            f"{path} ends in {path.suffix!r}, which is no kind of table file{nearest(path.suffix, KINDS)}: give a name "
+            f"in {', '.join(KINDS)}"
         )
-    return FORMS[path.suffix]
+    return KINDS[path.suffix]
 
 
 @contextmanager

@@ -68,7 +68,9 @@ def assess(problem: Problem, parameters: Mapping[str, float], unit: float) -> As
     fixed = tuple(name for name in names if name in problem.fixed and name not in problem.absent)
     at_bound = tuple(name for name in problem.free if parameters[name] in problem.bounds[name])
     undetermined = [
-        Undetermined((name,), f"{_listed(features)} {'is' if len(features) == 1 else 'are'} zero in every measurement")
+        Undetermined(
+            (name,), f"{' and '.join(features)} {'is' if len(features) == 1 else 'are'} zero in every measurement"
+        )
         for name, features in problem.absent.items()
     ]
     whole = problem.jacobian({name: parameters[name] for name in problem.free})
@@ -293,7 +295,3 @@ def _fixed_combination(names: tuple[str, ...], steps: Array) -> str:
     factor = -steps[0] / steps[1]
     sign, size = ("-" if factor < 0 else "+"), abs(factor)
     return f"{names[0]} {sign} {'' if abs(size - 1) < 1e-6 else f'{size:.6g} '}{names[1]}"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join(names)

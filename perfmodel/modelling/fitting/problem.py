@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FitError, nearest
-from perfmodel.expression import Compiled, ModelString
+from perfmodel.expression import CompiledString, ModelString
 from perfmodel.modelling.fitting.declared import Declared, Given, Ties, declared
 from perfmodel.modelling.fitting.structure import (
     absent_parameters,
@@ -59,7 +59,7 @@ class Problem:
 
     model: ModelString
     ties: Ties
-    compiled: Compiled
+    compiled: CompiledString
     features: Mapping[str, Array]
     output: Array
     weights: Array

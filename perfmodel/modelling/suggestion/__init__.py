@@ -40,7 +40,7 @@ SHARPNESS = 4.0
 
 
 @dataclass(frozen=True)
-class Step:
+class BestSum:
     """The best sum of so many terms.
 
     Attributes:
@@ -71,7 +71,7 @@ class Suggestion:
 
     model: Model
     calibration: Calibration
-    path: tuple[Step, ...]
+    path: tuple[BestSum, ...]
     forms: tuple[Form, ...]
     chosen: Form
     candidates: tuple[str, ...]
@@ -248,14 +248,14 @@ def _best(path: Sequence[Found]) -> Found:
     return min(path, key=lambda found: found.penalized)
 
 
-def _steps(path: Sequence[Found], names: Sequence[str]) -> list[Step]:
-    steps: list[Step] = []
+def _steps(path: Sequence[Found], names: Sequence[str]) -> list[BestSum]:
+    steps: list[BestSum] = []
     for found in path:
         terms = tuple(names[c] for c in found.terms)
         before = steps[-1].terms if steps else ()
         added = tuple(term for term in terms if term not in before)
         steps.append(
-            Step(
+            BestSum(
                 terms=terms,
                 added=added,
                 removed=tuple(t for t in before if t not in terms),

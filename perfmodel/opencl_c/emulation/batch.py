@@ -232,8 +232,7 @@ class Emulator:
         """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
         has grown. Returns the steps that may be left when it comes again."""
         if steps < 0:
-            loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
-            loop = next(loop for loop in loops if loop.number == number)
+            loop = next(loop for loop in walks.loops(self.kernel.body) if loop.number == number)
             raise EmulationError(
                 f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
                 f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"

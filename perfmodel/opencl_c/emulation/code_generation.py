@@ -191,9 +191,8 @@ class _Generator:
         self.plans.append(plan)
         registers = "".join(f"{self.names[register]}, " for register in plan.carried)
         self.emit(f"if watch_{mask} is not None:")
-        self.emit(
-            f"    watch_{mask}, jump = watch_{mask}.turn({mask}, {self.expressions.text(plan.bound)}, ({registers}))"
-        )
+        bound = self.expressions.text(plan.bound)
+        self.emit(f"    watch_{mask}, jump = watch_{mask}.iteration({mask}, {bound}, ({registers}))")
         self.emit("    if jump is not None:")
         self.emit(f"        {registers}= jump")
 

@@ -37,14 +37,15 @@ class Extrapolated:
     """Tells of a loop of which iterations were left out.
 
     Attributes:
-        name: of its variable. run: iterations carried out, and `turns` all of them, over all times that it was met.
+        name: of its variable.
+        run: iterations carried out, and `iterations` all of them, over all times that it was met.
         has_whole_footprint: footprints have what the iterations left out would touch; else they are a lower bound.
     """
 
     place: Place
     name: str
     run: int
-    turns: int
+    iterations: int
     has_whole_footprint: bool
 
     def plus(self, other: Extrapolated | None) -> Extrapolated:
@@ -52,8 +53,8 @@ class Extrapolated:
         if other is None:
             return self
         is_whole = self.has_whole_footprint and other.has_whole_footprint
-        run, turns = self.run + other.run, self.turns + other.turns
-        return replace(self, run=run, turns=turns, has_whole_footprint=is_whole)
+        run, iterations = self.run + other.run, self.iterations + other.iterations
+        return replace(self, run=run, iterations=iterations, has_whole_footprint=is_whole)
 
 
 class Extrapolation:
@@ -73,10 +74,10 @@ class Extrapolation:
         number = plan.loop.number
         self.failures[number] = self.failures.get(number, 0) + 1
 
-    def succeeded(self, plan: Plan, run: int, turns: int, is_whole: bool) -> None:
+    def succeeded(self, plan: Plan, run: int, iterations: int, is_whole: bool) -> None:
         loop = plan.loop
         self.looks[loop.number] = run
-        found = Extrapolated(loop.place, loop.name, run, turns, has_whole_footprint=is_whole)
+        found = Extrapolated(loop.place, loop.name, run, iterations, has_whole_footprint=is_whole)
         self.done[loop.number] = found.plus(self.done.get(loop.number))
 
 
@@ -85,7 +86,7 @@ class Watch:
 
     def __init__(self, extrapolation: Extrapolation, plan: Plan) -> None:
         self.extrapolation, self.plan = extrapolation, plan
-        self.turns = 0
+        self.iterations = 0
         self.mask: Mask | None = None
         self.values: list[tuple[Values, ...]] = []
         self.totals: Totals | None = None
@@ -94,27 +95,27 @@ class Watch:
         self.traces: list[list[Traced]] = []
         self.traced = 0
 
-    def turn(
+    def iteration(
         self, mask: Mask, bound: Values, values: tuple[Values, ...]
     ) -> tuple[Watch | None, tuple[Values, ...] | None]:
         """Returns whether to watch on after an iteration, and the registers behind the iterations left out, if any."""
-        self.turns += 1
+        self.iterations += 1
         if self.mask is None:
             self.mask = mask
         self.values.append(values)
         if mask is not self.mask or values[0].ndim or bound.ndim:
             return None, None
-        if self.turns == 1:
+        if self.iterations == 1:
             return self, None
         left = self._left(bound)
-        if left is None or (self.turns == 2 and left < self._least()):
+        if left is None or (self.iterations == 2 and left < self._least()):
             return None, None
         self._look()
         if len(self.changes) < _ALIKE:
             return self, None
         period = self._period()
         if period is None:
-            if self.turns < _PATIENCE:
+            if self.iterations < _PATIENCE:
                 return self, None
             self.extrapolation.failed(self.plan)
             return None, None
@@ -176,7 +177,7 @@ class Watch:
         for change in self.changes[-period:]:
             total.add(change, times)
         is_whole = self._mark(period, times)
-        self.extrapolation.succeeded(self.plan, self.turns + 1, self.turns + skipped + 1, is_whole)
+        self.extrapolation.succeeded(self.plan, self.iterations + 1, self.iterations + skipped + 1, is_whole)
         now, once = self.values[-1], self.values[-1 - period]
         return tuple(_moved(late, early, times) for late, early in zip(now, once, strict=True))
 
@@ -205,12 +206,12 @@ class Watch:
         assert steps is not None
         if times > _MOST_ADDRESSES:
             return False
-        turns = np.arange(1, times + 1)[:, np.newaxis]
+        iterations = np.arange(1, times + 1)[:, np.newaxis]
         ahead: list[Traced] = []
         for entry, step in steps:
             if len(entry.addresses) * times > _MOST_ADDRESSES:
                 return False
-            ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * turns)))
+            ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * iterations)))
         for entry in ahead:
             entry.pattern.accessor.mark_ahead(entry.pattern, entry.addresses)
         # A loop around this one sees all of this as what its iteration met.

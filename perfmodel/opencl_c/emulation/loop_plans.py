@@ -56,9 +56,8 @@ def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     varying = _dependent(loop, carried)
     if counter not in carried or counter in loaded:
         return None
-    for statement in walks.statements((*loop.body, *loop.step)):
-        if isinstance(statement, low.If | low.Loop) and statement.condition in varying:
-            return None
+    if any(branch.condition in varying for branch in walks.branches((*loop.body, *loop.step))):
+        return None
     for inner in walks.simple_statements((loop,)):
         if any(_bends(part, varying) for expression in walks.expressions_of(inner) for part in walks.walk(expression)):
             return None

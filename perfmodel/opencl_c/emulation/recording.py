@@ -78,11 +78,11 @@ class Recorder:
         self.handlers: list[Handler] = []
         groups = layout.groups
         self._totals = Totals(
-            np.zeros((groups, kernel.blocks, 3), np.int64),
-            np.zeros((groups, kernel.branches, 2), np.int64),
-            np.zeros((groups, kernel.branches, 3, 3), np.int64),
-            np.zeros((groups, kernel.barriers), np.int64),
-            np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
+            blocks=np.zeros((groups, kernel.blocks, 3), np.int64),
+            branches=np.zeros((groups, kernel.branches, 2), np.int64),
+            sides=np.zeros((groups, kernel.branches, 3, 3), np.int64),
+            barriers=np.zeros((groups, kernel.barriers), np.int64),
+            accesses=np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
         )
         self.known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
 

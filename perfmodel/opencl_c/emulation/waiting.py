@@ -45,9 +45,7 @@ def deciding(loop: low.Loop) -> tuple[low.Register, ...]:
 
 def loop_conditions(loop: low.Loop) -> Iterator[low.Register]:
     """Iterates over the conditions of a loop and of all branches within it."""
-    for statement in walks.statements((loop,)):
-        if isinstance(statement, low.If | low.Loop):
-            yield statement.condition
+    return (statement.condition for statement in walks.branches((loop,)))
 
 
 def _of_pointers(loop: low.Loop) -> set[low.Register]:
@@ -115,11 +113,8 @@ class Waiting:
     @cached_property
     def _inside(self) -> dict[int, set[int]]:
         """The numbers of the loops within each loop, by its number."""
-        loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
-        return {
-            loop.number: {each.number for each in walks.statements((loop,)) if isinstance(each, low.Loop)}
-            for loop in loops
-        }
+        found = walks.loops(self.kernel.body)
+        return {loop.number: {each.number for each in walks.loops((loop,))} for loop in found}
 
     def _written(self) -> list[Any] | None:
         """Returns what the kernel has written and where, or None if that is much."""
@@ -141,8 +136,7 @@ class Waiting:
         return found if size <= _MOST_BYTES else None
 
     def _sentence(self, number: int) -> str:
-        loops = (each for each in walks.statements(self.kernel.body) if isinstance(each, low.Loop))
-        loop = next(loop for loop in loops if loop.number == number)
+        loop = next(loop for loop in walks.loops(self.kernel.body) if loop.number == number)
         awaited = list(dict.fromkeys(f"{each.text} (line {each.place.line})" for each in _awaited(loop)))
         what = " or ".join(awaited[:3]) if awaited else "what decides its end"
         return (

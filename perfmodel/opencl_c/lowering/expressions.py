@@ -12,7 +12,15 @@ from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
 from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
-from perfmodel.opencl_c.lowering.lvalues import InMemory, InRegister, Lvalue, Places, element_places, moved, whole
+from perfmodel.opencl_c.lowering.lvalues import (
+    InMemory,
+    InRegister,
+    Lvalue,
+    LvalueEmitter,
+    element_places,
+    moved,
+    whole,
+)
 from perfmodel.opencl_c.lowering.memory_layout import leaves
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Vector
@@ -34,7 +42,7 @@ class Expressions:
         builtin: Callable[[syn.BuiltinCall, bool], low.Expression],
     ) -> None:
         self.out, self.inlined, self.builtin = out, inlined, builtin
-        self.places = Places(out)
+        self.places = LvalueEmitter(out)
 
     # --- lvalues
 

@@ -41,7 +41,7 @@ class Images:
             self.out.emit(low.WriteImage(pointer, value, access, coordinates))
             return low.Constant(INT, 0)
         access = self.places.access("load", place, text)
-        return low.ReadImage(type_, pointer, access, sampler, coordinates)
+        return low.ReadImage(type=type_, pointer=pointer, access=access, sampler=sampler, coordinates=coordinates)
 
     def register(self, image: syn.Expression) -> low.Register:
         while isinstance(image, syn.Convert):

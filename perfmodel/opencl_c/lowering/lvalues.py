@@ -58,7 +58,7 @@ def element_places(target: InMemory) -> Iterator[InMemory]:
         yield InMemory(low.Offset(pointer_type, target.pointer, at, element.size), element, element.size)
 
 
-class Places:
+class LvalueEmitter:
     """Emits loads from and stores to registers and memory of one kernel."""
 
     def __init__(self, out: Emission) -> None:

@@ -239,13 +239,13 @@ class Expressions:
         if kind == _COMMA:
             return sx.Comma(right.type, place, left, right)
         if kind in _LOGICAL:
-            return sx.Logical(type_, place, _LOGICAL[kind], left, right)
+            return sx.Logical(type=type_, place=place, operator=_LOGICAL[kind], left=left, right=right)
         sign = _BINARY.get(kind)
         if sign is None or sign == "<=>":
             raise scope.unreadable(item)
         if sign in ("+", "-") and (isinstance(left.type, ts.Pointer) or isinstance(right.type, ts.Pointer)):
             return self.pointer_arithmetic(sign, left, right, place)
-        return sx.Binary(type_, place, sign, left, right)
+        return sx.Binary(type=type_, place=place, operator=sign, left=left, right=right)
 
     def pointer_arithmetic(
         self, sign: str, left: sx.Expression, right: sx.Expression, place: sx.Place
@@ -268,11 +268,15 @@ class Expressions:
         elif sign in ("<<", ">>"):
             is_promoted = isinstance(target.type, ts.Scalar) and not target.type.is_float and target.type.size < 4
             computed = ts.INT if is_promoted else target.type
-        return sx.CompoundAssign(target.type, scope.place(item), sign, target, value, computed)
+        return sx.CompoundAssign(
+            type=target.type, place=scope.place(item), operator=sign, target=target, value=value, computed=computed
+        )
 
     def conditional(self, item: Item) -> sx.Expression:
         condition, then, otherwise = (self.read(child) for child in item.children)
-        return sx.Conditional(then.type, self.scope.place(item), condition, then, otherwise)
+        return sx.Conditional(
+            type=then.type, place=self.scope.place(item), condition=condition, then=then, otherwise=otherwise
+        )
 
     # --- memory
 

@@ -241,7 +241,10 @@ def predefined(standard: str) -> dict[str, Macro]:
     lines += [f"{name} 1" for name in (_EXTENSIONS + (_OPTIONAL if standard == "CL3.0" else "")).split()]
     for name, value in _MATHEMATICAL.items():
         lines += [f"M_{name} {value}", f"M_{name}_F {value}f", f"M_{name}_H {value}h"]
-    macros = [defined(stripped(list(tokens_of(line, ""))), Token(NAME, "define", "", 0, 0)) for line in lines]
+    macros = [
+        defined(stripped(list(tokens_of(line, ""))), Token(kind=NAME, text="define", file="", line=0, column=0))
+        for line in lines
+    ]
     return {macro.name: macro for macro in macros}
 
 

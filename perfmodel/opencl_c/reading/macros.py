@@ -83,7 +83,7 @@ def _placeless(body: list[Token]) -> tuple[Token, ...]:
 def macro_of_option(definition: str) -> Macro:
     """Returns the macro of ``-D``: ``NAME`` is 1, ``NAME=value``, ``NAME(x)=value``."""
     head, sign, value = definition.partition("=")
-    place = Token(NAME, head, f"the build option -D{definition}", 0, 0)
+    place = Token(kind=NAME, text=head, file=f"the build option -D{definition}", line=0, column=0)
     tokens = list(tokens_of(f"{head} {value if sign else '1'}", place.file))
     if any(token.kind == NEWLINE for token in tokens):
         raise fault("a macro's value is one line", place)
@@ -158,7 +158,9 @@ class Expander:
             done.append(token._replace(kind=SPACE, text=" "))
         for part in reversed(body):
             where = part if part.line else token
-            todo.append(Token(part.kind, part.text, where.file, where.line, where.column, part.hidden | hidden))
+            todo.append(
+                part._replace(file=where.file, line=where.line, column=where.column, hidden=part.hidden | hidden)
+            )
 
     def arguments(self, macro: Macro, token: Token, todo: list[Token]) -> list[list[Token]]:
         """Takes a call's arguments, up to its closing parenthesis."""

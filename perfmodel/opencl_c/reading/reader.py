@@ -168,7 +168,13 @@ class _Program:
             function.body = self.statements.compound(scope.tree.item(item.cursor).children[-1])
         self.refuse_recursion()
         names_of_kernels = tuple(name for name, is_kernel in names.items() if is_kernel)
-        return sx.Unit(self.functions, names_of_kernels, tuple(scope.tables), scope.types.records, len(scope.text.text))
+        return sx.Unit(
+            functions=self.functions,
+            kernels=names_of_kernels,
+            tables=tuple(scope.tables),
+            records=scope.types.records,
+            length=len(scope.text.text),
+        )
 
     def declaration(self, key: int) -> None:
         """Reads what is declared for the whole program, if nobody has done so yet."""

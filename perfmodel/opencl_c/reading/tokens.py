@@ -56,7 +56,7 @@ def tokens_of(text: str, file: str, line: int = 1, start: int = 0) -> Iterator[T
     line_start = start
     for match in _TOKEN.finditer(text, start):
         kind, value, start = match.lastgroup or OTHER, match.group(), match.start()
-        yield Token(kind, value, file, line, start - line_start + 1)
+        yield Token(kind=kind, text=value, file=file, line=line, column=start - line_start + 1)
         if kind == NEWLINE or "\n" in value:
             line += value.count("\n")
             line_start = start + value.rfind("\n") + 1
@@ -75,7 +75,7 @@ def lines_of(text: str, file: str, special: Container[str]) -> Iterator[list[Tok
         end = len(text) if end < 0 else end
         plain = _PLAIN.match(text, at, end)
         if plain and not any(name in special for name in _NAME.findall(text, at, plain.end())):
-            yield [Token(LINE, f"{plain.group()}\n", file, line, 1)]
+            yield [Token(kind=LINE, text=f"{plain.group()}\n", file=file, line=line, column=1)]
             line, at = line + 1, end + 1
             continue
         tokens: list[Token] = []

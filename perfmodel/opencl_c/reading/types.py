@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import RawCursor, RawType, Tree
@@ -202,7 +201,7 @@ class Types:
                 type_ = self.of_cursor(child.cursor, child.start)
                 offset = library.clang_Cursor_getOffsetOfField(child.cursor) // 8
                 if isinstance(type_, ts.Array) and type_.length == 0:
-                    raise self._fault(f"the member {name} needs a length", child.start)
+                    raise self.text.fault(f"the member {name} needs a length", child.start)
                 found.append(ts.Field(name, type_, offset))
             elif child.kind in (ct.KIND.STRUCT_DECL, ct.KIND.UNION_DECL) and not self._is_named(children, index):
                 inner = library.clang_getCursorType(child.cursor)
@@ -219,6 +218,3 @@ class Types:
         if not self.tree.library.clang_Cursor_isAnonymousRecordDecl(child.cursor):
             return True
         return any(one.kind == ct.KIND.FIELD_DECL and one.start == child.start for one in children[index + 1 :])
-
-    def _fault(self, reason: str, offset: int) -> SourceError:
-        return self.text.fault(reason, offset)

@@ -14,7 +14,7 @@ def deciding(kernel: low.LoweredKernel) -> tuple[str, ...]:
     """Returns the arguments of floating-point type that conditions of branches and loops are computed from."""
     if not any(is_float(parameter.type) for parameter in kernel.parameters):
         return ()
-    branches = (each for each in walks.statements(kernel.body) if isinstance(each, low.If | low.Loop))
+    branches = walks.branches(kernel.body)
     found, _ = arguments_behind(kernel, {branch.condition for branch in branches})
     return found
 

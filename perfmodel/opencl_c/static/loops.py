@@ -84,7 +84,7 @@ class Loops(Walk):
                 return unrolled[0]
             self.environment.update(heads)
         self.bounds[own] = (0, most)
-        # Who only asks for values needs no turn of a loop that is left at its end alone: `exit_values` has them.
+        # Who only asks for values needs no iteration of a loop that is left at its end alone: `exit_values` has them.
         if not self.is_dry or _leaves(loop.body):
             self.count_loop(loop, active, domain, heads, is_loop=most != 0)
         exit_values = self.exit_values(loop, entry, steps, heads)
@@ -118,7 +118,7 @@ class Loops(Walk):
     @cached_property
     def behind_branches(self) -> frozenset[low.Register]:
         """Returns the registers that the conditions of branches and loops follow from."""
-        branches = [each for each in walks.statements(self.kernel.body) if isinstance(each, low.If | low.Loop)]
+        branches = list(walks.branches(self.kernel.body))
         return Origins(self.kernel.body).registers_behind(branch.condition for branch in branches)
 
     def steps(self, loop: low.Loop, active: Active, entry: Environment) -> dict[low.Register, Polynomial]:
@@ -189,7 +189,7 @@ class Loops(Walk):
                     return None
                 raise DecidedByDataError(
                     f"the loop at {loop.place} of kernel {self.kernel.name!r} ends when data say so; give its expected "
-                    f"turns as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
+                    f"iterations as statistics={{{loop.variable!r}: …}}, or emulate the kernel"
                 )
         own = self.loop_name(loop)
         points = domain.points

@@ -1,4 +1,4 @@
-"""Finds operations that wait for each other: on the way from a register's value to its value in a loop's next turn."""
+"""Finds operations that wait for each other, from a register's value to its value in a loop's next iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Way = Counter[tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Operations of one turn of a loop that wait for those of the turn before.
+    """Operations of one iteration of a loop that wait for those of the iteration before.
 
     Attributes:
         block: the basic block that ends the chain.
@@ -49,7 +49,7 @@ def _operations(instruction: Instruction) -> Way:
 
 
 def _way(code: Code, blocks: list[int], register: str, purposes: Purposes) -> Way:
-    """Returns the operations on the longest way from a register's value before a turn to that after it."""
+    """Returns the operations on the longest way from a register's value before an iteration to that after it."""
     ways: dict[str, Way] = {register: Counter()}
     for number in blocks:
         for instruction in code.flow.blocks[number].instructions:

@@ -6,9 +6,10 @@ of programs. A place in an array is no arithmetic: its index times the bytes of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.dataflow import (
     ACCESSING,
@@ -104,8 +105,7 @@ class Purposes:
         self.beyond_places = self._beyond_places()
 
     def _of_data(self) -> frozenset[str]:
-        found: set[str] = set()
-        waiting = [
+        start = [
             name
             for each in self._instructions
             if (each.opcode in LOADS and not each.has("param"))
@@ -113,16 +113,15 @@ class Purposes:
             or each.opcode in COLLECTIVE
             for name in written(each)
         ]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                for use in self.flow.uses.get(name, ()):
-                    if use.opcode == "st" and use.has("param"):
-                        waiting += self._loaded_from(use)
-                    elif has_result(use):
-                        waiting += written(use)
-        return frozenset(found)
+
+        def following(name: str) -> Iterator[str]:
+            for use in self.flow.uses.get(name, ()):
+                if use.opcode == "st" and use.has("param"):
+                    yield from self._loaded_from(use)
+                elif has_result(use):
+                    yield from written(use)
+
+        return frozenset(reached(start, following))
 
     def _loaded_from(self, store: Instruction) -> list[str]:
         """Returns the registers that the parameter of a call, which is stored, is loaded to."""
@@ -139,45 +138,40 @@ class Purposes:
         ]
 
     def _of_values(self) -> frozenset[str]:
-        waiting: list[str] = []
+        start: list[str] = []
         for each in self._instructions:
             if (
                 (each.opcode in (*STORES, "red", "atom") and not (each.opcode == "st" and each.has("param")))
                 or each.opcode in COLLECTIVE
                 or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
             ):
-                waiting += self._given(each)
-        found: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name in found:
-                continue
-            found.add(name)
+                start += self._given(each)
+
+        def before(name: str) -> Iterator[str]:
             for definition in self.flow.definitions.get(name, ()):
                 if definition.opcode == "ld" and definition.has("param"):
                     for source in self.flow.behind((name,)):
                         if source.opcode == "st":
-                            waiting += self._given(source)
+                            yield from self._given(source)
                 elif definition.opcode not in ACCESSING:
-                    waiting += self._given(definition)
-        return frozenset(found)
+                    yield from self._given(definition)
+
+        return frozenset(reached(start, before))
 
     def _beyond_places(self) -> frozenset[str]:
-        waiting = [each.guard.register.name for each in self._instructions if each.guard is not None]
-        waiting += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
-        waiting += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
+        start = [each.guard.register.name for each in self._instructions if each.guard is not None]
+        start += [block.guard.register.name for block in self.code.flow.blocks if block.guard is not None]
+        start += [name for b in self.code.flow.blocks if b.index is not None for name in registers_in(b.index)]
         for each in self._instructions:
             if each.opcode in (*STORES, "red", "atom") or each.opcode in COLLECTIVE:
-                waiting += self._given(each)
-        found: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                for definition in self.flow.definitions.get(name, ()):
-                    if definition.opcode not in ACCESSING:
-                        waiting += self._given(definition)
-        return frozenset(found)
+                start += self._given(each)
+
+        def before(name: str) -> Iterator[str]:
+            for definition in self.flow.definitions.get(name, ()):
+                if definition.opcode not in ACCESSING:
+                    yield from self._given(definition)
+
+        return frozenset(reached(start, before))
 
     @staticmethod
     def _given(instruction: Instruction) -> list[str]:
@@ -209,17 +203,11 @@ class Purposes:
         """Returns whether an instruction adds to a register what becomes its next value in a loop."""
         if instruction.opcode not in ("add", "sub") or instruction.types[-1].is_float:
             return False
-        own = set(read(instruction))
-        seen: set[str] = set()
-        waiting = list(written(instruction))
-        while waiting:
-            name = waiting.pop()
-            if name in own:
-                return True
-            if name not in seen:
-                seen.add(name)
-                waiting += [w for use in self.flow.uses.get(name, ()) if use.opcode == "mov" for w in written(use)]
-        return False
+
+        def moved_to(name: str) -> Iterator[str]:
+            return (to for use in self.flow.uses.get(name, ()) if use.opcode == "mov" for to in written(use))
+
+        return not reached(written(instruction), moved_to).isdisjoint(read(instruction))
 
     def _starts_at_array(self, instruction: Instruction) -> bool:
         return (
@@ -241,8 +229,7 @@ class Purposes:
     @cached_property
     def _places(self) -> frozenset[str]:
         """The registers that hold places in arrays."""
-        found: set[str] = set()
-        waiting = [
+        start = [
             name
             for each in self._instructions
             if each.opcode == "cvta"
@@ -250,14 +237,13 @@ class Purposes:
             or self._loads_pointer(each)
             for name in written(each)
         ]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                for use in self.flow.uses.get(name, ()):
-                    if use.opcode in ("add", "sub", "mov", "cvta", "selp", "mad") and use.types[-1].kind != "p":
-                        waiting += written(use)
-        return frozenset(found)
+
+        def following(name: str) -> Iterator[str]:
+            for use in self.flow.uses.get(name, ()):
+                if use.opcode in ("add", "sub", "mov", "cvta", "selp", "mad") and use.types[-1].kind != "p":
+                    yield from written(use)
+
+        return frozenset(reached(start, following))
 
     def _loads_pointer(self, instruction: Instruction) -> bool:
         """Returns whether a parameter is loaded that is used as an address as it is."""

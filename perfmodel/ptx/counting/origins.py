@@ -48,9 +48,9 @@ class Origins:
             for instruction in instructions - seen:
                 if instruction.opcode not in (*LOADS, "atom") or instruction.has("param"):
                     continue
-                places = self.emulation.places.get(instruction, {}).values()
-                found |= {place.name for place in places if place.name}
-                if not went_through_chip and any(place.space in _ON_CHIP for place in places):
+                noted = self.emulation.addresses.get(instruction, {}).values()
+                found |= {each.name for each in noted if each.name}
+                if not went_through_chip and any(each.space in _ON_CHIP for each in noted):
                     went_through_chip = True
                     waiting += [name for store in self._stores for name in self._values(store)]
             seen |= instructions
@@ -58,8 +58,8 @@ class Origins:
 
     def _values(self, store: Instruction) -> list[str]:
         """Returns the registers of what is stored to memory on the chip."""
-        places = self.emulation.places.get(store, {}).values()
-        if not any(place.space in _ON_CHIP for place in places):
+        noted = self.emulation.addresses.get(store, {}).values()
+        if not any(each.space in _ON_CHIP for each in noted):
             return []
         address = address_of(store)
         return [name for operand in store.operands if operand is not address for name in registers_in(operand)]

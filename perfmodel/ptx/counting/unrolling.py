@@ -1,4 +1,4 @@
-"""Tells how many turns of a loop in the source a compiler wrote one after the other, from where instructions stem."""
+"""Tells from where instructions stem how many iterations of a loop a compiler wrote one after the other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from perfmodel.ptx.syntax import Source
 
 
 class Unrolling:
-    """The turns that basic blocks hold of each place in the source.
+    """The iterations that basic blocks hold of each place in the source.
 
-    What a place does once in a turn, such as one operation of a kind or one access of an array, is there once for each
-    turn; so what all kinds of instructions of a place have in common is the number of turns. Where places do whole
-    tiles, there is one turn.
+    What a place does once in an iteration, such as one operation of a kind or one access of an array, is there once for
+    each iteration; so what all kinds of instructions of a place have in common is the number of iterations. Where
+    places do whole tiles, there is one.
     """
 
     def __init__(self, code: Code, purposes: Purposes, arrays: dict[object, str]) -> None:
@@ -28,8 +28,8 @@ class Unrolling:
                     kind = f"{each.opcode} {arrays.get(each, '')}"
                     kinds.setdefault((block.number, each.source), Counter())[kind] += 1
         is_of_tiles = code.kernel.is_of_tiles
-        self._turns = {place: 1 if is_of_tiles else gcd(*counts.values()) for place, counts in kinds.items()}
+        self._times = {place: 1 if is_of_tiles else gcd(*counts.values()) for place, counts in kinds.items()}
 
-    def turns(self, block: int, source: Source | None) -> int:
-        """Returns how many turns a basic block holds of a place in the source; 1 where it isn't known."""
-        return 1 if source is None else self._turns.get((block, source), 1)
+    def times(self, block: int, source: Source | None) -> int:
+        """Returns how many iterations a basic block holds of a place in the source; 1 where it isn't known."""
+        return 1 if source is None else self._times.get((block, source), 1)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from perfmodel.ptx.control_flow import ControlFlow
-from perfmodel.ptx.counting.access_places import AccessPlaces
+from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.dataflow import STORES, address_of, written
-from perfmodel.ptx.emulation.recording import Places
+from perfmodel.ptx.emulation.recording import Addresses
 from perfmodel.ptx.syntax import Instruction, Register
 
 WIDTHS = (16, 8)
@@ -18,21 +18,21 @@ _ORDERED = STORES | {"atom", "red", "bar", "barrier", "membar", "fence", "cp", "
 """Loads are not moved across these."""
 
 Known = dict[tuple[str, int], dict[int, Instruction]]
-ByArray = Mapping[str, Places]
+ByArray = Mapping[str, Addresses]
 
 
-def with_vectors(flow: ControlFlow, places: Mapping[Instruction, ByArray]) -> Iterator[tuple[Instruction, ByArray]]:
-    """Yields accesses with their places by array, in order; those that are one of a vector as the first of them."""
+def with_vectors(flow: ControlFlow, noted: Mapping[Instruction, ByArray]) -> Iterator[tuple[Instruction, ByArray]]:
+    """Yields accesses with their addresses by array, in order; those that are one of a vector as the first of them."""
     widened: dict[Instruction, int] = {}
     for n_bytes, by_offset in loads_from_one_address(flow):
         offset, first = next(iter(by_offset.items()))
-        own = places.get(first, {})
-        residues = {AccessPlaces(each).residue(WIDTHS[0]) for each in own.values() if each.space == "shared"}
+        own = noted.get(first, {})
+        residues = {AccessAddresses(each).residue(WIDTHS[0]) for each in own.values() if each.space == "shared"}
         residue = residues.pop() if len(residues) == len(own) == 1 else None
         if residue is not None:
             for vector in vectors(n_bytes, by_offset, residue - offset):
                 widened |= {vector[0]: n_bytes * len(vector), **dict.fromkeys(vector[1:], 0)}
-    for instruction, by_array in places.items():
+    for instruction, by_array in noted.items():
         size = widened.get(instruction)
         if size is None:
             yield instruction, by_array
@@ -41,7 +41,7 @@ def with_vectors(flow: ControlFlow, places: Mapping[Instruction, ByArray]) -> It
 
 
 def loads_from_one_address(flow: ControlFlow) -> Iterator[tuple[int, Mapping[int, Instruction]]]:
-    """Yields the loads of single elements from shared memory that may change places with each other: their bytes, and
+    """Yields the loads of single elements from shared memory that may be exchanged: their bytes, and
     the instructions by how far they lie from a common address."""
     for block in flow.blocks:
         known: Known = {}
@@ -68,7 +68,7 @@ def _several(known: Known) -> Iterator[tuple[int, Mapping[int, Instruction]]]:
 
 
 def vectors(n_bytes: int, by_offset: Mapping[int, Instruction], residue: int) -> Iterator[tuple[Instruction, ...]]:
-    """Yields the loads that are one of a vector, in the order of their places.
+    """Yields the loads that are one of a vector, in the order of their addresses.
 
     Args:
         residue: of the address that offsets are from, by the widest vector's bytes.
@@ -76,6 +76,6 @@ def vectors(n_bytes: int, by_offset: Mapping[int, Instruction], residue: int) ->
     left = dict(by_offset)
     for size in WIDTHS:
         for offset in sorted(left):
-            places = range(offset, offset + size, n_bytes)
-            if size > n_bytes and (offset + residue) % size == 0 and all(place in left for place in places):
-                yield tuple(left.pop(place) for place in places)
+            offsets = range(offset, offset + size, n_bytes)
+            if size > n_bytes and (offset + residue) % size == 0 and all(each in left for each in offsets):
+                yield tuple(left.pop(each) for each in offsets)

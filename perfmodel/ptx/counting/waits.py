@@ -1,4 +1,4 @@
-"""Tells how threads wait for their loads: which follow from others, and which turns of a loop have theirs under way.
+"""Tells how threads wait for their loads: which follow from others, and which iterations have theirs under way.
 
 PTX stands as its compiler has unrolled it; the assembler unrolls short loops again, and moves loads ahead of all but
 what they need, barriers, divisions and roots that are exact, as these may branch off to a slow way, and stores that
@@ -17,7 +17,7 @@ from perfmodel.ptx.dataflow import LOADS, read, written
 from perfmodel.ptx.syntax import Instruction
 
 UNROLLED, MOST_UNROLLED = 4, 45
-"""The assembler writes out so many turns of a loop that is no longer than so many instructions."""
+"""The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")

@@ -14,7 +14,7 @@ from perfmodel.ptx.dataflow import address_of
 from perfmodel.ptx.emulation.atomics import changed
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
-from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.emulation.registers import Registers, number
 from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from perfmodel.ptx.types import TYPES, Type
@@ -32,7 +32,7 @@ class Accesses:
         parameters: of the launch: their bytes, by name.
 
     Attributes:
-        places: where the accesses of each instruction went, by array.
+        addresses: where the accesses of each instruction went, by array.
         noted: is told of each of them, if there is somebody who wants to know; `noted_execution` of executions that are
             counted for them.
     """
@@ -49,8 +49,8 @@ class Accesses:
         self.registers, self.memory = registers, memory
         self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
         self.is_read = is_read
-        self.places: dict[Instruction, dict[str, Places]] = {}
-        self.noted: Callable[[Places, Mask, NDArray[np.int64] | None], None] | None = None
+        self.addresses: dict[Instruction, dict[str, Addresses]] = {}
+        self.noted: Callable[[Addresses, Mask, NDArray[np.int64] | None], None] | None = None
         self.noted_execution: Callable[[Tally, Mask], None] | None = None
 
     def step(self, instruction: Instruction) -> Step:
@@ -117,7 +117,7 @@ class Accesses:
             return (lambda: constant), space
         if address.base is None:
             return (lambda: offset), space
-        is_narrow = self.registers.types[address.base.name].bits < 64  # as places in a window may be
+        is_narrow = self.registers.types[address.base.name].bits < 64  # as addresses in a window may be
         plain = self.registers.reader(address.base, TYPES["u32" if is_narrow else "u64"], instruction)
         if is_narrow:
             return (lambda: plain().astype(np.uint64) + offset), space
@@ -126,7 +126,7 @@ class Accesses:
         return (lambda: plain() + offset), space
 
     def address_in(self, instruction: Instruction, address: Address) -> Callable[[], Any]:
-        """Returns what gives the addresses of one of an instruction's several places."""
+        """Returns what gives the address of one of an instruction's several accesses."""
         plain = replace(instruction, operands=(address,))
         return self.address(plain)[0]
 
@@ -137,7 +137,7 @@ class Accesses:
 
         def words(mask: Mask) -> Any:
             places = np.broadcast_to(read(), (total,))[mask.index].astype(np.uint64)
-            found = self.memory.places("shared", places, mask.index, 8, instruction.line)
+            found = self.memory.located("shared", places, mask.index, 8, instruction.line)
             _, _, bytes_, offsets, _ = found[0]
             return bytes_.view(np.int64), offsets // 8
 
@@ -152,11 +152,11 @@ class Accesses:
             if self.noted is not None:
                 self.noted(record, mask, row)
 
-    def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Places:
-        of_instruction = self.places.setdefault(instruction, {})
+    def _record(self, instruction: Instruction, space: str, name: str, n_bytes: int) -> Addresses:
+        of_instruction = self.addresses.setdefault(instruction, {})
         key = f"{space} {name}"
         if key not in of_instruction:
-            of_instruction[key] = Places(space, name, n_bytes, self.memory.lanes)
+            of_instruction[key] = Addresses(space, name, n_bytes, self.memory.lanes)
         return of_instruction[key]
 
     def parts(
@@ -169,7 +169,7 @@ class Accesses:
         else:
             addresses = np.full(len(index), addresses)
         found = []
-        for where, own, bytes_, offsets, which in self.memory.places(
+        for where, own, bytes_, offsets, which in self.memory.located(
             space, addresses, index, n_bytes, instruction.line
         ):
             found.append((bytes_, offsets, which))

@@ -97,7 +97,15 @@ def tensor_map(contents: bytes, line: int) -> TensorMap:
     axes = range(rank)
     strides = (item, *(field("global_stride", axis) for axis in range(rank - 1)))
     box, sizes = (tuple(field(name, axis) for axis in axes) for name in ("box_dim", "global_dim"))
-    return TensorMap(field("global_address"), kind, item, box, sizes, strides, (16, 32, 64, 128)[field("swizzle_mode")])
+    return TensorMap(
+        start=field("global_address"),
+        kind=kind,
+        item=item,
+        box=box,
+        sizes=sizes,
+        strides=strides,
+        width=(16, 32, 64, 128)[field("swizzle_mode")],
+    )
 
 
 def changed_by(
@@ -166,7 +174,7 @@ class BulkCopies:
         return replace
 
     def _found(self, space: str, places: Array, index: Array, n_bytes: int, line: int) -> Any:
-        return self.memory.places(space, places.view(np.uint64), index, n_bytes, line)
+        return self.memory.located(space, places.view(np.uint64), index, n_bytes, line)
 
     def _publish(self, instruction: Instruction) -> Step:
         to, source = (self._addresses(instruction, operand) for operand in instruction.operands[:2])
@@ -219,7 +227,15 @@ class BulkCopies:
             else:
                 n_bytes = np.broadcast_to(size(), (total,))[index].astype(int).tolist()
                 maps = [
-                    TensorMap(int(s), 0, _CHUNK, (n // _CHUNK,), (n // _CHUNK,), (_CHUNK,), 16)
+                    TensorMap(
+                        start=int(s),
+                        kind=0,
+                        item=_CHUNK,
+                        box=(n // _CHUNK,),
+                        sizes=(n // _CHUNK,),
+                        strides=(_CHUNK,),
+                        width=16,
+                    )
                     for s, n in zip(starts, n_bytes, strict=True)
                 ]
                 at = np.zeros((len(index), 1), np.int64)

@@ -64,7 +64,7 @@ class Deciding:
         return instruction in self.instructions or is_always_run(instruction)
 
     def plan(self, loop: Loop) -> Plan | None:
-        """Returns how a loop's turns follow from each other; None where that is not known."""
+        """Returns how a loop's iterations follow from each other; None where that is not known."""
         blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
         if self.depends_on_data or self.waits or any(block.index is not None for block in blocks):
             return None
@@ -130,7 +130,7 @@ class Deciding:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A loop may be skipped through: its registers that step from turn to turn, and the tests that these decide."""
+    """A loop may be skipped through: its registers that step by iterations, and the tests that these decide."""
 
     loop: Loop
     carried: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,7 @@ def _function(instruction: Instruction) -> tuple[Callable[..., Any], list[Type],
             arity = 3 if opcode in ("fma", "mad") else 2 if opcode in _BINARY else 1
             return compute, [type_] * arity, type_
     elif opcode in ("mad", "mad24"):
-        product = integers.multiplied(
-            instruction if opcode == "mad" else Instruction("mul24", instruction.modifiers, instruction.types, (), 0)
-        )
+        product = integers.multiplied(instruction if opcode == "mad" else replace(instruction, opcode="mul24"))
         wide = TYPES[WIDE[type_.name]] if instruction.has("wide") else type_
         return (lambda a, b, c: np.add(product(a, b), c)), [type_, type_, wide], wide
     else:
@@ -253,7 +252,7 @@ def _logic(instruction: Instruction, registers: Registers) -> Step:
     *operands, table = instruction.operands
     if not isinstance(table, Immediate):
         raise EmulationError(f"line {instruction.line} of the PTX has a lop3 without its table")
-    plain = Instruction("lop3", (), instruction.types, tuple(operands), instruction.line, instruction.guard)
+    plain = replace(instruction, modifiers=(), operands=tuple(operands))
     return _step(plain, registers, integers.logic(int(table.value)), [_bits(instruction)] * 3, _bits(instruction))
 
 

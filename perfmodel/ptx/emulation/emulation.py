@@ -16,7 +16,7 @@ from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
 from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
 from perfmodel.ptx.emulation.machine import Machine
-from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
 
 
@@ -28,9 +28,9 @@ class Emulation:
         width: threads of the sub-groups that are counted.
         blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own,
             of copies of tiles by their rows; `copied`: of these as a whole.
-        places: where accesses went, by instruction and array.
+        addresses: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
-        skipped: turns of loops that were counted without being run.
+        skipped: iterations of loops that were counted without being run.
         seconds: that it took.
     """
 
@@ -42,7 +42,7 @@ class Emulation:
     blocks: list[Tally]
     guarded: dict[Instruction, Tally]
     copied: dict[Instruction, Tally]
-    places: dict[Instruction, dict[str, Places]]
+    addresses: dict[Instruction, dict[str, Addresses]]
     branches: dict[int, list[NDArray[np.int64]]]
     skipped: int
     buffers: dict[str, Any]
@@ -73,7 +73,7 @@ def emulate(
         groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
         width: threads of the sub-groups that are counted.
         steps: basic blocks that may be executed before an endless loop is assumed.
-        extrapolate: whether turns of loops may be counted without being run, and values that decide on nothing not
+        extrapolate: whether iterations of loops may be counted without being run, and values that decide on nothing not
             be computed; results are unknown then.
 
     Raises:
@@ -87,17 +87,17 @@ def emulate(
     execution = Execution(machine, steps, deciding)
     execution.run()
     return Emulation(
-        code,
-        launch,
-        sample,
-        lanes,
-        width,
-        machine.tallies,
-        machine.guarded,
-        machine.copied,
-        machine.accesses.places,
-        execution.branches,
-        execution.skipper.skipped if execution.skipper else 0,
-        machine.buffers,
-        time.perf_counter() - start,
+        code=code,
+        launch=launch,
+        sample=sample,
+        lanes=lanes,
+        width=width,
+        blocks=machine.tallies,
+        guarded=machine.guarded,
+        copied=machine.copied,
+        addresses=machine.accesses.addresses,
+        branches=execution.branches,
+        skipped=execution.skipper.skipped if execution.skipper else 0,
+        buffers=machine.buffers,
+        seconds=time.perf_counter() - start,
     )

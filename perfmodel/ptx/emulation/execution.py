@@ -60,7 +60,7 @@ class Execution:
     """Runs the lanes of a machine from the kernel's first block to its end.
 
     Args:
-        deciding: given where turns of loops may be counted without being run.
+        deciding: given where iterations of loops may be counted without being run.
 
     Attributes:
         branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and

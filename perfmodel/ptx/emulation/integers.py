@@ -54,7 +54,7 @@ def unary(instruction: Instruction) -> Function | None:
         case "abs":
             return np.abs
         case "popc":
-            return lambda a: _ones(a).astype(np.uint32)
+            return lambda a: np.bitwise_count(a).astype(np.uint32)
         case "clz":
             return lambda a: (type_.bits - _length(a, type_)).astype(np.uint32)
         case "brev":
@@ -235,7 +235,7 @@ _MODES = {
 
 def _permuted_in_mode(mode: str) -> Function:
     table = np.array(_MODES[mode], np.uint32)
-    plain = permuted(Instruction("prmt", (), (TYPES["b32"],), (), 0))
+    plain = permuted(Instruction("prmt", types=(TYPES["b32"],)))
     return lambda a, b, selector: plain(a, b, table[selector & np.uint32(3)])
 
 
@@ -253,10 +253,6 @@ def dot(signs: tuple[str, str]) -> Function:
         return found.astype(np.int32)
 
     return products
-
-
-def _ones(a: Any) -> Any:
-    return np.bitwise_count(a)
 
 
 def _length(a: Any, type_: Type) -> Any:

@@ -110,7 +110,7 @@ class Memory:
         found = self.allocations[place]
         return found if address < found.base + max(found.n_bytes, 1) else None
 
-    def places(
+    def located(
         self, space: str, addresses: NDArray[np.uint64], index: NDArray[np.intp], n_bytes: int, line: int
     ) -> list[tuple[str, Allocation | None, NDArray[np.uint8], NDArray[np.int64], Any]]:
         """Finds where accesses go to: for each part of memory its space, allocation and bytes, the offsets there, and

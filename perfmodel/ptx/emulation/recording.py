@@ -12,9 +12,9 @@ from perfmodel.ptx.emulation.lanes import Lanes, Mask
 
 MOST_PENDING = 256
 MOST_ROWS = 50_000
-"""So many executions at regular places are kept of one access."""
+"""So many executions at regular addresses are kept of one access."""
 MOST_ADDRESSES = 2_000_000
-"""So many addresses are kept of one access that goes to no regular places; of more, how often it was executed."""
+"""So many addresses are kept of one access whose addresses are not regular; of more, how often it was executed."""
 NOWHERE = np.iinfo(np.int64).min
 """Stands for the place of a block that takes no part."""
 
@@ -63,8 +63,8 @@ class Tally:
 
 
 @dataclass(eq=False)
-class Places:
-    """The places that one access of one array goes to.
+class Addresses:
+    """The addresses that one access of one array goes to.
 
     Attributes:
         name: of the array; empty for shared and local memory.
@@ -72,13 +72,13 @@ class Places:
             0 for an axis along which no two threads were seen.
         layout: where the threads of a block lie to each other, where that is not by strides but the same in all blocks,
             as of tiles whose rows are shared out over the threads of one axis; None otherwise.
-        rows: for each execution at regular places, its lanes and for each block where the thread at the origin would
+        rows: for each execution at regular addresses, its lanes and for each block where the thread at the origin would
             access.
         series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
             by how much each block's place moves from one to the next, and how many there are.
-        scattered: for each execution at other places, its lanes and their addresses.
-        left_out: executions at other places of which nothing was kept.
-        beyond: executions by lanes at regular places, of which nothing was kept as there were too many.
+        scattered: for each execution at other addresses, its lanes and their addresses.
+        left_out: executions at other addresses of which nothing was kept.
+        beyond: executions by lanes at regular addresses, of which nothing was kept as there were too many.
     """
 
     space: str
@@ -116,12 +116,12 @@ class Places:
         return base
 
     def add_series(self, mask: Mask, row: NDArray[np.int64], step: NDArray[np.int64], count: int) -> None:
-        """Notes executions behind one at these places, each a step further."""
+        """Notes executions behind one at these addresses, each a step further."""
         self.series.append((mask, row, step, count))
 
     @property
     def executions(self) -> int:
-        """The number of executions by lanes, of those whose places are kept."""
+        """The number of executions by lanes, of those whose addresses are kept."""
         known = [*self.rows, *self.scattered]
         return (
             self.beyond
@@ -153,7 +153,7 @@ class Places:
         active = mask.active.reshape(lanes.count, lanes.per_block)
         full = np.zeros(lanes.total, np.int64)
         full[mask.index] = addresses
-        places = full.reshape(active.shape)
+        addresses = full.reshape(active.shape)
         layout, laid = self.layout, self._laid
         if layout is None:
             layout, laid = self._along[: lanes.per_block].copy(), np.zeros(lanes.per_block, bool)
@@ -163,12 +163,12 @@ class Places:
         if not laid.any():
             widest = int(active.sum(axis=1).argmax())
             own = active[widest]
-            layout[own] = places[widest, own] - places[widest, np.argmax(own)]
+            layout[own] = addresses[widest, own] - addresses[widest, np.argmax(own)]
             laid, is_new = laid | own, True
         for block in np.flatnonzero((active & ~laid).any(axis=1) & (active & laid).any(axis=1)).tolist():
             known, new = active[block] & laid, active[block] & ~laid
             one = int(np.argmax(known))
-            layout[new] = places[block, new] - (places[block, one] - layout[one])
+            layout[new] = addresses[block, new] - (addresses[block, one] - layout[one])
             laid, is_new = laid | new, True
         self.layout, self._laid, self._along = layout, laid, np.tile(layout, lanes.count)
         return is_new

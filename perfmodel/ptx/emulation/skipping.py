@@ -1,13 +1,13 @@
-"""Skips turns of long loops: what they do is known from the turns before, where data decide on nothing.
+"""Skips iterations of long loops: what they do is known from the iterations before, where data decide on nothing.
 
 A loop is skipped through where all lanes go the same way, and all that decides where they go, and what they access,
-moves by the same step from turn to turn. Results are unknown then, but not what was executed.
+moves by the same step from iteration to iteration. Results are unknown then, but not what was executed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from perfmodel.ptx.emulation.deciding import TESTS, Deciding, Plan
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
-from perfmodel.ptx.emulation.recording import Places, Tally
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
 from perfmodel.ptx.types import TYPES
 
 LEAST = 8
-"""Fewer turns are not skipped."""
+"""Fewer iterations are not skipped."""
 NEVER = 2**40
-"""Stands for the turns of a test that has one outcome for ever, as that of a loop that others end."""
+"""Stands for the iterations of a test that has one outcome for ever, as that of a loop that others end."""
 MOST_SERIES = 2**16
-"""So many times turns of inner loops may be noted as they were skipped through."""
+"""So many times iterations of inner loops may be noted as they were skipped through."""
 MOST_NOTED = 4096
-"""Turns of loops that do more accesses than this are run."""
+"""Iterations of loops that do more accesses than this are run."""
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Executions of an access: one at a row of places, or, with a step, so many behind it, each a step further."""
+    """Executions of an access: one at a row of addresses, or, with a step, so many behind it, each a step further."""
 
-    places: Places
+    noted: Addresses
     mask: Mask
     row: NDArray[np.int64]
     step: NDArray[np.int64] | None = None
@@ -42,22 +42,22 @@ class Series:
 
     def is_like(self, other: Series) -> bool:
         """Returns whether the same access was executed as often, with the same step."""
-        same = self.places == other.places and self.count == other.count
+        same = self.noted == other.noted and self.count == other.count
         return same and np.array_equal(np.asarray(self.step), np.asarray(other.step))
 
     def add_behind(self, before: Series, count: int) -> None:
         """Notes that it was executed so many times more, each as far from the one before as this one is."""
         apart = self.row - before.row
         if self.step is None:
-            self.places.add_series(self.mask, self.row, apart, count)
+            self.noted.add_series(self.mask, self.row, apart, count)
             return
-        for turn in range(1, count + 1):
-            self.places.add_series(self.mask, self.row + turn * apart, self.step, self.count)
+        for iteration in range(1, count + 1):
+            self.noted.add_series(self.mask, self.row + iteration * apart, self.step, self.count)
 
 
 @dataclass(eq=False)
-class Turn:
-    """Holds what one turn of a loop did, and where its registers were at its end."""
+class Iteration:
+    """Holds what one iteration of a loop did, and where its registers were at its end."""
 
     mask: Mask
     parted: int
@@ -70,23 +70,23 @@ class Turn:
 
 
 class Skipper:
-    """Watches loops of a machine, and skips turns where their plans allow it.
+    """Watches loops of a machine, and skips iterations where their plans allow it.
 
     Attributes:
-        skipped: turns that were not run.
+        skipped: iterations that were not run.
     """
 
     def __init__(self, machine: Machine, deciding: Deciding) -> None:
         self.machine, self.deciding = machine, deciding
         self.skipped = 0
         self._plans: dict[int, Plan | None] = {}
-        self._turns: dict[int, list[Turn]] = {}
+        self._iterations: dict[int, list[Iteration]] = {}
         self._loops = {loop.header: loop for loop in machine.code.flow.loops}
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
-        """Is told that lanes come to a block, after so many partings; here turns may be skipped."""
-        for header in [h for h in self._turns if block not in self._loops[h].blocks]:
-            del self._turns[header]
+        """Notes that lanes come to a block, after so many partings; here iterations may be skipped."""
+        for header in [h for h in self._iterations if block not in self._loops[h].blocks]:
+            del self._iterations[header]
         if block not in self._loops:
             return
         if block not in self._plans:
@@ -94,47 +94,47 @@ class Skipper:
         plan = self._plans[block]
         if plan is None:
             return
-        turns = self._turns.setdefault(block, [])
-        if turns:
-            self._finish(turns[-1], plan)
-            goes_on = turns[-1].is_known and turns[-1].mask is mask and turns[-1].parted == parted
-            if not goes_on or (len(turns) >= 2 and self._skip(block, plan, turns[-2], turns[-1])):
-                turns.clear()
-        del turns[:-1]
-        turns.append(Turn(mask, parted, []))
+        iterations = self._iterations.setdefault(block, [])
+        if iterations:
+            self._finish(iterations[-1], plan)
+            goes_on = iterations[-1].is_known and iterations[-1].mask is mask and iterations[-1].parted == parted
+            if not goes_on or (len(iterations) >= 2 and self._skip(block, plan, iterations[-2], iterations[-1])):
+                iterations.clear()
+        del iterations[:-1]
+        iterations.append(Iteration(mask, parted, []))
 
-    def _finish(self, turn: Turn, plan: Plan) -> None:
+    def _finish(self, iteration: Iteration, plan: Plan) -> None:
         values, numbers = self.machine.registers.values, self.machine.registers.numbers
-        turn.registers = [values[numbers[name]] for name in plan.carried]
+        iteration.registers = [values[numbers[name]] for name in plan.carried]
         for test in plan.tests:
             type_ = test.types[-1]
             whole = TYPES[f"{'u' if type_.kind != 's' else 's'}{type_.bits}"]
             pair = [self.machine.registers.reader(each, whole, test)() for each in test.operands[1:3]]
-            turn.operands.append((pair[0], pair[1]))
+            iteration.operands.append((pair[0], pair[1]))
 
-    def notes(self) -> Iterator[Turn]:
-        """Iterates over the turns that are going on."""
-        for turns in self._turns.values():
-            if turns:
-                yield turns[-1]
+    def notes(self) -> Iterator[Iteration]:
+        """Iterates over the iterations that are going on."""
+        for iterations in self._iterations.values():
+            if iterations:
+                yield iterations[-1]
 
     def note_tally(self, tally: Tally, mask: Mask) -> None:
-        for turn in self.notes():
-            turn.tallies.append((tally, mask, 1))
+        for iteration in self.notes():
+            iteration.tallies.append((tally, mask, 1))
 
-    def note_row(self, places: Places, mask: Mask, row: NDArray[np.int64] | None) -> None:
-        for turn in self.notes():
-            if row is None or len(turn.rows) >= MOST_NOTED:
-                turn.is_known = False
+    def note_row(self, noted: Addresses, mask: Mask, row: NDArray[np.int64] | None) -> None:
+        for iteration in self.notes():
+            if row is None or len(iteration.rows) >= MOST_NOTED:
+                iteration.is_known = False
             else:
-                turn.rows.append(Series(places, mask, row))
+                iteration.rows.append(Series(noted, mask, row))
 
     def note_branch(self, record: list[Any], more: list[Any]) -> None:
-        for turn in self.notes():
-            turn.branches.append((record, more))
+        for iteration in self.notes():
+            iteration.branches.append((record, more))
 
-    def _skip(self, header: int, plan: Plan, before: Turn, now: Turn) -> bool:
-        """Skips turns, as many as all tests have the same outcome in; returns whether there were any."""
+    def _skip(self, header: int, plan: Plan, before: Iteration, now: Iteration) -> bool:
+        """Skips iterations, as many as all tests have the same outcome in; returns whether there were any."""
         if len(before.rows) != len(now.rows) or not all(map(Series.is_like, now.rows, before.rows)):
             return False
         if not before.is_known or not before.registers or len(before.tallies) != len(now.tallies):
@@ -158,25 +158,25 @@ class Skipper:
         for record, more in now.branches:
             for place, numbers in enumerate(more):
                 record[place] += numbers * count
-        for around, turns in self._turns.items():
-            if around != header and turns:
-                self._note_skipped(turns[-1], before, now, count)
+        for around, iterations in self._iterations.items():
+            if around != header and iterations:
+                self._note_skipped(iterations[-1], before, now, count)
         self.skipped += count
         return True
 
-    def _note_skipped(self, turn: Turn, before: Turn, now: Turn, count: int) -> None:
-        """Notes turns that were skipped in a turn of a loop around theirs."""
-        if any(series.step is not None for series in now.rows) or len(turn.rows) + len(now.rows) > MOST_NOTED:
-            turn.is_known = False  # as steps of steps would be
+    def _note_skipped(self, iteration: Iteration, before: Iteration, now: Iteration, count: int) -> None:
+        """Notes iterations that were skipped in an iteration of a loop around theirs."""
+        if any(series.step is not None for series in now.rows) or len(iteration.rows) + len(now.rows) > MOST_NOTED:
+            iteration.is_known = False  # as steps of steps would be
             return
-        turn.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
+        iteration.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
         for series, last in zip(now.rows, before.rows, strict=True):
             step = series.row - last.row
-            turn.rows.append(Series(series.places, series.mask, series.row, step, count))
-        turn.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
+            iteration.rows.append(replace(series, step=step, count=count))
+        iteration.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
 
     def _until(self, mask: Mask, test: Instruction, before: tuple[Any, Any], now: tuple[Any, Any]) -> int:
-        """Returns after how many turns a test first has another outcome for some lane."""
+        """Returns after how many iterations a test first has another outcome for some lane."""
         total = self.machine.lanes.total
         old, new = (
             np.broadcast_to(pair[0], (total,)).astype(np.int64) - np.broadcast_to(pair[1], (total,)).astype(np.int64)

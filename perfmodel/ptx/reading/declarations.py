@@ -75,7 +75,16 @@ def read_variable(cursor: Cursor, space: str, default: str = "") -> Variable:
         n_bytes = max(n_bytes, len(contents))
         contents = contents.ljust(n_bytes, b"\0") if n_bytes < 2**28 else contents
     align = max(align, type_.bytes * times, 1)
-    return Variable(name, space.removeprefix("."), type_, n_bytes, align, contents, addresses, bool(extents))
+    return Variable(
+        name=name,
+        space=space.removeprefix("."),
+        type=type_,
+        n_bytes=n_bytes,
+        align=align,
+        contents=contents,
+        addresses=addresses,
+        is_array=bool(extents),
+    )
 
 
 def _contents(cursor: Cursor, type_: Type) -> tuple[bytes, dict[int, Symbol]]:

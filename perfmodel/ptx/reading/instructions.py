@@ -70,7 +70,9 @@ def read_instruction(cursor: Cursor, registers: Collection[str], source: Source 
         if not cursor.takes(","):
             break
     cursor.expects(";")
-    return Instruction(opcode, modifiers, types, tuple(operands), line, guard, source)
+    return Instruction(
+        opcode=opcode, modifiers=modifiers, types=types, operands=tuple(operands), line=line, guard=guard, source=source
+    )
 
 
 def _register(cursor: Cursor, registers: Collection[str]) -> Register:

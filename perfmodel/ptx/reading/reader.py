@@ -71,7 +71,13 @@ class _Reader:
         if not self.version:
             raise SourceError("the text has no .version; give PTX as its compiler wrote it")
         is_of_tiles = self.is_of_python and self.has_fixed_blocks
-        return Module(self.version, self.target, self.variables, self.functions, is_of_tiles)
+        return Module(
+            version=self.version,
+            target=self.target,
+            variables=self.variables,
+            functions=self.functions,
+            is_of_tiles=is_of_tiles,
+        )
 
     def _file(self) -> None:
         cursor = self.cursor
@@ -115,19 +121,19 @@ class _Reader:
                 cursor.next()
         if cursor.takes(";"):  # the function is only declared
             if is_extern or name not in self.functions:
-                self.functions.setdefault(name, Function(name, is_entry, results, parameters, {}, (), (), {}))
+                self.functions.setdefault(name, Function(name, is_entry, results, parameters))
             return
         body = _Body(cursor)
         body.read()
         self.functions[name] = Function(
-            name,
-            is_entry,
-            results,
-            parameters,
-            body.registers,
-            tuple(body.variables),
-            tuple(body.statements),
-            body.targets,
+            name=name,
+            is_entry=is_entry,
+            results=results,
+            parameters=parameters,
+            registers=body.registers,
+            variables=tuple(body.variables),
+            body=tuple(body.statements),
+            targets=body.targets,
         )
 
     def _parameters(self, function: str) -> tuple[Variable, ...]:

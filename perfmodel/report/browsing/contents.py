@@ -38,7 +38,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Line:
+class KernelLine:
     """A kernel at its sizes, with its times in the two columns; None where there is none."""
 
     kernel: str
@@ -113,14 +113,14 @@ class StoreView:
             newest[text] = max(newest.get(text, ""), row.created)
         return sorted(newest, key=lambda text: newest[text], reverse=True)
 
-    def lines(self, wanted: Wanted) -> list[Line]:
+    def lines(self, wanted: Wanted) -> list[KernelLine]:
         """Returns the kernels that filters select, with the newest times of either column."""
         chosen = [row for row in self._rows.values() if fits(row, wanted.words.split())]
         first = _newest(chosen, wanted.device, wanted.version)
         has_second = bool(wanted.other or wanted.other_version)
         second = _newest(chosen, wanted.other or wanted.device, wanted.other_version) if has_second else {}
         places = dict.fromkeys([*first, *second])
-        found = [Line(*place[:3], first.get(place), second.get(place)) for place in places]
+        found = [KernelLine(*place[:3], first.get(place), second.get(place)) for place in places]
         return sorted(found, key=lambda line: (line.kernel, line.variant, _sizes(line)))
 
     def calibrations(self) -> list[str]:
@@ -167,7 +167,7 @@ def _newest(rows: Sequence[Measurement], device: str, version: str) -> dict[tupl
     return found
 
 
-def _sizes(line: Line) -> tuple[int, ...]:
+def _sizes(line: KernelLine) -> tuple[int, ...]:
     row = line.first or line.second
     return tuple(row.sizes.values()) if row else ()
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import percent, seconds, sizes_text
 from perfmodel.modelling.rows import Row
-from perfmodel.report.browsing.contents import Line, StoreView, Wanted
+from perfmodel.report.browsing.contents import KernelLine, StoreView, Wanted
 from perfmodel.report.history import as_html
 from perfmodel.report.html_parts import described, details, figures, paragraph, section, table
 from perfmodel.report.reported import reported
@@ -91,7 +91,7 @@ def _select(name: str, label: str, options: Mapping[str, str], chosen: str) -> s
     return f'<label>{label}<select name="{name}">{listed}</select></label>'
 
 
-def _kernels(lines: Sequence[Line], wanted: Wanted) -> Iterable[str]:
+def _kernels(lines: Sequence[KernelLine], wanted: Wanted) -> Iterable[str]:
     if not lines:
         yield paragraph("No kernel fits: leave out a word, or choose another device.", "none")
         return
@@ -116,7 +116,7 @@ def _kernels(lines: Sequence[Line], wanted: Wanted) -> Iterable[str]:
         yield paragraph(f"{len(lines) - MOST_LINES} more are not listed; choose by words.", "none")
 
 
-def _time(line: Line) -> list[str]:
+def _time(line: KernelLine) -> list[str]:
     if line.first is None:
         return ["-", "", ""]
     kept = sorted(line.first.trials[line.first.dropped :] or line.first.trials)

@@ -6,19 +6,17 @@ A changed kernel may write anywhere: what it breaks is that process, which is th
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import subprocess
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
-from perfmodel.collection.verification import can_run
+from perfmodel.collection.verification import can_run, verify_against
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.measuring.isolation import start
-from perfmodel.measuring.isolation.child import as_message
+from perfmodel.kernels.launch import Launch
+from perfmodel.measuring.isolation.child import as_launch, as_message
+from perfmodel.measuring.isolation.process import ChildProcess, ProcessEndedError, ProcessLimits
+from perfmodel.measuring.isolation.serving import Answers, Message
 
 SMALL = (37, 64, 100, 128, 256, 512, 1024, 4096)
 """Sizes that are tried, in this order: some of them no multiples of anything."""
@@ -35,13 +33,14 @@ class Comparer:
     def __init__(self, original: Kernel, device: Device) -> None:
         self._original, self._device = original, device
         self._known: dict[str, str] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
 
     def __enter__(self) -> Comparer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
+        if self._process is not None:
+            self._process.close()
 
     def difference(self, kernel: Kernel) -> str:
         """Returns why a kernel may not stand for the original: it differs, or cannot be run; empty if it may."""
@@ -65,41 +64,38 @@ class Comparer:
 
     def _asked(self, message: list[dict[str, Any]]) -> str:
         """Returns the other process's answer; where there is none, how it ended."""
-        process = self._process = self._process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        timer = threading.Timer(LIMIT_S, process.kill)
-        timer.start()
         try:
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except OSError:
-            answer = b""
-        is_late = not timer.is_alive()
-        timer.cancel()
-        if answer.endswith(b"\n"):
-            return str(json.loads(answer)["differs"])
-        self._end()
-        if is_late:
-            return f"it took more than {LIMIT_S:g} s"
-        return "it crashed its process, as kernels do that access memory beyond their arrays"
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        device = json.dumps(self._device.fingerprint())
-        return subprocess.Popen(
-            start.command("perfmodel.tuning.improving.child", device, str(os.getpid())),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=start.environment(),
-        )
-
-    def _end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+            if self._process is None:
+                opening = {"device": self._device.fingerprint()}
+                self._process = ChildProcess(COMPARING, opening, what="a process for it")
+            return str(self._process.asked({"launches": message}, "it", ProcessLimits(LIMIT_S))["differs"])
+        except ProcessEndedError as ended:
             self._process = None
+            return str(ended).partition(":")[0]
+
+
+def comparing(opening: Message) -> Answers:
+    """Returns what runs two launches and says how their results differ; see `perfmodel.measuring.isolation.serving`."""
+    device = Device.from_fingerprint(opening["device"])
+
+    def answer(request: Message) -> Message:
+        original, changed = map(as_launch, request["launches"])
+        return {"differs": _difference(original, changed, device)}
+
+    return answer
+
+
+COMPARING = f"{__name__}:{comparing.__name__}"
+
+
+def _difference(original: Launch, changed: Launch, device: Device) -> str:
+    try:
+        verify_against(original, changed, device)
+    except PerfmodelError as error:
+        return str(error).split("\n")[0]
+    except Exception as error:  # what pyopencl raises of a kernel that cannot be built
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return ""
 
 
 def _points(original: Kernel, kernel: Kernel, device: Device) -> Iterator[tuple[Kernel, Kernel]]:

@@ -90,7 +90,8 @@ def candidates(
                 if each is not None and each.kernel.program.content not in known:
                     known[each.kernel.program.content] = each
                     found.append(each)
-                    tell(f"{len(known) - 1} changed kernels predicted, the best so far {_best(known.values())}")
+                    best = min(each.seconds for each in known.values())
+                    tell(f"{len(known) - 1} changed kernels predicted, the best so far {best:.3g} s")
         latest = _kept(found, latest, differs)
         if not latest:
             break
@@ -134,7 +135,3 @@ def _kept(found: list[Candidate], before: list[Candidate], differs: Callable[[Ke
     promising = sorted((each for each in found if each.seconds < limit), key=lambda each: each.seconds)
     same = (each for each in promising[: 3 * KEPT] if not differs(each.kernel))
     return list(itertools.islice(same, KEPT))
-
-
-def _best(known: Iterable[Candidate]) -> str:
-    return f"{min(each.seconds for each in known):.3g} s"

@@ -117,4 +117,12 @@ def case(
     title: str = "",
     **more: Any,
 ) -> None:
-    CASES[title or function] = Case(function, grid, arguments, constants, wanted, tolerance, **more)
+    CASES[title or function] = Case(
+        function=function,
+        grid=grid,
+        arguments=arguments,
+        constants=constants,
+        wanted=wanted,
+        tolerance=tolerance,
+        **more,
+    )

@@ -64,7 +64,17 @@ def product(
     constants = {"BM": bm, "BN": bn, "BK": bk, "GROUP": 2, "PRECISION": precision, **options}
     functions = {"ACCUMULATOR": f"tl.{accumulator}", "ACTIVATION": activation or "None"}
     grid = (-(-m // bm) * -(-n // bn),)
-    CASES[title] = Case("matmul", grid, arguments, constants, wanted, tolerance, type_, target, functions)
+    CASES[title] = Case(
+        function="matmul",
+        grid=grid,
+        arguments=arguments,
+        constants=constants,
+        wanted=wanted,
+        tolerance=tolerance,
+        type=type_,
+        target=target,
+        functions=functions,
+    )
 
 
 product("matmul fp16", halves(100, 96), halves(96, 72), zeros(100, 72, dtype="float16"), tolerance=1e-2)

@@ -59,7 +59,9 @@ def case(
     title = fields.pop("title", "") or name or source.partition("(")[0].split()[-1]
     assert title not in CASES
     kernel = name or source[source.index("__global__") :].partition("(")[0].split()[-1]
-    CASES[title] = Case(source, kernel, grid, block, arrays, more, expected, **fields)
+    CASES[title] = Case(
+        source=source, name=kernel, grid=grid, block=block, arrays=arrays, scalars=more, expected=expected, **fields
+    )
 
 
 def floats(*shape: int, seed: int = 1, dtype: str = "float32") -> NDArray[Any]:

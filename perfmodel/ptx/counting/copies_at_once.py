@@ -1,4 +1,4 @@
-"""Tells how many turns of a loop wait for their asynchronous copies together."""
+"""Tells how many iterations of a loop wait for their asynchronous copies together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from perfmodel.ptx.syntax import Immediate, Instruction
 
 
 def copies_under_way(flow: ControlFlow, block: int) -> int:
-    """Returns how many turns of a loop have their copies under way while one waits for its own, for copies in a block;
-    1 outside of loops.
+    """Returns how many iterations of a loop have copies under way while one waits for its own; 1 outside of loops.
 
-    A turn that leaves the last n groups of copies alone, and makes c groups itself, waits for those that were begun n/c
-    turns before.
+    An iteration that leaves the last n groups of copies alone, and makes c groups itself, waits for those that were
+    begun n/c iterations before.
     """
     inside = [each for each in _around(flow, block) if each.opcode == "cp"]
     made = sum(each.has("commit_group") for each in inside)

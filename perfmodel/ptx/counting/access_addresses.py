@@ -1,4 +1,4 @@
-"""The places of one access say its strides, its transactions, and the bytes that blocks touch."""
+"""The addresses of one access say its strides, its transactions, and the bytes that blocks touch."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 from perfmodel.counting.banks import bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
-from perfmodel.ptx.emulation.recording import NOWHERE, Places
+from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
-"""So many executions at scattered places are looked at for transactions and bank conflicts."""
+"""So many executions at scattered addresses are looked at for transactions and bank conflicts."""
 MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many of the executions that were not run are looked at for strides."""
 
 
-class AccessPlaces:
-    """The places of one access of one array."""
+class AccessAddresses:
+    """The addresses of one access of one array."""
 
-    def __init__(self, places: Places) -> None:
-        self.places, self.lanes = places, places.lanes
+    def __init__(self, noted: Addresses) -> None:
+        self.noted, self.lanes = noted, noted.lanes
 
     @cached_property
     def bases(self) -> Array:
-        """The places that the thread at the origin of each block would access, execution by execution."""
-        rows = [row[None] for _, row in self.places.rows]
-        for _, row, step, count in self.places.series:
+        """The addresses that the thread at the origin of each block would access, execution by execution."""
+        rows = [row[None] for _, row in self.noted.rows]
+        for _, row, step, count in self.noted.series:
             some = np.unique(np.linspace(1, count, MOST_OF_SERIES).astype(np.int64))
             rows.append(row[None] + some[:, None] * step[None])
         return np.concatenate(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
@@ -39,19 +39,19 @@ class AccessPlaces:
     @property
     def local_strides(self) -> tuple[int | None, ...]:
         """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
-        if not self.places.is_regular or self.is_laid_out:
+        if not self.noted.is_regular or self.is_laid_out:
             return (None, None, None)
-        return tuple(stride or 0 for stride in self.places.strides)
+        return tuple(stride or 0 for stride in self.noted.strides)
 
     @property
     def is_laid_out(self) -> bool:
         """True where threads lie to each other in another way than by strides, which is the same in all blocks."""
-        return self.places.layout is not None
+        return self.noted.layout is not None
 
     @cached_property
     def group_strides(self) -> tuple[int, ...] | None:
         """Bytes from a block to its neighbour along each axis of the grid; None where that is not constant."""
-        if not self.places.is_regular or not len(self.bases):
+        if not self.noted.is_regular or not len(self.bases):
             return None
         known = self.bases != NOWHERE
         whole = int(np.argmax(known.sum(axis=1)))
@@ -72,9 +72,9 @@ class AccessPlaces:
     def loop_stride(self) -> int | None:
         """Bytes from an execution to the next one, where that is mostly the same."""
         known = (self.bases != NOWHERE).all(axis=0)
-        if not self.places.is_regular or len(self.bases) < 2 or not known.any():
-            return 0 if self.places.is_regular else None
-        steps = np.diff(self.bases[: len(self.places.rows), np.argmax(known)])
+        if not self.noted.is_regular or len(self.bases) < 2 or not known.any():
+            return 0 if self.noted.is_regular else None
+        steps = np.diff(self.bases[: len(self.noted.rows), np.argmax(known)])
         if not len(steps):
             return 0
         values, counts = np.unique(steps, return_counts=True)
@@ -83,20 +83,20 @@ class AccessPlaces:
 
     def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
         """Returns some executions with the addresses of their lanes."""
-        found = [*self.places.scattered]
+        found = [*self.noted.scattered]
         if len(found) > limit:
             found = [found[place] for place in np.linspace(0, len(found) - 1, limit).astype(int)]
-        if self.places.rows and len(found) < limit:
+        if self.noted.rows and len(found) < limit:
             along = self._along
-            rows = self.places.rows[:: max(1, len(self.places.rows) // limit)]
+            rows = self.noted.rows[:: max(1, len(self.noted.rows) // limit)]
             found += [(mask, row[self.lanes.block_of[mask.index]] + along[mask.index]) for mask, row in rows[:limit]]
         return found
 
     @cached_property
     def _along(self) -> Array:
-        if self.places.layout is not None:
-            return np.tile(self.places.layout, self.lanes.count)
-        strides = [stride or 0 for stride in self.places.strides]
+        if self.noted.layout is not None:
+            return np.tile(self.noted.layout, self.lanes.count)
+        strides = [stride or 0 for stride in self.noted.strides]
         of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
         return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
 
@@ -117,9 +117,9 @@ class AccessPlaces:
             starts = np.searchsorted(rows, np.arange(len(names)))
             table = np.zeros((len(names), width), np.int64)
             active = np.zeros(table.shape, bool)
-            places = np.arange(len(rows)) - starts[rows]
-            table[rows, places], active[rows, places] = addresses, True
-            cycles += int(bank_cycles(table, self.places.n_bytes, banks, active=active)[0].sum())
+            columns = np.arange(len(rows)) - starts[rows]
+            table[rows, columns], active[rows, columns] = addresses, True
+            cycles += int(bank_cycles(table, self.noted.n_bytes, banks, active=active)[0].sum())
             subgroups += len(names)
         return cycles / max(subgroups, 1)
 
@@ -137,9 +137,9 @@ class AccessPlaces:
         """Returns the bytes that one emulated block touches by executions that were run."""
         if block not in self._parts:
             parts = list(self._regular_regions(block))
-            own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.places.scattered]
+            own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.noted.scattered]
             if own:
-                parts.append(region(np.concatenate(own), self.places.n_bytes))
+                parts.append(region(np.concatenate(own), self.noted.n_bytes))
             self._parts[block] = parts
         return self._parts[block]
 
@@ -151,29 +151,29 @@ class AccessPlaces:
         """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
         they move from one to the next, and how many there are."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
-        for mask, row, step, count in self.places.series:
+        for mask, row, step, count in self.noted.series:
             if row[block] != NOWHERE:
-                places = self._along[lanes][mask.active[lanes]] + row[block]
-                yield region(places, self.places.n_bytes), int(step[block]), count
+                addresses = self._along[lanes][mask.active[lanes]] + row[block]
+                yield region(addresses, self.noted.n_bytes), int(step[block]), count
 
     def _regular_regions(self, block: int) -> Iterator[Region]:
         """Yields the bytes that a block touches, those of executions by the same lanes together."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
         patterns: dict[int, bytes] = {}
         starts: dict[bytes, list[int]] = {}
-        for mask, row in self.places.rows:
+        for mask, row in self.noted.rows:
             if row[block] != NOWHERE:
                 key = patterns.get(id(mask))
                 if key is None:
                     key = patterns[id(mask)] = mask.active[lanes].tobytes()
                 starts.setdefault(key, []).append(int(row[block]))
         for pattern, origins in starts.items():
-            one = region(self._along[lanes][np.frombuffer(pattern, bool)], self.places.n_bytes)
-            places = np.unique(np.asarray(origins, np.int64))
-            if len(places) * len(one.starts) > MOST_STARTS:
-                places = places[:: -(-len(places) * len(one.starts) // MOST_STARTS)]
-            begins = (places[:, None] + one.starts[None, :]).ravel()
-            ends = (places[:, None] + one.ends[None, :]).ravel()
+            one = region(self._along[lanes][np.frombuffer(pattern, bool)], self.noted.n_bytes)
+            addresses = np.unique(np.asarray(origins, np.int64))
+            if len(addresses) * len(one.starts) > MOST_STARTS:
+                addresses = addresses[:: -(-len(addresses) * len(one.starts) // MOST_STARTS)]
+            begins = (addresses[:, None] + one.starts[None, :]).ravel()
+            ends = (addresses[:, None] + one.ends[None, :]).ravel()
             yield union([Region(begins, ends)])
 
     def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
@@ -190,7 +190,7 @@ class AccessPlaces:
         return tuple(found)
 
 
-def touched_by(accesses: Sequence[AccessPlaces], block: int) -> Region:
+def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
     """Returns the bytes that one emulated block touches by several accesses together."""
     parts = [part for each in accesses for part in each.parts_of(block)]
     series: dict[tuple[int, int], list[Region]] = {}

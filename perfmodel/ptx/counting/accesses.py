@@ -1,0 +1,284 @@
+"""Counts the accesses of an emulated launch; those that a compiler made of one place in the source are one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from perfmodel.counting.counts import AccessCount, Blocks, Executions
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.ptx.counting.access_addresses import AccessAddresses
+from perfmodel.ptx.counting.copies_at_once import copies_under_way
+from perfmodel.ptx.counting.executions import added, constant, is_partly, scaled
+from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.ptx.counting.operations import Purposes
+from perfmodel.ptx.counting.regions import over_grid
+from perfmodel.ptx.counting.unrolling import Unrolling
+from perfmodel.ptx.counting.vector_loads import with_vectors
+from perfmodel.ptx.counting.waits import Waits
+from perfmodel.ptx.dataflow import BULK, LOADS, STORES
+from perfmodel.ptx.syntax import Instruction
+
+GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
+"""The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
+SECTOR = 32
+WORD = 4
+_DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
+_SPACES = {"global": "global", "shared": "local", "local": "scratch"}
+
+
+@dataclass(eq=False)
+class CountedAccess:
+    """One access of one array, and how often it is executed."""
+
+    instruction: Instruction
+    block: int
+    name: str
+    space: str
+    addresses: AccessAddresses
+    share: float
+
+    @property
+    def direction(self) -> str:
+        if self.instruction.opcode in BULK:
+            if self.instruction.opcode == "cp.reduce.async.bulk":
+                return "atomic"
+            return "load" if self.instruction.has("mbarrier::complete_tx::bytes") else "store"
+        return _DIRECTIONS[self.instruction.opcode]
+
+
+class AccessCounter:
+    """The accesses of a launch, each of one array."""
+
+    def __init__(self, launch: EmulatedLaunch, purposes: Purposes) -> None:
+        self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
+        self._width = launch.subgroup_size or 32
+        self._waits = Waits(self.code.flow)
+        self._purposes = purposes
+
+    @cached_property
+    def found(self) -> list[CountedAccess]:
+        """The accesses, those of one instruction apart by the arrays that they go to."""
+        blocks = dict(self.launch.instructions())
+        found = []
+        for instruction, by_array in with_vectors(self.code.flow, self.emulation.addresses):
+            made = {key: each.executions for key, each in by_array.items()}
+            total = sum(made.values()) or 1
+            for key, each in by_array.items():
+                space = _SPACES.get(each.space)
+                if space is not None:
+                    share = made[key] / total
+                    addresses = AccessAddresses(each)
+                    found.append(
+                        CountedAccess(
+                            instruction=instruction,
+                            block=blocks[instruction],
+                            name=each.name or space,
+                            space=space,
+                            addresses=addresses,
+                            share=share,
+                        )
+                    )
+        return found
+
+    def _dtype(self, access: CountedAccess) -> str:
+        """Returns the type of what is accessed: that of the array where the code moves bits of its width."""
+        if access.instruction.opcode in BULK:
+            return self.launch.arrays[access.name][0] if access.name in self.launch.arrays else "uint8"
+        own = np.dtype(self.code.dataflow.dtype_of(access.instruction))
+        declared = np.dtype(self.launch.arrays[access.name][0]) if access.name in self.launch.arrays else own
+        return declared.name if declared.itemsize == own.itemsize else own.name
+
+    @cached_property
+    def _unrolling(self) -> Unrolling:
+        arrays: dict[object, str] = {each.instruction: each.name for each in self.found}
+        return Unrolling(self.code, self._purposes, arrays)
+
+    def counts(self) -> Iterator[AccessCount]:
+        """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
+        merged: dict[Any, list[tuple[CountedAccess, AccessCount]]] = {}
+        for number, access in enumerate(self.found):
+            count = self._count(access)
+            strides = (access.addresses.local_strides, access.addresses.group_strides)
+            source = access.instruction.source or number
+            key = (source, count.space, count.variable, count.direction, count.dtype, count.bits, strides, count.body)
+            merged.setdefault(key, []).append((access, count))
+        for same in merged.values():
+            yield self._joined(same)
+
+    def _joined(self, same: list[tuple[CountedAccess, AccessCount]]) -> AccessCount:
+        """Returns accesses of one place in the source as one; those of one iteration don't wait for each other."""
+        with_subgroups = self.launch.subgroup_size is not None
+        first = same[0][1]
+        if len(same) == 1:
+            return first
+        if same[0][0].instruction.opcode in BULK:
+            sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
+            executions, waits = (added(each, with_subgroups) for each in sums)
+            return replace(first, executions=executions, rounds=waits)
+        rounds, shares, depths = [], [], []
+        for block in {access.block for access, _ in same}:
+            own = [count.rounds for access, count in same if access.block == block]
+            times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
+            rounds.append(scaled(added(own, with_subgroups), times / len(own)))
+            found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
+            shares.append(len({each.level for each in found}) * found[0].share / times)
+            depths.append(found[0].depth / times)
+        executions = added([count.executions for _, count in same], with_subgroups)
+        known = [count.recorded for _, count in same if count.recorded is not None]
+        recorded = partial(_added_up, known) if known else None
+        level = min(count.level for _, count in same)
+        return replace(
+            first,
+            executions=executions,
+            rounds=added(rounds, with_subgroups),
+            recorded=recorded,
+            wait=min(shares),
+            level=level,
+            depth=min(depths),
+        )
+
+    def _count(self, access: CountedAccess) -> AccessCount:
+        instruction, addresses = access.instruction, access.addresses
+        dtype = self._dtype(access)
+        item = np.dtype(dtype).itemsize
+        executions = self.launch.of(instruction, access.block)
+        if access.share != 1.0:
+            executions = scaled(executions, access.share)
+        local, group = addresses.local_strides, addresses.group_strides
+        rank = len(self.emulation.launch.block)
+        loops = tuple(loop.name for loop in self.code.flow.around(access.block))
+        at_once = addresses.noted.n_bytes
+        wait = self._waits.of(instruction)
+        is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
+        is_scattered = is_uneven or None in local or (group is None and access.space == "global")
+        known = self.launch.is_known(instruction)
+        jumps = is_scattered and access.space == "global" and self.jumps(access)
+        touched: Blocks | None = None
+        if is_scattered and access.space == "global" and known and not jumps:
+            touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in (32, 128))
+        is_cut = access.space == "global" and not is_scattered and is_partly(executions)
+        has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
+        where = instruction.source
+        text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
+        loop_stride = addresses.loop_stride()
+        return AccessCount(
+            space=access.space,
+            variable=access.name,
+            tags=frozenset(),
+            dtype=dtype,
+            bits=8 * addresses.noted.n_bytes,
+            direction=access.direction,
+            local_strides=_strides(local[: max(rank, 1)], at_once),
+            group_strides=_strides((None, None, None) if group is None else group, at_once),
+            loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
+            executions=executions,
+            body=loops,
+            rounds=self._rounds(instruction, access.block, executions),
+            footprint=self._footprint_of(access, item),
+            text=text,
+            instruction=f"{instruction.name} in line {instruction.line}",
+            pattern=self._pattern(access),
+            places=addresses.first_places(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
+            reach=self._reach(access) if jumps else None,
+            fresh=None,
+            recorded=partial(self._recorded, access) if has_record else None,
+            touched=touched,
+            wait=wait.share,
+            level=wait.level,
+            depth=wait.depth,
+        )
+
+    def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
+        """Returns how often an access is waited for; several iterations share a wait for copies that they all began."""
+        if instruction.opcode in BULK:
+            return self.launch.copies(instruction, block)
+        return (
+            scaled(executions, 1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
+        )
+
+    def _recorded(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
+        """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
+        _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
+        made = float(self.launch.weights @ warps) * access.share
+        if access.space == "scratch":  # whose words of one place lie side by side for all lanes
+            return (
+                made
+                * access.addresses.blocks_of_subgroups(width, WORD)
+                * max(access.addresses.noted.n_bytes // WORD, 1)
+            )
+        each = (
+            access.addresses.blocks_of_subgroups(width, size)
+            if kind == "block"
+            else access.addresses.bank_cycles(width, size)
+        )
+        return made * each
+
+    def _pattern(self, access: CountedAccess) -> str:
+        if access.space == "scratch":
+            return ""
+        local = access.addresses.local_strides
+        if None in local:
+            return "complex"
+        axis = next((k for k, extent in enumerate(self.emulation.lanes.block) if extent != 1), None)
+        step = abs((0 if axis is None else local[axis]) or 0)
+        widths = {access.addresses.noted.n_bytes}
+        if access.name in self.launch.arrays:  # a compiler may load the part of an element that is used
+            widths.add(np.dtype(self.launch.arrays[access.name][0]).itemsize)
+        return "constant" if step == 0 else "continuous" if step in widths else "complex"
+
+    def _footprint_of(self, access: CountedAccess, item: int) -> QuasiPolynomial | None:
+        """Returns the distinct elements that one access touches over the launch."""
+        steps = access.addresses.group_strides
+        if steps is None or access.space != "global":
+            return None
+        whole = over_grid(access.addresses.region_of(self.fullest([access])), steps, self.emulation.lanes.grid)
+        most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
+        return constant(min(whole.bytes / item, most))
+
+    def _reach(self, access: CountedAccess) -> int:
+        """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
+        own = [addresses // SECTOR for _, addresses in access.addresses.executions_at(64)]
+        if not own:
+            return SECTOR
+        looked_at = sum(map(len, own))
+        seen = len(np.unique(np.concatenate(own)))
+        if seen < 0.5 * looked_at:  # the sample goes to all of them
+            return SECTOR * seen
+        items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()
+        made = float(self.launch.weights @ items) * access.share * seen / looked_at
+        dtype, size = self.launch.arrays.get(access.name, ("uint8", 2**40))
+        there = max(size * np.dtype(dtype).itemsize / SECTOR, 1.0)
+        return round(SECTOR * there * -math.expm1(-made / there))
+
+    def fullest(self, accesses: list[CountedAccess]) -> int:
+        """Returns the emulated block that does most of some accesses."""
+        made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
+        return int(np.argmax(made))
+
+    def jumps(self, access: CountedAccess) -> bool:
+        """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
+        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
+        if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:
+            return False
+        if self.launch.arrays_behind(access.instruction):
+            return False
+        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
+
+
+def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
+    return sum(each(width, kind, size) for each in recorded)
+
+
+def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPolynomial | None]:
+    """Returns strides by axis in what is accessed at once: a vector is one element."""
+    return {axis: _stride(stride, at_once) for axis, stride in enumerate(strides) if stride != 0}
+
+
+def _stride(stride: int | None, at_once: int) -> QuasiPolynomial | None:
+    return None if stride is None or stride % at_once else constant(stride // at_once)

@@ -1,0 +1,93 @@
+"""Counts what an emulated launch touches of each array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from perfmodel.counting.counts import Blocks, Footprint
+from perfmodel.ptx.counting.access_addresses import touched_by
+from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
+from perfmodel.ptx.counting.executions import constant
+from perfmodel.ptx.counting.regions import BLOCK, over_grid
+
+TOUCHED = (1, 32, 64, 128)
+"""Blocks of so many bytes are counted where strides don't say what is touched."""
+
+
+class FootprintCounter:
+    """Computes what the accesses of a launch touch, by array and direction."""
+
+    def __init__(self, accesses: AccessCounter) -> None:
+        self.accesses, self.launch, self.emulation = accesses, accesses.launch, accesses.emulation
+
+    def counts(self) -> Iterator[Footprint]:
+        by_array: dict[str, list[CountedAccess]] = {}
+        for access in self.accesses.found:
+            if access.space == "global" and access.name in self.launch.arrays:
+                by_array.setdefault(access.name, []).append(access)
+        for name, accesses in by_array.items():
+            for direction in ("load", "store", "atomic", "any"):
+                own = [each for each in accesses if direction in ("any", each.direction)]
+                if own:
+                    yield self._footprint(name, direction, own)
+
+    def _footprint(self, name: str, direction: str, accesses: list[CountedAccess]) -> Footprint:
+        dtype, size = self.launch.arrays[name]
+        item = np.dtype(dtype).itemsize
+        steps = {each.addresses.group_strides for each in accesses}
+        known = all(self.launch.is_known(each.instruction) for each in accesses)
+        is_regular = None not in steps and all(
+            each.addresses.noted.is_regular and (known or not each.addresses.is_laid_out) for each in accesses
+        )
+        found = Footprint(
+            space="global",
+            variable=name,
+            dtype=dtype,
+            direction=direction,
+            elements=None,
+            filled=None,
+            by_group=None,
+            size=constant(size),
+        )
+        if not is_regular:
+            if not known or all(self.accesses.jumps(each) for each in accesses):
+                return found
+            return replace(found, touched=self._touched(accesses))
+        fullest = self.accesses.fullest(accesses)
+        n_bytes = blocks = 0.0
+        for step in steps:
+            own = [each for each in accesses if each.addresses.group_strides == step]
+            one = touched_by([each.addresses for each in own], fullest)
+            extent = over_grid(one, step or (0, 0, 0), self.emulation.lanes.grid)
+            # Blocks may touch less than the fullest, as in triangles: all together not more than each for itself.
+            times = self._by_group(own) / max(one.bytes, 1)
+            n_bytes += min(extent.bytes, one.bytes * times)
+            blocks += min(extent.blocks, one.blocks(BLOCK) * times)
+        elements = min(n_bytes / item, size)
+        filled = max(min(blocks * BLOCK / item, size), elements)
+        return replace(
+            found,
+            elements=constant(elements),
+            filled=constant(filled),
+            by_group=constant(self._by_group(accesses) / item),
+        )
+
+    def _by_group(self, accesses: list[CountedAccess]) -> float:
+        """Returns the bytes that blocks touch, added up over the grid; blocks that do as much touch as much."""
+        made = np.asarray(sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses))
+        alike = {each: block for block, each in enumerate(made.tolist())}
+        touched = {each: touched_by([a.addresses for a in accesses], block).bytes for each, block in alike.items()}
+        return float(
+            sum(weight * touched[each] for weight, each in zip(self.launch.weights, made.tolist(), strict=True))
+        )
+
+    def _touched(self, accesses: list[CountedAccess]) -> Blocks:
+        total = dict.fromkeys(TOUCHED, 0.0)
+        for block, weight in enumerate(self.launch.weights):
+            own = touched_by([each.addresses for each in accesses], block)
+            for size in TOUCHED:
+                total[size] += float(weight) * own.blocks(size)
+        return tuple((size, number / float(self.launch.weights.sum())) for size, number in total.items())

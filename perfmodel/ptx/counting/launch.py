@@ -1,0 +1,78 @@
+"""Knows how often an emulated launch executes what: some blocks of the grid each stand for so many others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from perfmodel.counting.counts import Executions
+from perfmodel.ptx.counting.executions import constant
+from perfmodel.ptx.counting.origins import Origins
+from perfmodel.ptx.emulation.emulation import Emulation
+from perfmodel.ptx.emulation.recording import Tally
+from perfmodel.ptx.syntax import Instruction
+
+
+class EmulatedLaunch:
+    """A launch of which some blocks were emulated.
+
+    Args:
+        arrays: the type and number of elements of each array.
+        given: arrays whose contents are known, so that what depends on them is as it is.
+    """
+
+    def __init__(
+        self,
+        emulation: Emulation,
+        arrays: Mapping[str, tuple[str, int]],
+        given: Collection[str],
+        subgroup_size: int | None,
+    ) -> None:
+        self.emulation, self.code = emulation, emulation.code
+        self.arrays, self.given, self.subgroup_size = arrays, given, subgroup_size
+        self.weights = np.asarray(emulation.sample.weights)
+        self.items = emulation.launch.blocks * emulation.lanes.threads
+        self._origins = Origins(emulation)
+        self._executions: dict[int, Executions] = {}
+
+    @cached_property
+    def is_estimate(self) -> bool:
+        """True where blocks that stand for several others did not all do the same."""
+        several = self.weights > 1
+        done = np.stack([tally.by_block()[0] for tally in self.emulation.blocks])[:, several]
+        return bool(done.size) and bool(np.any(done != done[:, :1]))
+
+    def executions(self, tally: Tally) -> Executions:
+        key = id(tally)
+        if key not in self._executions:
+            items, warps, groups = (float(self.weights @ numbers) for numbers in tally.by_block())
+            self._executions[key] = Executions(
+                constant(items),
+                None if self.subgroup_size is None else constant(warps),
+                constant(groups),
+                (constant(self.items * tally.most()),),
+            )
+        return self._executions[key]
+
+    def of(self, instruction: Instruction, block: int) -> Executions:
+        return self.executions(self.emulation.tally(instruction, block))
+
+    def copies(self, instruction: Instruction, block: int) -> Executions:
+        """Returns how often a copy of a tile is made, each of which is waited for once."""
+        emulation = self.emulation
+        return self.executions(emulation.copied.get(instruction, emulation.blocks[block]))
+
+    def instructions(self) -> Iterator[tuple[Instruction, int]]:
+        for block in self.code.flow.blocks:
+            for instruction in block.instructions:
+                yield instruction, block.number
+
+    def is_known(self, instruction: Instruction) -> bool:
+        """Returns whether the contents are known of all arrays that decide where an instruction goes."""
+        return self.arrays_behind(instruction) <= {*self.given, *self._origins.constants}
+
+    def arrays_behind(self, instruction: Instruction) -> frozenset[str]:
+        """Returns the arrays whose contents decide where an instruction goes."""
+        return self._origins.arrays_behind(instruction)
