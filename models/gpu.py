@@ -15,9 +15,9 @@ from perfmodel.device import Device
 from perfmodel.device.occupancy import limits_of_device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
-from perfmodel.models.gpu_terms import MEANINGS
+from perfmodel.models.gpu_terms import BUSY, IN_A_ROW, MEANINGS
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
-from perfmodel.models.unified_plus import BUSY, FAST, FILTERS, SIZES, SLOW, options, sum_of
+from perfmodel.models.unified_plus import FILTERS, SIZES, SLOW, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
 COMPARED = ["float32_compare", "int32_compare", "uint32_compare"]
@@ -43,7 +43,15 @@ STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
 SCRATCH_LOADED, SCRATCH_STORED = (f"f_mem_transactions_scratch_{direction}_block:32" for direction in ("load", "store"))
 
+# Sectors that a sub-group has not had in the iteration before, of those that it asks for; what loads share counts once.
+FRESH, ASKED = (f"f_mem_transactions_global_load_block:32_distinct{word}" for word in ("_fresh", ""))
+
 WAITS = "f_mem_waits_global_granularity"
+
+# Places of a table in constant memory that a sub-group looks at, beyond the first: they come one after the other.
+OTHER_PLACES = """\
+max(f_mem_transactions_global_load_block:4_tag:constant
+                                      - f_mem_access_global_load_tag:constant_granularity:subgroup, 0)"""
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -79,7 +87,9 @@ l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_line * f_mem_transactions_global_load_block:128
                    + p_l1_local * (f_mem_transactions_local_banks:32
                                    + f_sync_collective_subgroup_shuffle_granularity:subgroup)
-                   + p_l1_global * f_mem_access_scratch_load_granularity:subgroup)
+                   + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
+                   + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
+                   + p_constant * {OTHER_PLACES})
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
@@ -100,13 +110,14 @@ scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + held / (1 + held) * 32 * {SCRATCH_STORED}) + scatter
 near     = {LOADED} / f_thread_groups / p_near
-fresh    = min({LOADED} / max(32 * {SECTORS}, 1), 1)
+fresh    = min({FRESH} / max({ASKED}, 1), {LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
 lost     = fresh + (1 - fresh) * near ** 2 / (1 + near ** 2)
 far      = min({WAITS}:longest, lost * f_mem_rounds_global_granularity:longest)
-waits    = p_wait_scratch * f_mem_access_scratch_load_granularity:longest
+waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
            + p_wait_near * {WAITS}:longest + (p_wait_load + p_wait_dram * missed) * far
            + p_wait_local * f_mem_waits_local_granularity:longest
-           + p_wait_op * {FAST} + p_wait_slow * {SLOW}
+           + p_wait_op * {IN_A_ROW}
+           + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
 even     = max(f_mem_waits_global, 1) / max({WAITS}:longest, 1)
 latency  = waits * max(1 / f_work_items, even / together)
 chip     = overlap(compute, l1, latency, tensor, p_chip)
@@ -128,6 +139,9 @@ dependent_steps chain:* op:* steps:1,4,16 m:64,256 n:{few_items}
 dependent_steps chain:* op:* steps:1,4,16 m:16 n:{few}
 dependent_steps chain:* op:madd,hash steps:4,16 m:256 lsize_0:64 n:{few_items}
 private_array start:same access:* words:512,1024 m:256 lsize_0:64 n:{few_items}
+image_reads channels:* dtype:* rows:1,3,5 columns:1,3,5 n:{images}
+image_reads channels:1 rows:3 columns:3,5 lsizes:32x8,64x4,8x8 n:{images}
+constant_lookups table:* place:* span:32,256,1024 m:16,64 n:{few},{some}
 """
 SIZES_OF_EVERYDAY = {
     True: {
@@ -135,12 +149,14 @@ SIZES_OF_EVERYDAY = {
         "few": "2^18",
         "some": "2^20",
         "spans": "1024,16384,262144,4194304,67108864",
+        "images": "1024,2048",
     },
     False: {
         "few_items": "2^9,2^11",
         "few": "2^14",
         "some": "2^16",
         "spans": "1024,16384,262144,4194304",
+        "images": "256,512",
     },
 }
 PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
@@ -201,6 +217,7 @@ class Gpu(Recipe):
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_local": {"value": 1.5e-8, "min": 5e-9, "max": 6e-8},
             "p_wait_op": {"value": 2.2e-9, "min": 1e-9, "max": 6e-9},
+            "p_wait_double": {"value": 4e-9, "min": 1e-9, "max": 2e-8},
             "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
             "p_mma": 1 / MULTIPLICATIONS,
             **room_of(device),

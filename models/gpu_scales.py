@@ -40,6 +40,8 @@ SCALES: dict[str, str] = {
     "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
+    "p_image": "1 / (f_device_units * f_device_clock)",
+    "p_constant": "1 / (f_device_units * f_device_clock)",
     "p_near_scratch": "f_device_l1_bytes",
     "p_near": "f_device_l1_bytes",
     "p_contend": CLOCKS,
@@ -62,5 +64,6 @@ SCALES: dict[str, str] = {
     "p_wait_dram": "f_device_dram_latency / f_device_clock",
     "p_wait_local": "f_device_local_latency / f_device_clock",
     "p_wait_op": "f_device_op_latency / f_device_clock",
+    "p_wait_double": "f_device_op_latency / f_device_clock",
     "p_wait_slow": "f_device_op_latency / f_device_clock",
 }

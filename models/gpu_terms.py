@@ -13,7 +13,7 @@ from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.gpu_scales import SCALES
-from perfmodel.models.unified_plus import BUSY
+from perfmodel.models.unified_plus import FAST
 
 SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
@@ -23,6 +23,16 @@ LIMITS = "CUDA C++ Programming Guide, compute capability 9.0"
 LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
+
+# What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
+BUSY = """\
+max(ceil(f_thread_groups / p_units), f_mem_rounds_global_granularity:longest / f_work_items * f_thread_groups
+             / max(f_mem_rounds_global_granularity:workgroup, 1)) * p_units / f_thread_groups"""
+# Operations that come one after the other: on what loops carry on, and on what each iteration loads.
+IN_A_ROW = f"""\
+({FAST}
+             + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
+             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest)"""
 
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
@@ -163,8 +173,8 @@ TERMS: dict[str, Meaning] = {
     ),
     "dram": Meaning("bytes that memory brings or takes"),
     "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
-    "fresh": Meaning("the part of the sectors that a work-group asks for which it has not had before"),
-    "lost": Meaning("the part of the sectors that a work-group asks for which the first-level cache has not"),
+    "fresh": Meaning("the part of the sectors that a sub-group asks for which it has not had in the iteration before"),
+    "lost": Meaning("the part of the sectors that a sub-group asks for which the first-level cache has not"),
     "far": Meaning("waits for loads that the first-level cache has not, of the longest work-item"),
     "waits": Meaning("what the longest work-item waits for, times the work-items"),
     "even": Meaning("waits of a work-item, on average over those of the longest"),
@@ -346,6 +356,19 @@ PARAMETERS: dict[str, Meaning] = {
         reads={"{:.3g} TB/s": "128e-12 / p_l1_local"},
         physical={"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
     ),
+    "p_image": Meaning(
+        "pixels that texture units read for a sub-group",
+        {"{:.3g} reads in each work-item": "f_mem_access_global_load_tag:image / f_work_items"},
+        "tiles of pixels in local memory, or buffers in place of images where no filter is needed, would help",
+        {"{:.3g} cycles a sub-group": f"p_image * {UNITS} * {CLOCK}"},
+        {"H200": Physical(8, 8, f"four texture units a compute unit, {PAPER}")},
+    ),
+    "p_constant": Meaning(
+        "places of a table in constant memory beyond the first that a sub-group looks at, one after the other",
+        advice="tables in local memory, whose banks serve several places at a time, would help",
+        reads={"{:.3g} cycles": f"p_constant * {UNITS} * {CLOCK}"},
+        physical={"H200": Physical(1, 4, OURS.format("`constant_lookups`"))},
+    ),
     "p_near_scratch": Meaning(
         "private arrays of which a first-level cache keeps one half",
         reads={"{:.3g} kB": "1e-3 * p_near_scratch"},
@@ -470,8 +493,7 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_wait_scratch": Meaning(
         "waits for private arrays that lie in memory",
-        {"{:.3g} loads of them in each work-item": "f_mem_access_scratch_load_granularity:longest / f_work_items"}
-        | FILLED,
+        {"{:.3g} in each work-item": "f_mem_waits_scratch_granularity:longest / f_work_items"} | FILLED,
         LESS_SCRATCH,
         **_wait("p_wait_scratch", 40.7, 478.8),
     ),
@@ -504,15 +526,17 @@ PARAMETERS: dict[str, Meaning] = {
         **_wait("p_wait_local", 29, 29),
     ),
     "p_wait_op": Meaning(
-        words="operations that wait for their own result",
-        figures={
-            "{:.3g} in a row": "(f_op_float32_add_carried_granularity:longest + f_op_float32_mul_carried_granularity:"
-            "longest + f_op_float32_madd_carried_granularity:longest) / f_work_items"
-        }
-        | FILLED,
+        words="operations that wait for the result of one before",
+        figures={"{:.3g} in a row": f"{IN_A_ROW} / f_work_items"} | FILLED,
         advice="several sums side by side in each work-item, or more work-items, would help",
         reads={"{:.3g} ns": "1e9 * p_wait_op"},
         physical={"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
+    ),
+    "p_wait_double": Meaning(
+        "operations in double precision that wait for their own result",
+        FILLED,
+        "several sums side by side in each work-item, or more work-items, would help",
+        {"{:.3g} ns": "1e9 * p_wait_double"},
     ),
     "p_wait_slow": Meaning(
         "divisions and functions that wait for their own result",
