@@ -283,14 +283,19 @@ class LoopyProgram:
 
     def _elements_text(self, array: Any) -> str:
         """Returns the number of elements that `_elements` gives, as an expression."""
+        steps = self._steps(array)
+        last = [f"(({extent}) - 1) * ({step})" for extent, step in zip(array.shape, steps, strict=True)]
+        return " + ".join([*last, f"({array.offset or 0})", "1"])
+
+    def _steps(self, array: Any) -> list[Any]:
+        """Returns an array's strides in elements, by axis."""
         steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
         if array.shape is None or None in steps:
             raise KernelError(
                 f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
                 "without vector components"
             )
-        last = [f"(({extent}) - 1) * ({step})" for extent, step in zip(array.shape, steps, strict=True)]
-        return " + ".join([*last, f"({array.offset or 0})", "1"])
+        return steps
 
     def _check_range(self, name: str, value: float, dtype: Any) -> None:
         if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
@@ -303,12 +308,7 @@ class LoopyProgram:
         leave."""
         from pymbolic import evaluate
 
-        steps = [getattr(tag, "stride", None) for tag in array.dim_tags or (None,)]
-        if array.shape is None or None in steps:
-            raise KernelError(
-                f"array {array.name!r} of kernel {self.name!r} has no shape of plain dimensions; give it shape=… "
-                "without vector components"
-            )
+        steps = self._steps(array)
         extents = [int(evaluate(extent, context)) for extent in array.shape]
         if 0 in extents:
             return 0

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import StoreError, nearest, one_line
@@ -76,11 +76,7 @@ class JSONLines(FileKind):
 
     def rows(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         with path.open("rb") as file:
-            number = 0
-            while line := file.readline(2 * LONGEST_VALUE):
-                number += 1
-                if len(line) == 2 * LONGEST_VALUE:
-                    raise ValueError(f"line {number} is longer than {len(line)} bytes")
+            for number, line in enumerate(_lines(file), 1):
                 if not line.strip():
                     continue
                 record = _parsed(f"line {number}", line.decode("utf-8-sig"))
@@ -116,12 +112,13 @@ class CSV(FileKind):
             csv.field_size_limit(before)
 
 
-def _lines(file: IO[str]) -> Iterator[str]:
+def _lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
     number = 0
     while line := file.readline(2 * LONGEST_VALUE):
         number += 1
         if len(line) == 2 * LONGEST_VALUE:
-            raise ValueError(f"line {number} is longer than {len(line)} characters")
+            unit = "bytes" if isinstance(line, bytes) else "characters"
+            raise ValueError(f"line {number} is longer than {len(line)} {unit}")
         yield line
 
 
