@@ -60,7 +60,7 @@ class ImageReads(KernelGenerator):
                 Image(
                     "photo",
                     variant["dtype"],
-                    "n * n",
+                    f"{variant['channels']} * n * n",
                     sizes=("n", "n"),
                     channels=int(variant["channels"]),
                     normalized=is_whole,
