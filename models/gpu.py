@@ -48,11 +48,6 @@ FRESH, ASKED = (f"f_mem_transactions_global_load_block:32_distinct{word}" for wo
 
 WAITS = "f_mem_waits_global_granularity"
 
-# Places of a table in constant memory that a sub-group looks at, beyond the first: they come one after the other.
-OTHER_PLACES = """\
-max(f_mem_transactions_global_load_block:4_tag:constant
-                                      - f_mem_access_global_load_tag:constant_granularity:subgroup, 0)"""
-
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
 PRODUCTS = "(" + " + ".join(f"{times:g} * f_op_{dtype}_mma" for dtype, times in OF_HALVES.items()) + ")"
@@ -89,7 +84,7 @@ l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                                    + f_sync_collective_subgroup_shuffle_granularity:subgroup)
                    + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
                    + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
-                   + p_constant * {OTHER_PLACES})
+                   + p_pixel * f_mem_bytes_global_load_tag:image)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
@@ -141,7 +136,6 @@ dependent_steps chain:* op:madd,hash steps:4,16 m:256 lsize_0:64 n:{few_items}
 private_array start:same access:* words:512,1024 m:256 lsize_0:64 n:{few_items}
 image_reads channels:* dtype:* rows:1,3,5 columns:1,3,5 n:{images}
 image_reads channels:1 rows:3 columns:3,5 lsizes:32x8,64x4,8x8 n:{images}
-constant_lookups table:* place:* span:32,256,1024 m:16,64 n:{few},{some}
 """
 SIZES_OF_EVERYDAY = {
     True: {

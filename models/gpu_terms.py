@@ -363,11 +363,12 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} cycles a sub-group": f"p_image * {UNITS} * {CLOCK}"},
         {"H200": Physical(8, 8, f"four texture units a compute unit, {PAPER}")},
     ),
-    "p_constant": Meaning(
-        "places of a table in constant memory beyond the first that a sub-group looks at, one after the other",
-        advice="tables in local memory, whose banks serve several places at a time, would help",
-        reads={"{:.3g} cycles": f"p_constant * {UNITS} * {CLOCK}"},
-        physical={"H200": Physical(1, 4, OURS.format("`constant_lookups`"))},
+    "p_pixel": Meaning(
+        "bytes of the pixels that texture units read",
+        {"{:.3g} bytes a pixel": "f_mem_bytes_global_load_tag:image / f_mem_access_global_load_tag:image"},
+        "images of fewer channels, or of narrower numbers, would help",
+        {"{:.3g} TB/s": "1e-12 / p_pixel"},
+        {"H200": Physical(0, 33.45, "the first-level cache's 128 bytes a clock and compute unit, 1.98 GHz")},
     ),
     "p_near_scratch": Meaning(
         "private arrays of which a first-level cache keeps one half",

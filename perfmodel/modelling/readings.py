@@ -47,9 +47,12 @@ def readings(calibration: Fitted) -> list[Reading]:
 
 
 def _reading(calibration: Fitted, name: str, meaning: Meaning) -> Reading:
-    mark, error = calibration.marks.get(name, ""), calibration.stderr[name] / calibration.parameters[name]
+    mark, fitted = calibration.marks.get(name, ""), calibration.parameters[name]
     if "undetermined" in mark or not meaning.reads:
         return Reading(parameter=name, words=meaning.words, value="undetermined" if mark else "", lacks=meaning.lacks)
+    if not fitted:
+        return Reading(parameter=name, words=meaning.words, value=f"nothing {mark}".rstrip(), lacks=meaning.lacks)
+    error = calibration.stderr[name] / fitted
     ((template, expression),) = meaning.reads.items()
     node = parsed(name, expression, calibration.model.string).value
     with np.errstate(all="ignore"):

@@ -391,10 +391,12 @@ Statement: TypeAlias = Straight | If | Loop | Scope | Leave
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel's parameter is a scalar, vector, struct or pointer by its `type`."""
+    """A kernel's parameter is a scalar, vector, struct or pointer by its `type`; what a pointer that `is_restrict`
+    leads to is reached through no other."""
 
     name: str
     type: Type
+    is_restrict: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,7 @@ class Variable:
     Attributes:
         space: ``private``, ``local``, or ``constant`` (tables in constant memory).
         initial: of a constant table or an initialized variable.
+        is_restrict: whether it is a parameter declared so: a pointer to what no other pointer leads to.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Variable:
     space: str
     place: Place
     initial: Expression | InitializerList | None = None
+    is_restrict: bool = False
 
 
 # --- expressions

@@ -26,7 +26,10 @@ LOOP = "for (int j = 0; j < m; j++) "
 # What stands in the loop, and how many waits m iterations have.
 BODIES = {
     "a column": (LOOP + "s += a[j * n + i];", TURNS / 16),
-    "a column, and stores, whatever restrict says": (LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }", TURNS),
+    "a column, and stores to an array that nothing else leads to": (
+        LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }",
+        TURNS / 16,
+    ),
     "a row": (LOOP + "s += a[i * m + j];", TURNS / 4),
     "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", TURNS / 4),
     "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", TURNS / 8),

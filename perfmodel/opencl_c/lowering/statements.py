@@ -61,7 +61,7 @@ class Lowering:
         assign_variables(body, self.out.registers, function.parameters)
         return low.LoweredKernel(
             name=function.name,
-            parameters=tuple(low.Parameter(p.name, p.type) for p in function.parameters),
+            parameters=tuple(low.Parameter(p.name, p.type, p.is_restrict) for p in function.parameters),
             body=body,
             registers=tuple(self.out.registers),
             objects=tuple(self.out.objects),

@@ -56,6 +56,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "clang_Type_getValueType": (RawType, [RawType]),
     "clang_getNumElements": (ctypes.c_longlong, [RawType]),
     "clang_getAddressSpace": (ctypes.c_uint, [RawType]),
+    "clang_isRestrictQualifiedType": (ctypes.c_uint, [RawType]),
     "clang_getTypeSpelling": (_RawString, [RawType]),
     "clang_getTypeDeclaration": (RawCursor, [RawType]),
     "clang_getResultType": (RawType, [RawType]),

@@ -228,7 +228,8 @@ class _Program:
             element = library.clang_getElementType(library.clang_getCanonicalType(raw))
             type_ = ts.Pointer(type_.element, scope.types.space_of(element))
         name = scope.tree.spelling(item.cursor)
-        variable = sx.Variable(name, type_, "private", scope.place(item))
+        is_restrict = bool(library.clang_isRestrictQualifiedType(raw))
+        variable = sx.Variable(name, type_, "private", scope.place(item), is_restrict=is_restrict)
         scope.variables[ct.key_of(item.cursor)] = variable
         return variable
 

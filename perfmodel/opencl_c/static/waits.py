@@ -97,6 +97,7 @@ class Waits:
 
     def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Container[str]) -> None:
         self.operations, self.scratch = operations, scratch
+        self.restricted = frozenset(each.name for each in kernel.parameters if each.is_restrict)
         self.private = frozenset(each.name for each in kernel.objects if each.space == "private")
         self.kernel, self.origins = kernel, Origins(kernel.body)
         self.found: dict[low.Access, Wait] = {}
@@ -310,10 +311,12 @@ class Waits:
     def _hidden_by(self, statement: low.Store | low.Atomic, body: _Body) -> str:
         """Returns the kind of memory whose loads in this body may see what a statement stores; empty for none."""
         stored, kind = statement.access.variable, _kind_of(statement.access)
-        # An array of local memory is an address as any other to the assembler, and so is one of global memory to
-        # NVIDIA's OpenCL compiler, whatever `restrict` says: loops whose loads and stores never meet wait each time.
-        is_seen = {"local": body.loads_local, "global": bool(body.loaded - self.private)}
-        return kind if is_seen.get(kind, stored in body.loaded) else ""
+        if kind == "local":  # an array of it is an address as any other to the assembler
+            return kind if body.loads_local else ""
+        if stored in body.loaded or kind != "global":
+            return kind if stored in body.loaded else ""
+        is_seen = stored not in self.restricted and bool(body.loaded - self.restricted - self.private)
+        return kind if is_seen else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_fast, self.kernel.is_exact) for part in walks.walk(expression))
