@@ -11,7 +11,7 @@ import pytest
 import perfmodel as pm
 from perfmodel.vocabulary.named_features import feature
 
-ITEMS, TURNS = 1024, 64
+ITEMS, ITERATIONS = 1024, 64
 ARRAYS = {"a": "n * m + m", "b": "n * m + m", "c": "n * m", "places": "n * m"}
 FRAME = """__kernel void k(__global const float *restrict a, __global const float *restrict b,
                             __global const int *restrict places, __global float *{0} c, const int m, const int n)
@@ -25,20 +25,20 @@ LOOP = "for (int j = 0; j < m; j++) "
 
 # What stands in the loop, and how many waits m iterations have.
 BODIES = {
-    "a column": (LOOP + "s += a[j * n + i];", TURNS / 16),
-    "a column, and stores, whatever restrict says": (LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }", TURNS),
-    "a row": (LOOP + "s += a[i * m + j];", TURNS / 4),
-    "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", TURNS / 4),
-    "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", TURNS / 8),
-    "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * TURNS / 8),
-    "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * TURNS / 8),
-    "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", TURNS),
-    "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", TURNS),
-    "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", TURNS),
-    "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", TURNS),
-    "native sines": (LOOP + "s += native_sin(a[j * n + i]);", TURNS / 16),
-    "quotients, which are not": (LOOP + "s += a[j * n + i] / t;", TURNS / 4),
-    "64 bits, whose quotients are called": (LOOP + "s += (float)((double)a[j * n + i] / (t + 1.0 * m));", TURNS),
+    "a column": (LOOP + "s += a[j * n + i];", ITERATIONS / 16),
+    "a column, and stores, whatever restrict says": (LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }", ITERATIONS),
+    "a row": (LOOP + "s += a[i * m + j];", ITERATIONS / 4),
+    "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", ITERATIONS / 4),
+    "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", ITERATIONS / 8),
+    "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * ITERATIONS / 8),
+    "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * ITERATIONS / 8),
+    "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", ITERATIONS),
+    "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", ITERATIONS),
+    "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", ITERATIONS),
+    "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", ITERATIONS),
+    "native sines": (LOOP + "s += native_sin(a[j * n + i]);", ITERATIONS / 16),
+    "quotients, which are not": (LOOP + "s += a[j * n + i] / t;", ITERATIONS / 4),
+    "64 bits, whose quotients are called": (LOOP + "s += (float)((double)a[j * n + i] / (t + 1.0 * m));", ITERATIONS),
     "a loop of 8": ("for (int j = 0; j < 8; j++) s += a[j * n + i];", 1),
     "no loop": ("s = a[i];", 1),
 }
@@ -48,7 +48,7 @@ def waits(
     body: str, restrict: str = "restrict", options: tuple[str, ...] = (), name: str = "f_mem_waits_global"
 ) -> float:
     source = FRAME.format(restrict, body)
-    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, options, n=ITEMS, m=TURNS, assumptions="m >= 1")
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, options, n=ITEMS, m=ITERATIONS, assumptions="m >= 1")
     return feature(name).eval(kernel.as_compiled()) / ITEMS
 
 
@@ -58,20 +58,20 @@ def test_iterations_have_their_loads_under_way_together(case: str) -> None:
     assert waits(body) == pytest.approx(expected)
 
 
-def test_loads_do_not_pass_stores_that_they_may_see() -> None:
-    body = LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }"
-    assert waits(body) == TURNS / 16
-    unknown = FRAME.format("", body).replace("*restrict a", "*a")
-    kernel = pm.Kernel.from_opencl(unknown, "k", "n", 64, ARRAYS, n=ITEMS, m=TURNS)
-    assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * TURNS
-    assert waits(LOOP + "c[i] += a[j * n + i];") == TURNS + 0  # each sum is loaded again
+@pytest.mark.parametrize("restrict", ["restrict", ""])
+def test_loads_never_pass_stores_whatever_restrict_says(restrict: str) -> None:
+    assert waits(LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }", restrict) == ITERATIONS
+    assert waits(LOOP + "c[i] += a[j * n + i];", restrict) == ITERATIONS
+    source = FRAME.format(restrict, LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }").replace("*restrict a", "*a")
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, n=ITEMS, m=ITERATIONS)
+    assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * ITERATIONS
 
 
 def test_options_decide_what_is_called() -> None:
     body = LOOP + "s += sin(a[j * n + i]);"
-    assert waits(body, options=("-cl-fast-relaxed-math",)) == TURNS / 16
+    assert waits(body, options=("-cl-fast-relaxed-math",)) == ITERATIONS / 16
     body = LOOP + "s += a[j * n + i] / t;"
-    assert waits(body, options=("-cl-fp32-correctly-rounded-divide-sqrt",)) == TURNS
+    assert waits(body, options=("-cl-fp32-correctly-rounded-divide-sqrt",)) == ITERATIONS
 
 
 def test_barriers_and_inner_loops_end_a_body() -> None:
@@ -81,14 +81,14 @@ def test_barriers_and_inner_loops_end_a_body() -> None:
         + LOOP
         + "{ own[l] = a[j * n + i]; barrier(CLK_LOCAL_MEM_FENCE); s += own[63 - l]; barrier(CLK_LOCAL_MEM_FENCE); }"
     )
-    assert waits(body) == TURNS
-    assert waits(body, name="f_mem_waits_local") == TURNS
+    assert waits(body) == ITERATIONS
+    assert waits(body, name="f_mem_waits_local") == ITERATIONS
     inner = LOOP + "{ t += a[j * n + i]; for (int l = 0; l < m; l++) s = s * t + 1; }"
-    assert waits(inner) == TURNS
+    assert waits(inner) == ITERATIONS
 
 
 def test_the_longest_work_item_waits_for_all() -> None:
     body = "for (int j = 0; j < m; j++) if (i < 32) s += a[places[j * n + i]];"
     longest = waits(body, name="f_mem_waits_global_granularity:longest")
-    assert longest == pytest.approx(2 * TURNS / 8)
+    assert longest == pytest.approx(2 * ITERATIONS / 8)
     assert waits(body) == pytest.approx(longest * 32 / ITEMS)
