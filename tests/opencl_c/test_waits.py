@@ -67,6 +67,54 @@ def test_loads_never_pass_stores_whatever_restrict_says(restrict: str) -> None:
     assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * ITERATIONS
 
 
+LOCAL = "__local float own[64], other[64]; const int l = get_local_id(0);"
+PRIVATE = "float own[64], other[64];" + LOOP + "{ own[j] = a[j * n + i]; other[j] = 0; }"
+PLACE = "(j * 7) % 64"
+
+# Waits for loads from local memory or from private arrays, of m iterations of which four are written out. All local
+# memory is one to an assembler; a private array is seen to be another than its neighbour.
+WITHIN = {
+    "local": (LOCAL + LOOP + f"s += own[l + {PLACE}];", "local", ITERATIONS / 4),
+    "local, and stores to it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; own[l] = s; }}", "local", ITERATIONS),
+    "local, and stores beside it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; other[l] = s; }}", "local", ITERATIONS),
+    "local, and stores to others": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; c[i] = s; }}", "local", ITERATIONS / 4),
+    "private": (PRIVATE + LOOP + f"s += own[{PLACE}];", "scratch", ITERATIONS / 4),
+    "private, and stores to it": (PRIVATE + LOOP + f"{{ s += own[{PLACE}]; own[j] = s; }}", "scratch", ITERATIONS),
+    "private, and stores beside it": (
+        PRIVATE + LOOP + f"{{ s += own[{PLACE}]; other[j] = s; }} s = other[i % 64];",
+        "scratch",
+        ITERATIONS / 4 + 1,
+    ),
+    "private, and stores to others": (
+        PRIVATE + LOOP + f"{{ s += own[{PLACE}]; c[i] = s; }}",
+        "scratch",
+        ITERATIONS / 4,
+    ),
+    "private, in registers": ("float own[4]; own[1] = a[i]; own[2] = t; s = own[1] + own[2];", "scratch", 0),
+}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_local_and_private_memory_are_waited_for(case: str) -> None:
+    body, space, expected = WITHIN[case]
+    assert waits(body, name=f"f_mem_waits_{space}") == expected
+
+
+def test_loads_from_global_memory_pass_stores_to_other_memory() -> None:
+    assert waits(LOCAL + LOOP + "{ s += a[j * n + i]; own[l] = s; }") == ITERATIONS / 16
+    assert waits(PRIVATE) == ITERATIONS / 16
+
+
+EIGHT = "for (int l = 0; l < 8; l++) "
+
+
+def test_iterations_that_are_written_out_wait_for_stores_in_them() -> None:
+    assert waits(EIGHT + "s += a[l * n + i]; c[i] = s;") == 1
+    assert waits(EIGHT + "{ s += a[l * n + i]; c[l * n + i] = s; }") == 8
+    assert waits(EIGHT + "{ s += a[l * n + i] * b[l * n + i]; c[l * n + i] = s; }") == 8
+    assert waits(LOOP + "{" + EIGHT + "{ s += a[j * n + i + l]; c[j * n + i + l] = s; } }") == 8 * ITERATIONS
+
+
 def test_options_decide_what_is_called() -> None:
     body = LOOP + "s += sin(a[j * n + i]);"
     assert waits(body, options=("-cl-fast-relaxed-math",)) == ITERATIONS / 16
