@@ -1,5 +1,4 @@
-"""What loops that are written out load again and again stays in registers: as many loads are left as there are
-numbers."""
+"""Numbers that loops which are written out load again and again stay in registers: each is loaded once."""
 
 from __future__ import annotations
 
