@@ -161,7 +161,7 @@ def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
         strides = (access.local_strides, access.group_strides, access.loop_strides)
         found += [stride for each in strides for stride in each.values() if stride is not None]
         found.append(access.executions.workitem)
-    found += [chain.turns.workitem for chain in counts.chains]
+    found += [chain.iterations.workitem for chain in counts.chains]
     found += [footprint.size for footprint in counts.footprints if footprint.size is not None]
     return list(dict.fromkeys(found))
 
@@ -227,13 +227,13 @@ def _same(one: Any, other: Any) -> bool:
 def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     """Returns the streams of accesses to global memory, each in the order in which a core goes through it."""
     items = numbers[counts.work_items]
-    turns: dict[tuple[str, ...], Floats] = {(): np.asarray(1.0)}
+    iterations: dict[tuple[str, ...], Floats] = {(): np.asarray(1.0)}
     for loops, executed in (
         *((tuple(access.loop_strides), access.executions.workitem) for access in counts.accesses),
-        *((chain.loops, chain.turns.workitem) for chain in counts.chains),
+        *((chain.loops, chain.iterations.workitem) for chain in counts.chains),
     ):
         if loops:
-            turns[loops] = np.maximum(turns.get(loops, np.asarray(0.0)), numbers[executed] / items)
+            iterations[loops] = np.maximum(iterations.get(loops, np.asarray(0.0)), numbers[executed] / items)
     with_barriers = _loops_with_barriers(counts)
     found: dict[tuple[Any, ...], list[AccessCount]] = {}
     for access in counts.accesses:
@@ -244,7 +244,9 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     made = []
     for alike in found.values():
         executed = np.max(np.broadcast_arrays(*(numbers[each.executions.workitem] for each in alike)), axis=0)
-        steps = _steps(counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), turns), with_barriers, lanes)
+        steps = _steps(
+            counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), iterations), with_barriers, lanes
+        )
         made.append(Stream(tuple(alike), tuple(steps), executed, _whole(counts, alike[0].variable, numbers)))
     return made
 
@@ -300,12 +302,12 @@ def _steps(
     return steps
 
 
-def _extents(loops: tuple[str, ...], turns: Mapping[tuple[str, ...], Floats]) -> list[Floats]:
+def _extents(loops: tuple[str, ...], iterations: Mapping[tuple[str, ...], Floats]) -> list[Floats]:
     """Returns the iterations of each of these loops; of those whose number is known only together, alike."""
-    known = [place for place in range(len(loops) + 1) if loops[:place] in turns]
+    known = [place for place in range(len(loops) + 1) if loops[:place] in iterations]
     extents: list[Floats] = []
     for first, last in itertools.pairwise(known):
-        together = np.maximum(turns[loops[:last]] / np.maximum(turns[loops[:first]], 1e-9), 1.0)
+        together = np.maximum(iterations[loops[:last]] / np.maximum(iterations[loops[:first]], 1e-9), 1.0)
         extents += [together ** (1 / (last - first))] * (last - first)
     return extents
 

@@ -81,7 +81,7 @@ class OperationFeature(CountedFeature):
 
     def of_chains(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         return once_a_body(
-            (chain.loops, weight * self.granularity.executions(chain.turns, self.name)(sizes))
+            (chain.loops, weight * self.granularity.executions(chain.iterations, self.name)(sizes))
             for chain in counts.chains
             if (weight := sum(self.weight(*operation) for operation in chain.operations))
         )

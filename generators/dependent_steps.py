@@ -71,7 +71,7 @@ class DependentSteps(KernelGenerator):
     )
     checks = (
         ("chain:*", "op:*", "steps:*", "m:16", "lsize_0:64", "n:128"),
-        ("chain:*", "op:*", "steps:4", "m:16", "lsize_0:64,128,256", "n:512"),
+        ("chain:*", "op:*", "steps:4", "m:16", "lsize_0:64,128,256,512", "n:512"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

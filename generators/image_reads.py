@@ -45,7 +45,7 @@ class ImageReads(KernelGenerator):
     )
     checks = (
         ("channels:*", "dtype:*", "rows:1,3", "columns:1,3", "n:64"),
-        ("rows:3", "columns:5", "lsizes:32x8,64x4,8x8", "n:64"),
+        ("rows:5", "columns:5", "lsizes:32x8,64x4,8x8,8x32", "n:64"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

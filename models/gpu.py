@@ -15,7 +15,8 @@ from perfmodel.device import Device
 from perfmodel.device.occupancy import limits_of_device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
-from perfmodel.models.gpu_terms import BUSY, IN_A_ROW, MEANINGS
+from perfmodel.models.gpu_parameters import MEANINGS
+from perfmodel.models.gpu_terms import BUSY, IN_A_ROW
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import FILTERS, SIZES, SLOW, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters

@@ -92,14 +92,14 @@ class ChainCount:
 
     Attributes:
         operations: of one iteration, as (kind, type, number), kinds as in `OperationCount`.
-        turns: iterations, one after the other. Loops that give the result an element of its own, as those over several
-            accumulators, are left out: their iterations don't wait for each other.
-        loops: the sequential loops around the instruction, the outermost first; then the turns of others that were gone
-            through one by one.
+        iterations: those that come one after the other. Loops that give the result an element of its own, as those
+            over several accumulators, are left out: their iterations don't wait for each other.
+        loops: the sequential loops around the instruction, the outermost first; then the iterations of others that were
+            gone through one by one.
     """
 
     operations: tuple[tuple[str, str, int], ...]
-    turns: Executions
+    iterations: Executions
     loops: tuple[str, ...]
 
 
@@ -116,7 +116,8 @@ class AccessCount:
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
         executions: of the access.
-        body: those of these loops that are not unrolled, and the turns of others that were gone through one by one.
+        body: those of these loops that are not unrolled, and the iterations of others that were gone through one by
+            one.
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
         wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
@@ -312,7 +313,7 @@ class KernelCounts:
         return replace(
             self,
             operations=changed(self.operations),
-            chains=tuple(replace(chain, turns=again(chain.turns)) for chain in self.chains),
+            chains=tuple(replace(chain, iterations=again(chain.iterations)) for chain in self.chains),
             accesses=tuple(replace(access, rounds=again(access.rounds)) for access in changed(self.accesses)),
             branches=tuple(
                 replace(branch, met=again(branch.met), taken=None if branch.taken is None else again(branch.taken))

@@ -222,7 +222,7 @@ class _Tabulator:
             sampled=counts.sampled,
             operations=self.operations(counts),
             chains=tuple(
-                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.turns.workitem)])))
+                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.iterations.workitem)])))
                 for chain in counts.chains
                 for kind, dtype, times in chain.operations
             ),

@@ -33,7 +33,7 @@ def per_turn(kernel: pm.Kernel) -> dict[str, int]:
     """Returns the operations of one iteration by kind; there is one iteration each for 3 work-items and 10 times."""
     found: Counter[str] = Counter()
     for chain in kernel.counts.chains:
-        assert chain.turns.workitem(kernel.bind({})) == 3 * 10
+        assert chain.iterations.workitem(kernel.bind({})) == 3 * 10
         found.update({kind: times for kind, _, times in chain.operations})
     return dict(found)
 

@@ -16,9 +16,10 @@ import perfmodel as pm
 from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.verification import TOLERANCES
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.kernels.arguments import LocalArray, Scalar
+from perfmodel.kernels.arguments import Image, LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
+from perfmodel.opencl_c.emulation import Image as ImageArray
 from perfmodel.vocabulary.named_features import evaluate_all
 from tests.covering import EXAMPLES, Variant, each_value, typical
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
@@ -67,12 +68,16 @@ WRITTEN_IN_OPENCL = frozenset(
     {
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
-        *("atomic_update", "decisions", "dependent_steps", "pointer_chase", "private_array", "residency"),
+        *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
+        *("private_array", "residency"),
     }
 )
 """Families that have no other form."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
+
+CLAMPED = {"image_reads": "photo"}
+"""An image that is read beyond its edges: only the emulation sees that samplers give pixels of the edge."""
 
 
 def variants(generator: KernelGenerator) -> list[Variant]:
@@ -212,13 +217,18 @@ def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
                 given[argument.name] = argument.number
             elif isinstance(argument, LocalArray):
                 given[argument.name] = LocalBytes(argument.size)
+            elif isinstance(argument, Image):
+                given[argument.name] = ImageArray(arrays[argument.name].reshape(argument.shape), argument.normalized)
         run = everything(lowered, launch.global_size, launch.local_size, given, SUBGROUP)
         assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(generator.name, set()), kernel
         for name, values in expected.items():
             assert_close(run.array(name).ravel(), values.ravel(), f"{name} of {kernel}")
         if generator.name not in DECIDED_BY_DATA:
             seen = without_unknown(emulated(lowered, run), converted, SUBGROUP)
-            assert counted(converted, SUBGROUP) == seen, kernel
+            found = counted(converted, SUBGROUP)
+            for key in [key for key in found | seen if key[:2] == ("footprint", CLAMPED.get(generator.name))]:
+                assert found.pop(key) >= seen.pop(key), kernel
+            assert found == seen, kernel
 
 
 def assert_close(found: Any, expected: Any, what: str) -> None:

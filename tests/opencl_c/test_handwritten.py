@@ -22,8 +22,10 @@ LARGEST_ARRAY = 4 << 30
 IN_SOURCE = {
     "access_classes",
     "atomic_update",
+    "constant_lookups",
     "decisions",
     "dependent_steps",
+    "image_reads",
     "residency",
     "index_arithmetic",
     "pointer_chase",

@@ -11,7 +11,7 @@ import pytest
 import perfmodel as pm
 from perfmodel.vocabulary.named_features import feature
 
-ITEMS, TURNS = 1024, 64
+ITEMS, ITERATIONS = 1024, 64
 ARRAYS = {"a": "n * m + m", "b": "n * m + m", "c": "n * m", "places": "n * m"}
 FRAME = """__kernel void k(__global const float *restrict a, __global const float *restrict b,
                             __global const int *restrict places, __global float *{0} c, const int m, const int n)
@@ -25,23 +25,23 @@ LOOP = "for (int j = 0; j < m; j++) "
 
 # What stands in the loop, and how many waits m iterations have.
 BODIES = {
-    "a column": (LOOP + "s += a[j * n + i];", TURNS / 16),
+    "a column": (LOOP + "s += a[j * n + i];", ITERATIONS / 16),
     "a column, and stores to an array that nothing else leads to": (
         LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }",
-        TURNS / 16,
+        ITERATIONS / 16,
     ),
-    "a row": (LOOP + "s += a[i * m + j];", TURNS / 4),
-    "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", TURNS / 4),
-    "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", TURNS / 8),
-    "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * TURNS / 8),
-    "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * TURNS / 8),
-    "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", TURNS),
-    "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", TURNS),
-    "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", TURNS),
-    "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", TURNS),
-    "native sines": (LOOP + "s += native_sin(a[j * n + i]);", TURNS / 16),
-    "quotients, which are not": (LOOP + "s += a[j * n + i] / t;", TURNS / 4),
-    "64 bits, whose quotients are called": (LOOP + "s += (float)((double)a[j * n + i] / (t + 1.0 * m));", TURNS),
+    "a row": (LOOP + "s += a[i * m + j];", ITERATIONS / 4),
+    "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", ITERATIONS / 4),
+    "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", ITERATIONS / 8),
+    "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * ITERATIONS / 8),
+    "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * ITERATIONS / 8),
+    "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", ITERATIONS),
+    "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", ITERATIONS),
+    "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", ITERATIONS),
+    "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", ITERATIONS),
+    "native sines": (LOOP + "s += native_sin(a[j * n + i]);", ITERATIONS / 16),
+    "quotients, which are not": (LOOP + "s += a[j * n + i] / t;", ITERATIONS / 4),
+    "64 bits, whose quotients are called": (LOOP + "s += (float)((double)a[j * n + i] / (t + 1.0 * m));", ITERATIONS),
     "a loop of 8": ("for (int j = 0; j < 8; j++) s += a[j * n + i];", 1),
     "no loop": ("s = a[i];", 1),
 }
@@ -51,7 +51,7 @@ def waits(
     body: str, restrict: str = "restrict", options: tuple[str, ...] = (), name: str = "f_mem_waits_global"
 ) -> float:
     source = FRAME.format(restrict, body)
-    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, options, n=ITEMS, m=TURNS, assumptions="m >= 1")
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, ARRAYS, options, n=ITEMS, m=ITERATIONS, assumptions="m >= 1")
     return feature(name).eval(kernel.as_compiled()) / ITEMS
 
 
@@ -63,18 +63,66 @@ def test_iterations_have_their_loads_under_way_together(case: str) -> None:
 
 def test_loads_do_not_pass_stores_that_they_may_see() -> None:
     body = LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }"
-    assert waits(body) == TURNS / 16
+    assert waits(body) == ITERATIONS / 16
     unknown = FRAME.format("", body).replace("*restrict a", "*a")
-    kernel = pm.Kernel.from_opencl(unknown, "k", "n", 64, ARRAYS, n=ITEMS, m=TURNS)
-    assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * TURNS
-    assert waits(LOOP + "c[i] += a[j * n + i];") == TURNS + 0  # each sum is loaded again
+    kernel = pm.Kernel.from_opencl(unknown, "k", "n", 64, ARRAYS, n=ITEMS, m=ITERATIONS)
+    assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * ITERATIONS
+    assert waits(LOOP + "c[i] += a[j * n + i];") == ITERATIONS + 0  # each sum is loaded again
+
+
+LOCAL = "__local float own[64], other[64]; const int l = get_local_id(0);"
+PRIVATE = "float own[64], other[64];" + LOOP + "{ own[j] = a[j * n + i]; other[j] = 0; }"
+PLACE = "(j * 7) % 64"
+
+# Waits for loads from local memory or from private arrays, of m iterations of which four are written out. All local
+# memory is one to an assembler; a private array is seen to be another than its neighbour.
+WITHIN = {
+    "local": (LOCAL + LOOP + f"s += own[l + {PLACE}];", "local", ITERATIONS / 4),
+    "local, and stores to it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; own[l] = s; }}", "local", ITERATIONS),
+    "local, and stores beside it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; other[l] = s; }}", "local", ITERATIONS),
+    "local, and stores to others": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; c[i] = s; }}", "local", ITERATIONS / 4),
+    "private": (PRIVATE + LOOP + f"s += own[{PLACE}];", "scratch", ITERATIONS / 4),
+    "private, and stores to it": (PRIVATE + LOOP + f"{{ s += own[{PLACE}]; own[j] = s; }}", "scratch", ITERATIONS),
+    "private, and stores beside it": (
+        PRIVATE + LOOP + f"{{ s += own[{PLACE}]; other[j] = s; }} s = other[i % 64];",
+        "scratch",
+        ITERATIONS / 4 + 1,
+    ),
+    "private, and stores to others": (
+        PRIVATE + LOOP + f"{{ s += own[{PLACE}]; c[i] = s; }}",
+        "scratch",
+        ITERATIONS / 4,
+    ),
+    "private, in registers": ("float own[4]; own[1] = a[i]; own[2] = t; s = own[1] + own[2];", "scratch", 0),
+}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_local_and_private_memory_are_waited_for(case: str) -> None:
+    body, space, expected = WITHIN[case]
+    assert waits(body, name=f"f_mem_waits_{space}") == expected
+
+
+def test_loads_from_global_memory_pass_stores_to_other_memory() -> None:
+    assert waits(LOCAL + LOOP + "{ s += a[j * n + i]; own[l] = s; }") == ITERATIONS / 16
+    assert waits(PRIVATE) == ITERATIONS / 16
+
+
+EIGHT = "for (int l = 0; l < 8; l++) "
+
+
+def test_iterations_that_are_written_out_wait_for_stores_in_them() -> None:
+    assert waits(EIGHT + "s += a[l * n + i]; c[i] = s;") == 1
+    assert waits(EIGHT + "{ s += a[l * n + i]; c[l * n + i] = s; }") == 8
+    assert waits(EIGHT + "{ s += a[l * n + i] * b[l * n + i]; c[l * n + i] = s; }") == 8
+    assert waits(LOOP + "{" + EIGHT + "{ s += a[j * n + i + l]; c[j * n + i + l] = s; } }") == 8 * ITERATIONS
 
 
 def test_options_decide_what_is_called() -> None:
     body = LOOP + "s += sin(a[j * n + i]);"
-    assert waits(body, options=("-cl-fast-relaxed-math",)) == TURNS / 16
+    assert waits(body, options=("-cl-fast-relaxed-math",)) == ITERATIONS / 16
     body = LOOP + "s += a[j * n + i] / t;"
-    assert waits(body, options=("-cl-fp32-correctly-rounded-divide-sqrt",)) == TURNS
+    assert waits(body, options=("-cl-fp32-correctly-rounded-divide-sqrt",)) == ITERATIONS
 
 
 def test_barriers_and_inner_loops_end_a_body() -> None:
@@ -84,14 +132,14 @@ def test_barriers_and_inner_loops_end_a_body() -> None:
         + LOOP
         + "{ own[l] = a[j * n + i]; barrier(CLK_LOCAL_MEM_FENCE); s += own[63 - l]; barrier(CLK_LOCAL_MEM_FENCE); }"
     )
-    assert waits(body) == TURNS
-    assert waits(body, name="f_mem_waits_local") == TURNS
+    assert waits(body) == ITERATIONS
+    assert waits(body, name="f_mem_waits_local") == ITERATIONS
     inner = LOOP + "{ t += a[j * n + i]; for (int l = 0; l < m; l++) s = s * t + 1; }"
-    assert waits(inner) == TURNS
+    assert waits(inner) == ITERATIONS
 
 
 def test_the_longest_work_item_waits_for_all() -> None:
     body = "for (int j = 0; j < m; j++) if (i < 32) s += a[places[j * n + i]];"
     longest = waits(body, name="f_mem_waits_global_granularity:longest")
-    assert longest == pytest.approx(2 * TURNS / 8)
+    assert longest == pytest.approx(2 * ITERATIONS / 8)
     assert waits(body) == pytest.approx(longest * 32 / ITEMS)

@@ -295,7 +295,7 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
 
 
 @pytest.mark.parametrize(("divided", "together"), [("div.rn.f32", 1), ("div.full.f32", 4)])
-def test_turns_with_an_exact_division_wait_one_by_one(divided: str, together: int) -> None:
+def test_iterations_with_an_exact_division_wait_one_by_one(divided: str, together: int) -> None:
     body = f"""mov.f32 %f2, 0f00000000;
   mov.u32 %r6, 0;
 $turn:

@@ -79,7 +79,7 @@ def test_features_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert {name: feature(name).eval(kernel) for name in names} == found
 
 
-def test_turns_of_nested_loops_are_skipped() -> None:
+def test_iterations_of_nested_loops_are_skipped() -> None:
     kernel = nested()
     every, every_place, none = executions(kernel, None, False)
     some, some_places, _ = executions(kernel, None, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,15 @@ def test_the_command_prints_tables_and_keeps_each_case(
     assert main(["survey", str(folder), "scale", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["cases"][0]["stages"]["counted"]["failure"] == ""
+
+
+def test_only_a_processor_is_not_measured_by_several_jobs(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SurveyError, match="2 jobs would disturb each other's times on a processor"):
+        survey([], device=cpu.key, measured=True, jobs=2)
+    assert survey([], device=cpu.key, jobs=2).outcomes == ()
+    assert survey([], device=cpu.key, measured=True, jobs=1).outcomes == ()
+    monkeypatch.setattr("perfmodel.device.find_device", lambda name: replace(cpu, key=name, kind="gpu"))
+    assert survey([], device="a-gpu", measured=True, jobs=2).outcomes == ()
 
 
 @pytest.mark.parametrize(

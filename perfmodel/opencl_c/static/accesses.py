@@ -57,14 +57,14 @@ class GlobalArray:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A turn is one iteration of a loop that is gone through one iteration after the other."""
+class Iteration:
+    """One iteration of a loop that is gone through one iteration after the other."""
 
     loop: low.Loop
     number: int
 
     def __str__(self) -> str:
-        return f"turn {self.number} of {self.loop.name}"
+        return f"iteration {self.number} of {self.loop.name}"
 
 
 class StaticAccesses:
@@ -94,7 +94,7 @@ class StaticAccesses:
         place: Value,
         region: Region,
         loops: Sequence[low.Loop],
-        turns: Sequence[Turn],
+        iterations: Sequence[Iteration],
     ) -> None:
         """Adds one execution of an access at every point of a region."""
         known = place if isinstance(place, PointsTo) else None
@@ -106,7 +106,7 @@ class StaticAccesses:
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
         executed = self._executed(access, known, region, loops) if is_kept else region
-        self._count(access, space, direction, strides, region, executed, loops, turns, pattern)
+        self._count(access, space, direction, strides, region, executed, loops, iterations, pattern)
         self.unplaced.append((access, pointer, known, region))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -164,7 +164,7 @@ class StaticAccesses:
         region: Region,
         executed: Region,
         loops: Sequence[low.Loop],
-        turns: Sequence[Turn],
+        iterations: Sequence[Iteration],
         pattern: str,
     ) -> None:
         local, group = (
@@ -191,7 +191,7 @@ class StaticAccesses:
                 executions=self.domains.executions(executed),
                 body=(
                     *(loop.name for loop in loops if loop not in unrolled),
-                    *(str(turn) for turn in turns if turn.loop.unroll != 0),
+                    *(str(iteration) for iteration in iterations if iteration.loop.unroll != 0),
                 ),
                 rounds=self.domains.executions(once),
                 footprint=None,

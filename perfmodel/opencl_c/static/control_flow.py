@@ -27,7 +27,7 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
-from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses, Turn
+from perfmodel.opencl_c.static.accesses import GlobalArray, Iteration, StaticAccesses
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
@@ -105,7 +105,7 @@ class Walk(ABC):
         self.path: list[Truth | None] = []
         self.starts: dict[str, int] = {}
         self.loops: list[low.Loop] = []
-        self.turns: tuple[Turn, ...] = ()
+        self.current: tuple[Iteration, ...] = ()
         self.is_dry = False
         self.now: Active | None = None
         self.used_statistics: set[str] = set()

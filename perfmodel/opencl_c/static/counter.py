@@ -189,13 +189,13 @@ class StaticCounter(Loops):
     def accesses_of(self, statement: Any, region: Region) -> None:
         for node in walks.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
-            self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops, self.turns)
+            self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops, self.current)
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 
     def chain(self, statement: Any, region: Region) -> None:
         """Adds the operations that a statement does, iteration by iteration, to its own result."""
-        if not self.loops and not self.turns:
+        if not self.loops and not self.current:
             return
         if isinstance(statement, low.Assign) and not (
             self.operations.counts(statement.register) and self._is_carried(statement.register)
@@ -203,30 +203,30 @@ class StaticCounter(Loops):
             return
         operations, apart = carried_operations(statement, self.evaluate, [self.loop_name(loop) for loop in self.loops])
         kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
-        if not operations or not (kept or self.turns):
+        if not operations or not (kept or self.current):
             return
         points = projected_on(region.points, region.inames - apart)
-        turns = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
+        iterations = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
         # Statements that change one variable at the same points wait for each other.
         result = statement.register if isinstance(statement, low.Assign) else self.evaluate(statement.pointer)
-        loops = (*(loop.name for loop in self.loops), *map(str, self.turns))
+        loops = (*(loop.name for loop in self.loops), *map(str, self.current))
         key = (result, loops, bool(kept), str(points), region.factor)
-        before, _ = self.chains.get(key, (Counter(), turns))
-        self.chains[key] = (before + operations, turns)
+        before, _ = self.chains.get(key, (Counter(), iterations))
+        self.chains[key] = (before + operations, iterations)
 
     def chain_counts(self) -> Iterator[ChainCount]:
-        """Yields the chains; what only one turn of a loop does that is gone through one by one is none."""
-        turned: dict[Any, set[tuple[str, ...]]] = {}
+        """Yields the chains; what only one iteration of a loop does that is gone through one by one is none."""
+        found_in: dict[Any, set[tuple[str, ...]]] = {}
         for result, loops, *_ in self.chains:
-            turned.setdefault(result, set()).add(loops)
-        for (result, loops, is_looped, *_), (operations, turns) in self.chains.items():
-            if is_looped or len(turned[result]) > 1:
-                yield ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), turns, loops)
+            found_in.setdefault(result, set()).add(loops)
+        for (result, loops, is_looped, *_), (operations, iterations) in self.chains.items():
+            if is_looped or len(found_in[result]) > 1:
+                yield ChainCount(tuple((*key, times) for key, times in sorted(operations.items())), iterations, loops)
 
     def _is_carried(self, register: low.Register) -> bool:
         """Returns whether a value goes on from iteration to iteration of the loop that was entered last, of either
         kind; loops are met again and again."""
-        innermost = [*self.loops[-1:], *(turn.loop for turn in self.turns[-1:])]
+        innermost = [*self.loops[-1:], *(iteration.loop for iteration in self.current[-1:])]
         for loop in innermost:
             if loop.name not in self.carried:
                 self.carried[loop.name] = carried_registers((*loop.test, *loop.body, *loop.step))

@@ -29,7 +29,7 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
-from perfmodel.opencl_c.static.accesses import Turn
+from perfmodel.opencl_c.static.accesses import Iteration
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.liveness import live_before
@@ -292,12 +292,12 @@ class Loops(Walk):
             with self.dry():
                 if self.one_by_one(loop, active) is None:
                     return None
-        turns = self.turns
+        around = self.current
         after: Active | None = active
         for iteration in range(MOST_ITERATIONS + 1):
-            self.turns = (*turns, Turn(loop, iteration))
-            found = self.turn(loop, after, iteration > 0 or not loop.is_do)
-            self.turns = turns
+            self.current = (*around, Iteration(loop, iteration))
+            found = self.one_iteration(loop, after, iteration > 0 or not loop.is_do)
+            self.current = around
             if found is None:
                 return None
             after, is_over = found
@@ -305,7 +305,7 @@ class Loops(Walk):
                 return (self.joined(after, self.exits.pop(loop.label, Exit()), active),)
         return None
 
-    def turn(self, loop: low.Loop, after: Active | None, is_tested: bool) -> tuple[Active | None, bool] | None:
+    def one_iteration(self, loop: low.Loop, after: Active | None, is_tested: bool) -> tuple[Active | None, bool] | None:
         """Goes through an iteration, and tells whether the loop was over before it; None if that is not known."""
         if is_tested:
             after = self.run(loop.test, after)

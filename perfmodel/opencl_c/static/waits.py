@@ -76,7 +76,7 @@ class _Body:
     depth: int = 0
     """Operations that come one after the other, at most, apart from those on what goes on to the next iteration."""
     stops: Counter[str] = field(default_factory=Counter)
-    """How often loads have to come before further ones of the same spaces are issued, by `_kind_of` space."""
+    """Times that loads have to come before further ones of the same spaces are issued, by `_kind_of` space."""
     finished: dict[str, int] = field(default_factory=dict)
     """Up to which level they have come then."""
 

@@ -1,5 +1,5 @@
-"""Loops that are gone through one iteration after the other count as those that are counted at once: each turn loads,
-and waits, by itself."""
+"""Loops that are gone through one iteration after the other count as those that are counted at once: each iteration
+loads, and waits, by itself."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TREE = "for (int h = 32; h > 0; h /= 2) { if (l < h) t[l] += t[l + h]; barrier(C
 # Of each work-item: rounds of loads from global memory, and additions that wait for each other.
 LOOPS = {
     "one after the other, by sizes": (STRIDE + "s += a[j];", 64, 64),
-    "two loads of one turn": (STRIDE + "s += a[j] * a[64 * n - 1 - j];", 64, 0),
-    "a number of turns, by a size": ("for (int j = i; j < 8 * n; j += n) s += a[j];", 8, 8),
+    "two loads of one iteration": (STRIDE + "s += a[j] * a[64 * n - 1 - j];", 64, 0),
+    "a number of iterations, by a size": ("for (int j = i; j < 8 * n; j += n) s += a[j];", 8, 8),
     "halves": ("for (int j = 64; j > 0; j /= 2) s += a[j];", 7, 7),
     "two such loops": (STRIDE + "s += a[j];" + "for (int j = 64; j > 0; j /= 2) s += a[j];", 64 + 7, 64 + 7),
     "a loop in such a loop": ("for (int j = 64; j > 0; j /= 2) for (int k = 0; k < m; k++) s += a[j + k];", 42, 42),
@@ -49,9 +49,9 @@ def value(body: str, name: str) -> float:
 
 
 @pytest.mark.parametrize("case", LOOPS)
-def test_turns_are_rounds_of_loads_and_links_of_chains(case: str) -> None:
+def test_iterations_are_rounds_of_loads_and_links_of_chains(case: str) -> None:
     body, rounds, carried = LOOPS[case]
-    # What is added to c[j] is loaded from it first, in the same turn.
+    # What is added to c[j] is loaded from it first, in the same iteration.
     assert value(body, "f_mem_rounds_global") == rounds
     assert value(body, "f_mem_rounds_global_granularity:longest") == rounds
     assert value(body, "f_op_float32_add_carried") == carried

@@ -1,0 +1,107 @@
+"""Threads wait for loads, and for operations on them, by what the assembler makes of PTX's loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfmodel import Kernel
+from perfmodel.counting.waits import LATENCIES
+from perfmodel.vocabulary.named_features import feature
+
+THREADS, ITERATIONS, UNROLLED = 1024, 10, 4
+TEXT = """.version 8.8
+.target sm_90
+.address_size 64
+.shared .align 4 .b8 s[1024];
+.visible .entry k(.param .u64 x)
+{
+  .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [x];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mad.lo.s32 %r4, %r2, %r3, %r1;
+  mul.wide.s32 %rd3, %r4, 4;
+  add.s64 %rd4, %rd2, %rd3;
+  shl.b32 %r5, %r1, 2;
+  mov.f32 %f1, 0f00000000;
+  mov.f32 %f2, 0f3F800000;
+  mov.u32 %r6, 0;
+$again:
+  BODY
+  add.s64 %rd4, %rd4, 4;
+  add.s32 %r6, %r6, 1;
+  setp.lt.s32 %p1, %r6, 10;
+  @%p1 bra $again;
+  st.global.f32 [%rd4], %f1;
+  ret;
+}
+"""
+GLOBAL, SHARED = "ld.global.f32 %f3, [%rd4];", "ld.shared.f32 %f3, [%r5];"
+SUM = "add.f32 %f1, %f1, %f3;"
+TO_GLOBAL, TO_SHARED = "st.global.f32 [%rd4], %f1;", "st.shared.f32 [%r5], %f1;"
+
+
+def value(body: str, name: str) -> float:
+    """Returns a feature of a thread, whose loop has ten iterations of these instructions."""
+    kernel = Kernel.from_ptx(TEXT.replace("BODY", body), None, THREADS // 64, 64, {"x": THREADS + 11})
+    return float(feature(name).eval(kernel)) / THREADS
+
+
+# Waits for global and for shared memory, of ten iterations of which four have their loads under way together.
+WAITS = {
+    "a sum": (GLOBAL + SUM, ITERATIONS / UNROLLED, 0),
+    "a sum of shared memory": (SHARED + SUM, 0, ITERATIONS / UNROLLED),
+    "stores that may be seen": (GLOBAL + SUM + TO_GLOBAL, ITERATIONS, 0),
+    "stores to shared memory that may be seen": (SHARED + SUM + TO_SHARED, 0, ITERATIONS),
+    "stores that come first": (TO_SHARED + SHARED + SUM, 0, ITERATIONS),
+    "stores to global memory are not to shared": (SHARED + SUM + TO_GLOBAL, 0, ITERATIONS / UNROLLED),
+    "stores to shared memory are not to global": (GLOBAL + SUM + TO_SHARED, ITERATIONS / UNROLLED, 0),
+    "stores that loads through the read-only way don't see": (
+        GLOBAL.replace("global", "global.nc") + SUM + TO_GLOBAL,
+        ITERATIONS / UNROLLED,
+        0,
+    ),
+    "a load before a store and one behind it": (
+        SHARED + TO_SHARED + "ld.shared.f32 %f4, [%r5+4];" + SUM,
+        0,
+        2 * ITERATIONS,
+    ),
+    "two loads": (SHARED + "ld.shared.f32 %f4, [%r5+4];" + SUM, 0, ITERATIONS / UNROLLED),
+    "loads of both": (SHARED + GLOBAL + SUM, ITERATIONS / UNROLLED, ITERATIONS / UNROLLED),
+    "a barrier": (GLOBAL + SUM + "bar.sync 0;", ITERATIONS, 0),
+}
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_stores_that_loads_may_see_make_each_iteration_wait(case: str) -> None:
+    body, of_global, of_shared = WAITS[case]
+    assert value(body, "f_mem_waits_global") == of_global
+    assert value(body, "f_mem_waits_local") == of_shared
+
+
+SQUARE = "mul.f32 %f3, %f3, %f3;"
+
+# Operations on floats that come one after the other in an iteration, and the iterations that are done side by side.
+DEPTHS = {
+    "a sum": (GLOBAL + SUM, 0, UNROLLED),
+    "products": (GLOBAL + 3 * SQUARE + SUM, 3, UNROLLED),
+    "a multiply-add is one": (GLOBAL + "fma.rn.f32 %f3, %f3, %f3, %f3;" + SUM, 1, UNROLLED),
+    "one that goes on is none": (GLOBAL + "fma.rn.f32 %f1, %f3, %f3, %f1;", 0, UNROLLED),
+    "the longer of two ways": (GLOBAL + "mul.f32 %f4, %f3, %f3;" + 2 * SQUARE + "add.f32 %f3, %f3, %f4;" + SUM, 3, 4),
+    "a power of two": (GLOBAL + "ex2.approx.f32 %f3, %f3;" + SUM, LATENCIES["exp2"], UNROLLED),
+    "a reciprocal root": (GLOBAL + "rsqrt.approx.f32 %f3, %f3;" + SUM, LATENCIES["rsqrt"], UNROLLED),
+    "a quotient": (GLOBAL + "div.full.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], UNROLLED),
+    "an exact quotient, which is waited for": (GLOBAL + "div.rn.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], 1),
+    "products between stores": (GLOBAL + 2 * SQUARE + SUM + TO_GLOBAL, 2, 1),
+}
+
+
+@pytest.mark.parametrize("case", DEPTHS)
+def test_operations_on_what_is_loaded_come_one_after_the_other(case: str) -> None:
+    body, operations, at_once = DEPTHS[case]
+    assert value(body, "f_mem_depth_global") == operations * ITERATIONS / at_once
+    assert value(body.replace(GLOBAL, SHARED), "f_mem_depth_global") == 0
+    if TO_GLOBAL not in body:
+        assert value(body.replace(GLOBAL, SHARED), "f_mem_depth_local") == operations * ITERATIONS / at_once
