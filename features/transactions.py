@@ -247,6 +247,12 @@ class TransactionFamily(AccessFamily):
                 f"{self.examples[1]}"
             )
         (word,) = own
+        if word.key == "banks" and flags:
+            raise FeatureError(
+                f"feature {name.text!r} is of banks, where {next(iter(flags))!r} means nothing; write block:BYTES, or "
+                "leave it out",
+                word.offset,
+            )
         condition = word.condition or ""
         if not (condition.isdecimal() and len(condition) < 5 and int(condition) > 0):
             raise FeatureError(f"{word.key}:{condition} is no whole number from 1 to 9999", word.offset)

@@ -329,6 +329,7 @@ def test_unrolled_loops_are_no_rounds() -> None:
         ("f_mem_depth_load_global", ["unknown word 'load'"]),
         ("f_mem_waits_private", ["unknown word 'private'", "scratch"]),
         ("f_mem_transactions_global_load_block:32_fresh:2", ["unknown word 'fresh'"]),
+        ("f_mem_transactions_global_load_banks:32_fresh", ["is of banks", "'fresh'"]),
         ("f_mem_rounds_globl", ["globl", "global"]),
         ("f_mem_footprint_global_granularity:subgroup", ["granularity:workgroup"]),
         ("f_mem_rounds_global_granularity:longset", ["granularity:longset", "granularity:longest"]),
