@@ -286,6 +286,14 @@ class KernelCounts:
         accesses = sum(access.has_unknown_place for access in self.accesses)
         return accesses + sum(each.elements is None and each.touched is None for each in self.footprints)
 
+    @property
+    def can_be_observed(self) -> bool:
+        """Returns True if emulated work-groups would tell something of addresses that are unknown."""
+        accesses = any(access.space == "global" and access.has_unknown_place for access in self.accesses)
+        return accesses or any(
+            each.elements is None and each.touched is None and each.by_group is None for each in self.footprints
+        )
+
     def footprints_at(self, sizes: Mapping[str, int]) -> list[tuple[float | None, ...]]:
         """Returns the elements that each footprint counts at some sizes: touched, with gaps filled, and by group."""
         counted = [(each.elements, each.filled, each.by_group) for each in self.footprints]

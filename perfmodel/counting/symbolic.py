@@ -232,15 +232,25 @@ def quotient(value: Polynomial, divisor: Polynomial, known: Bounds) -> Polynomia
     low, high = rest.bounds(known)
     if low is not None and high is not None and low // by == high // by:
         return whole + number(low // by)
-    common = math.gcd(by, *(c for m, c in rest.terms.items() if m))
-    if common > 1:  # floor((4 i + 3) / 8) is floor(i / 2)
-        rest = Polynomial({m: c // common for m, c in rest.terms.items()})
-        by //= common
+    rest, by = _shortened(rest, by, known)
     if len(rest.terms) == 1 and (atom := _single(rest)) is not None and isinstance(atom, Floor):
         inner = atom.denominator.constant  # floor(floor(i / 4) / 2) is floor(i / 8)
         if inner is not None:
             return whole + quotient(atom.numerator, number(inner * by), known)
     return whole + Polynomial({((Floor(rest, number(by)), 1),): 1})
+
+
+def _shortened(value: Polynomial, by: int, known: Bounds) -> tuple[Polynomial, int]:
+    """Returns a value and a divisor with the same quotient, without what is too small to change it.
+
+    floor((16 i + j) / 64) is floor(i / 4) for j from 0 to 15, and floor((4 i + 3) / 8) is floor(i / 2).
+    """
+    for step in sorted({math.gcd(by, c) for m, c in value.terms.items() if m}, reverse=True):
+        low, high = Polynomial({m: c for m, c in value.terms.items() if c % step or not m}).bounds(known)
+        if step > 1 and low is not None and high is not None and low // step == high // step:
+            kept = Polynomial({m: c // step for m, c in value.terms.items() if c % step == 0 and m})
+            return kept + number(low // step), by // step
+    return value, by
 
 
 def remainder(value: Polynomial, divisor: Polynomial, known: Bounds) -> Polynomial:

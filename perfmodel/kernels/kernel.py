@@ -299,7 +299,7 @@ class Kernel(BoundKernel):
             counts = super().counts_for(SUBGROUP_SIZE)
         except (DecidedByDataError, OutOfBudgetError):
             return self.as_observed(arrays)
-        return self.as_observed(arrays) if arrays and counts.unknown_places else self
+        return self.as_observed(arrays) if arrays and counts.can_be_observed else self
 
     def _observed(
         self, arrays: Mapping[str, Any] | None, groups: str, seed: int

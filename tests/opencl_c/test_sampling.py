@@ -80,3 +80,41 @@ def test_what_a_cache_keeps_is_left_out_by_beyond() -> None:
     name = "f_mem_footprint_global_load_granularity:workgroup_block:32"
     assert pm.feature(name).eval(made) > 0
     assert pm.feature(f"{name}_beyond:65536").eval(made) == 0
+
+
+TILED = """kernel void tiled(global const float *a, global float *b, local float *s) {
+    int item = get_local_id(1) * 16 + get_local_id(0);
+    for (int turn = 0; turn < 8; turn++) {
+        int flat = turn * 256 + item, row = flat % WIDTH, column = flat / WIDTH;
+        s[column * WIDTH + row] = a[column * 2048 + get_group_id(0) * WIDTH + row];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    b[get_group_id(0) * 256 + item] = s[item];
+}"""
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 128])
+def test_places_of_flat_ids_that_are_split_again_are_those_in_the_first_iterations(width: int) -> None:
+    extents = {"a": 2048 * 256, "b": 256 * 16, "s": 4 * 2048}
+    options = [f"-DWIDTH={width}"]
+    made = pm.Kernel.from_opencl(TILED, "tiled", (16 * 16, 16), (16, 16), extents, build_options=options)
+    assert not made.counts.can_be_observed
+    assert made.as_countable({"a": np.zeros(2048 * 256, np.float32)}) is made
+    item = np.arange(256)
+    lines = (item // width * 2048 + item % width).reshape(8, 32) // 8
+    once = sum(len(np.unique(line)) for line in lines)
+    transactions = pm.feature("f_mem_transactions_global_load_block:32").eval(made)
+    assert transactions == once * 8 * 16
+    assert pm.feature("f_mem_footprint_global_load").eval(made) == 4 * 2048 * 16
+
+
+def test_banks_of_local_memory_are_those_of_places() -> None:
+    source = """kernel void k(global float *o, local float *s) {
+    int i = get_local_id(0);
+    s[i % 8 * 32 + i / 8] = i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[get_global_id(0)] = s[i];
+}"""
+    made = pm.Kernel.from_opencl(source, "k", 4096, 64, {"o": 4096, "s": 4 * 256})
+    # Eight work-items of a sub-group at a time are one row of 32 words apart.
+    assert pm.feature("f_mem_transactions_local_store_banks:32").eval(made) == 4096 // 32 * 8

@@ -19,7 +19,7 @@ from perfmodel.counting.domains import Domains, Region, projected_on
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import ZERO, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
+from perfmodel.counting.symbolic import ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
@@ -78,9 +78,10 @@ class StaticAccesses:
         scratch: Container[str],
         waits: Waits,
         is_compiled: bool,
+        bounds: Bounds,
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
-        self.waits, self.is_compiled = waits, is_compiled
+        self.waits, self.is_compiled, self.bounds = waits, is_compiled, bounds
         self.found: list[AccessCount] = []
         self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
         self.touched = Footprints(domains)
@@ -257,21 +258,27 @@ class StaticAccesses:
         region: Region,
     ) -> AccessCount:
         footprint = unless_too_hard(lambda: self._footprint(access, place, region), MOST_WORK)
+        count = replace(count, footprint=footprint)
         strides = (*count.local_strides.values(), *count.group_strides.values(), *count.loop_strides.values())
-        if access.space not in ("global", "constant") or (footprint is not None and None not in strides):
-            return replace(count, footprint=footprint)
-        places = self._places(pointer, place)
+        is_far = access.space in ("global", "constant")
+        if None not in strides and (footprint is not None or not is_far):
+            return count
+        places = self._places(pointer, place) if is_far or access.space == "local" else None
         if places is None:
-            return replace(count, footprint=footprint)
+            return count
         places = places.scaled(Fraction(self._bytes(access), access.bytes))
-        groups = places.groups if None in count.local_strides.values() else None
-        return replace(count, footprint=footprint, places=groups, reach=places.reach, fresh=places.fresh)
+        if None in count.local_strides.values():
+            count = replace(count, places=places.groups)
+        return replace(count, reach=places.reach, fresh=places.fresh) if is_far else count
 
     def _places(self, pointer: low.Expression, place: PointsTo | None) -> Places | None:
-        if self.sampler is not None:
-            return self.sampler.places(pointer)
-        lanes = self._lanes(place)
-        return None if lanes is None else Places((lanes,), None, None)
+        if self.sampler is None:
+            lanes = self._lanes(place)
+            return None if lanes is None else Places((lanes,), None, None)
+        found, piece = self.sampler.places(pointer), None if place is None else place.offset.single
+        if found is not None or piece is None:
+            return found
+        return self.sampler.places_in_loops(piece, self.domains.axes, self.bounds)
 
     def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
         """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops."""

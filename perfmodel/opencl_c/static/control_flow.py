@@ -100,6 +100,7 @@ class Walk(ABC):
             self.scratch,
             Waits(kernel, self.operations, self.scratch),
             as_compiled,
+            self.bounds,
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []

@@ -1,14 +1,15 @@
 """Accesses whose places jump about are computed for the work-items of some groups, in numpy, as C computes them.
 
 For launches of known size, and for addresses that follow from ids and arguments alone: hashes, products of ids,
-unsigned numbers that wrap around. Variables that are assigned more than once, as counters of loops are, are not known.
+unsigned numbers that wrap around. Variables that are assigned more than once are known where an address is a polynomial
+of the grid's coordinates and of counters of loops.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.symbolic import Bounds, Polynomial, is_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.builtins import binary, unary
@@ -77,26 +79,57 @@ class Sampler:
 
     def places(self, pointer: low.Expression) -> Places | None:
         """Returns the places of an access at this address; None where it depends on more than ids and arguments."""
-        addresses = self._some_groups.value(pointer)
+        return self._places(lambda sample: sample.value(pointer))
+
+    def places_in_loops(
+        self, address: Polynomial, axes: Mapping[str, tuple[str, int]], bounds: Bounds
+    ) -> Places | None:
+        """Returns the places of an access in the first iterations of the loops around it; what it reaches is that of
+        random ones, unless they have no last.
+
+        Args:
+            axes: the axis of the grid that each coordinate is along, and its kind.
+            bounds: of counters of loops.
+        """
+        counters = {name: bounds.get(name, (0, None))[1] for name in address.names() - axes.keys()}
+
+        def evaluated(sample: _Evaluator) -> Lanes | None:
+            ids = {"group": sample.groups, "local": sample.items}
+            values: dict[str, Any] = {name: ids[kind][axis] for name, (kind, axis) in axes.items()}
+            random = np.random.default_rng(SEED + 2)
+            for counter, most in sorted(counters.items()):
+                if not is_coordinate(counter):
+                    return None
+                is_first = sample is not self._some_items or most is None
+                values[counter] = 0 if is_first else random.integers(0, most, POINTS, endpoint=True)
+            found = address.at(values)
+            return None if found is None else np.asarray(found)
+
+        found = self._places(evaluated)
+        return replace(found, reach=None) if found is not None and None in counters.values() else found
+
+    def _places(self, address: Callable[[_Evaluator], Lanes | None]) -> Places | None:
+        """Returns the places of what a function says of samples of work-items."""
+        addresses = address(self._some_groups)
         if addresses is None:
             return None
         rows = np.broadcast_to(addresses, (GROUPS * self._items,)).reshape(GROUPS, self._items)
         groups = tuple(tuple((row - row.min() // ALIGNED * ALIGNED).tolist()) for row in rows)
-        reach = _distinct(self._blocks(pointer, self._some_items)) * REACH_BLOCK
-        return Places(groups, reach, self._fresh(pointer, reach))
+        reach = _distinct(self._blocks(address, self._some_items)) * REACH_BLOCK
+        return Places(groups, reach, self._fresh(address, reach))
 
-    def _fresh(self, pointer: low.Expression, reach: int) -> float:
+    def _fresh(self, address: Callable[[_Evaluator], Lanes | None], reach: int) -> float:
         """Looks at groups that run about together; what caches keep as a whole is not worth looking at."""
         if reach < WORTH_LOOKING:
             return 1.0
-        blocks = self._blocks(pointer, self._neighbouring_groups)
+        blocks = self._blocks(address, self._neighbouring_groups)
         by_group = np.unique(np.arange(len(blocks)) // self._items * (int(blocks.max()) + 1) + blocks)
         return len(np.unique(blocks)) / len(by_group)
 
     @staticmethod
-    def _blocks(pointer: low.Expression, sample: _Evaluator) -> Lanes:
+    def _blocks(address: Callable[[_Evaluator], Lanes | None], sample: _Evaluator) -> Lanes:
         """Returns the block of each work-item of a sample, for an address that is known."""
-        addresses = sample.value(pointer)
+        addresses = address(sample)
         assert addresses is not None
         return np.broadcast_to(addresses, (sample.groups.shape[1],)) // REACH_BLOCK
 
