@@ -23,7 +23,7 @@ BODIES = {
     "thirty": (GLOBAL + 30 * STEP + 30 * "t += x;", 30, 2),
     "a hundred, too many to write out again": (GLOBAL + 110 * STEP + "s += x;", 110, 1),
     "the longer of two ways": (GLOBAL + "float y = x * x; x = y * y; x = x * x; s += x - y;", 4, 16),
-    "what is stored": (GLOBAL + "c[j * n + i] = x * x * x;", 2, 1),
+    "what is stored": (GLOBAL + "c[j * n + i] = x * x * x;", 2, 16),
     "under a condition": (GLOBAL + "if (x > 0) x = x * x; s += x;", 1, 16),
     "a chain of products and a sum of it": (GLOBAL + "t = x * 2.0f; s += t * t;", 1, 16),
     "a Horner's step of the total": (GLOBAL + "s = s * x + x;", 0, 16),

@@ -113,9 +113,12 @@ EIGHT = "for (int l = 0; l < 8; l++) "
 
 def test_iterations_that_are_written_out_wait_for_stores_in_them() -> None:
     assert waits(EIGHT + "s += a[l * n + i]; c[i] = s;") == 1
-    assert waits(EIGHT + "{ s += a[l * n + i]; c[l * n + i] = s; }") == 8
-    assert waits(EIGHT + "{ s += a[l * n + i] * b[l * n + i]; c[l * n + i] = s; }") == 8
-    assert waits(LOOP + "{" + EIGHT + "{ s += a[j * n + i + l]; c[j * n + i + l] = s; } }") == 8 * ITERATIONS
+    assert waits(EIGHT + "c[l * n + i] += a[l * n + i];") == 8
+    assert waits(EIGHT + "c[l * n + i] += a[l * n + i] * b[l * n + i];") == 8
+    assert waits(LOOP + "{" + EIGHT + "c[j * n + i + l] += a[j * n + i + l]; }") == 8 * ITERATIONS
+    # Loads of one iteration have theirs under way together.
+    inner = "for (int k = 0; k < 4; k++) s += c[(4 * l + k) * n + i]; c[l * n + i] = s;"
+    assert waits(EIGHT + "{" + inner + "}") == 8
 
 
 def test_options_decide_what_is_called() -> None:

@@ -174,7 +174,7 @@ class Waits:
         self.times //= iterations
         for access in body.times.keys() - before:
             if body.stops[_kind_of(access)] > stops[_kind_of(access)]:
-                body.times[access] = self.times  # each iteration waits for its own
+                body.times[access] //= iterations  # each waits for its own
         for register in walks.registers_set(_parts(loop)):
             self.numbers.pop(register, None)
 
