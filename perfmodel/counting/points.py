@@ -17,6 +17,8 @@ MOST_SIMPLIFYING = 50_000
 MOST_ADDING = 300_000
 MOST_TERMS = 20_000
 """Terms of a count times its quotients; more, such as remainders by large numbers have, take isl minutes."""
+LARGE_WINDOW, SMALL_STEP, WORK_OF_WRAPPING = 1024, 16, 20
+"""Barvinok takes about so many times as long where steps above the one wrap around in windows above the other."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
 
@@ -101,7 +103,7 @@ class Points:
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
         most = self.patience * (effort.corners if is_function else effort.fixed_corners)
-        if sum(_corners(part) * (1 + is_function * part.dim(isl.dim_type.div)) for part in parts) > most:
+        if sum(_corners(part) * _work_at_each(part) for part in parts) > most:
             raise TooHardError
         with unlimited():
             counts = [_cardinality(part) for part in parts]
@@ -199,6 +201,23 @@ def _terms(count: Any) -> int:
     infinite ones are left out."""
     polynomials = [each for _, each in count.get_pieces() if not (each.is_infty() or each.is_nan())]
     return sum(len(each.get_terms()) * each.dim(isl.dim_type.div) for each in polynomials)
+
+
+def _work_at_each(part: Any) -> int:
+    """Returns how much work there is at each corner of a basic set: more with quotients, for a function of sizes, and
+    much more where several coordinates wrap around at a large number that has nothing to do with their steps."""
+    quotients, coordinates = isl.dim_type.div, range(part.dim(isl.dim_type.set))
+    work = 1 + part.dim(quotients) if part.dim(isl.dim_type.param) > 0 else 1
+    for constraint in part.get_constraints():
+        for place in range(part.dim(quotients)):
+            window = abs(constraint.get_coefficient_val(quotients, place).to_python())
+            if window > LARGE_WINDOW:
+                steps = [
+                    constraint.get_coefficient_val(isl.dim_type.set, at).to_python() % window for at in coordinates
+                ]
+                if sum(min(step, window - step) > SMALL_STEP and window % step != 0 for step in steps) > 1:
+                    return work * WORK_OF_WRAPPING
+    return work
 
 
 def _corners(part: Any) -> int:

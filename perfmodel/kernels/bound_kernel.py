@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -178,8 +179,9 @@ class BoundKernel:
                 raise
             return self.counts_at(self.sizes, subgroup_size)
         if is_bound and counts.unknown_places:
-            here = self.counts_at(self.sizes, subgroup_size)
-            return here if here.unknown_places < counts.unknown_places else counts
+            with suppress(CountingError):  # as numbers may be harder: remainders of them, say
+                here = self.counts_at(self.sizes, subgroup_size)
+                return here if here.unknown_places < counts.unknown_places else counts
         return counts
 
     def counts_at(self, sizes: Mapping[str, int], subgroup_size: int | None = None) -> KernelCounts:

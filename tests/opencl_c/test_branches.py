@@ -304,3 +304,20 @@ def test_what_is_too_hard_for_all_sizes_is_counted_at_its_own() -> None:
     with pytest.raises(OutOfBudgetError):
         kernel.program.counts_for(8)
     assert all(branch.met is not None and branch.taken is not None for branch in kernel.counts_for(8).branches)
+
+
+@pytest.mark.parametrize("condition", ["abs(u) + abs(v) == 2", "u * u + v * v < r", "u * v > 1", "abs(u - v) < 2"])
+def test_windows_that_are_no_boxes_are_counted(condition: str) -> None:
+    source = f"""kernel void window(global const float *a, global float *b, const int r) {{
+    int i = get_global_id(0);
+    float sum = 0;
+    for (int u = -3; u <= 3; u++)
+        for (int v = -2; v <= 2; v++)
+            if ({condition}) sum += a[i + 3 + u + (v + 2) * 100];
+    b[i] = sum;
+}}"""
+    made = pm.Kernel.from_opencl(source, "window", 4096, 64, {"a": 8192, "b": 4096})
+    loads = next(each for each in made.counts_at({}).accesses if each.variable == "a")
+    for r in (0, 1, 5, 100):
+        inside = sum(eval(condition, {"u": u, "v": v, "r": r}) for u in range(-3, 4) for v in range(-2, 3))
+        assert loads.executions.workitem({"r": r}) == 4096 * inside

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import time
 import warnings
 
+import islpy as isl
 import loopy as lp
 import pytest
 
@@ -13,8 +15,38 @@ import perfmodel as pm
 from perfmodel.basics.errors import KernelError, OutOfBudgetError
 from perfmodel.counting.budget import TooHardError, limited, within_budget
 from perfmodel.counting.counts import CountingWarning, KernelCounts
+from perfmodel.counting.points import Points
 from perfmodel.report.count_table import as_text, count_tables
 from tests.counting_kernels import STEPS
+
+SORT = """#define EXCHANGE(at) { \\
+    int low = (at) / stride * stride * 2 + (at) % stride, up = ((at) / (size / 2) & 1) == 0; \\
+    float a = keys[low], b = keys[low + stride]; \\
+    if (up) { keys[low] = fmin(a, b); keys[low + stride] = fmax(a, b); } \\
+    else { keys[low + stride] = fmin(a, b); keys[low] = fmax(a, b); } }
+__kernel void sorts(__global float *out, __local float *keys) {
+    int i = get_local_id(0);
+    keys[i] = out[get_global_id(0)];
+    for (int size = 2; size <= 8192; size <<= 1)
+        for (int stride = size / 2; stride > 0; stride >>= 1) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            EXCHANGE(i) EXCHANGE(i + 256) EXCHANGE(i + 512) EXCHANGE(i + 768)
+        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[get_global_id(0)] = keys[i];
+}"""
+
+RING = """
+__kernel void ring(__global const float *table, __global float *out, const int w) {
+    int x = get_global_id(0), y = get_global_id(1), at = (w * y + x) * 20 % 95273;
+    float sum = 0;
+    for (int i = 0; i < 4; i++) {
+        int here = at++;
+        if (at >= 95273) at = 0;
+        sum += table[here];
+    }
+    out[w * y + x] = sum;
+}"""
 
 MOST_SECONDS = 20.0
 """A generous limit on the processor's time; the budget itself is of operations, about two seconds of them."""
@@ -237,3 +269,37 @@ def test_remainders_by_large_numbers_take_no_minutes() -> None:
     assert time.process_time() - started < MOST_SECONDS
     (madds,) = [each.executions.workitem({"n": n}) for each in counts.operations if each.kind == "madd"]
     assert madds == sum(i % 1000 + i // 64 % 7 * 50 for i in range(n))
+
+
+def test_a_sample_of_loops_that_go_one_by_one_is_counted_where_they_are_too_hard() -> None:
+    extents = {"out": 1 << 18, "keys": 4 * 2 * 8192}
+    made = pm.Kernel.from_opencl(SORT, "sorts", 1 << 18, 256, extents)
+    with pytest.warns(CountingWarning, match="takes too long to count"):
+        counts = made.counts_for(32)
+    assert counts.sampled
+    steps = sum(range(1, 14))
+    assert counts.barriers.workitem({}) == (1 << 18) * (steps + 1)
+
+
+def test_what_is_too_hard_at_sizes_that_are_numbers_is_counted_for_all_sizes() -> None:
+    extents: dict[str, int | str] = {"table": 95273, "out": "w * 512"}
+    made = pm.Kernel.from_opencl(RING, "ring", ("w", 512), (16, 16), extents, w=512)
+    with pytest.raises(OutOfBudgetError):
+        made.counts_at(made.sizes, 32)
+    counts = made.counts_for(32)
+    assert not counts.sampled
+    loads = [each.executions.workitem(made.sizes) for each in counts.accesses if each.variable == "table"]
+    assert sum(loads) == 4 * 512 * 512
+
+
+def test_barvinok_gets_no_steps_that_wrap_around_in_a_large_window_in_many_dimensions() -> None:
+    within = "0 <= a < 32 and 0 <= b < 32 and 0 <= c < 5 and 0 <= d < 8"
+    here = "16 a + 8832 b - 38109 c + 1104 d"
+    points = isl.Set(f"{{ [a, b, c, d] : {within} and ({here}) mod 95273 < 16 }}")
+    nothing = isl.Set("{ : }")
+    with pytest.raises(TooHardError):
+        Points([], nothing).cardinality(points)
+    even = isl.Set(f"{{ [a, b, c, d] : {within} and ({here}) mod 16 < 8 }}")
+    count = Points([], nothing).finished(Points([], nothing).cardinality(even))
+    there = itertools.product(range(32), range(32), range(5), range(8))
+    assert count({}) == sum((16 * a + 8832 * b - 38109 * c + 1104 * d) % 16 < 8 for a, b, c, d in there)

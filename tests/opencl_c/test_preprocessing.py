@@ -24,6 +24,8 @@ from tests.opencl_c.refusing import refusal
         ("__OPENCL_C_VERSION__", [], 120),
         ("__OPENCL_C_VERSION__", ["-cl-std=CL2.0"], 200),
         ("\n#if defined(cl_khr_fp64) && __OPENCL_VERSION__ >= CL_VERSION_1_1 && !defined FOO\n7\n#endif\n", [], 7),
+        ("\n#ifdef cl_intel_subgroups\n1\n#else\n2\n#endif\n", [], 2),
+        ("\n#ifdef cl_intel_subgroups\n1\n#else\n2\n#endif\n", ["-Dcl_intel_subgroups"], 1),
         ("__FAST_RELAXED_MATH__", ["-cl-fast-relaxed-math", "-w", "-cl-mad-enable"], 1),
         ("__LINE__", [], 1),
         ("\n#define A(x, y) x##y\n#define B A(1, A(2, 3))\nA(4, 5)\n", [], 45),

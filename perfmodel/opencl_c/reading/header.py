@@ -33,10 +33,15 @@ cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics
 cl_khr_int64_base_atomics cl_khr_int64_extended_atomics
 cl_khr_subgroups cl_khr_subgroup_extended_types cl_khr_subgroup_non_uniform_vote cl_khr_subgroup_ballot
 cl_khr_subgroup_non_uniform_arithmetic cl_khr_subgroup_shuffle cl_khr_subgroup_shuffle_relative
-cl_khr_subgroup_clustered_reduce cl_khr_subgroup_rotate
-cl_intel_subgroups cl_intel_subgroups_char cl_intel_subgroups_short cl_intel_subgroups_long
-cl_intel_required_subgroup_size cl_khr_integer_dot_product
+cl_khr_subgroup_clustered_reduce cl_khr_subgroup_rotate cl_khr_integer_dot_product
 """
+"""Sources that ask for extensions find these, which are no single maker's."""
+
+_OF_INTEL = """
+cl_intel_subgroups cl_intel_subgroups_char cl_intel_subgroups_short cl_intel_subgroups_long
+cl_intel_required_subgroup_size
+"""
+"""Functions of these are there as well, but sources that ask for them take their way for other GPUs."""
 
 _OPTIONAL = """
 __opencl_c_fp64 __opencl_c_int64 __opencl_c_generic_address_space __opencl_c_subgroups
@@ -251,7 +256,7 @@ def predefined(standard: str) -> dict[str, Macro]:
 @cache
 def _typedefs() -> str:
     # clang's library shows the built-ins of an extension only where its macro is there.
-    lines = [f"#define {name} 1" for name in (_EXTENSIONS + _OPTIONAL + _OVERLOADS).split()]
+    lines = [f"#define {name} 1" for name in (_EXTENSIONS + _OF_INTEL + _OPTIONAL + _OVERLOADS).split()]
     lines += [f"typedef {c_name} {name};" for name, c_name in _C_NAMES.items()] + [_TYPES]
     lines += [
         f"typedef {scalar.name} {scalar.name}{width} __attribute__((ext_vector_type({width})));"

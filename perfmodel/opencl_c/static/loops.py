@@ -66,7 +66,7 @@ class Loops(Walk):
         condition = self.condition(loop, inside)
         if condition is None or self.statistic_of(loop) is not None:
             unrolled = None
-            if self.statistic_of(loop) is None:
+            if self.statistic_of(loop) is None and not (self.is_sampled and loop.number in self.observed):
                 self.environment.update(entry)
                 unrolled = self.one_by_one(loop, active)
             if unrolled is not None:

@@ -205,7 +205,7 @@ class Evaluator:
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):
             return self._number(expression, [left, right])
         if expression.type == BOOL:
-            text = compared(operator, left, right) or self._compared_by_multiples(operator, left, right)
+            text = self.whole.compared(operator, left, right) or self._compared_by_multiples(operator, left, right)
             return None if text is None else Truth(text)
         return self.whole.binary(operator, left, right, expression.type)
 

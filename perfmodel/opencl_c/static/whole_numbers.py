@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from perfmodel.counting.symbolic import (
@@ -19,6 +20,7 @@ from perfmodel.counting.symbolic import (
     combined,
     compared,
     either,
+    is_coordinate,
     number,
     opposite,
     plain,
@@ -30,6 +32,9 @@ from perfmodel.opencl_c.types import BOOL, Scalar, Type
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The operators that say the same with their sides exchanged."""
+
+MOST_CASES = 64
+"""So many numbers are looked at one by one, to compare what is no affine function of them."""
 
 SMALL = 1 << 20
 """Numbers that are this near to a multiple of 2^bits were negative before they became unsigned of so many bits."""
@@ -196,8 +201,39 @@ class WholeNumbers:
                     product = combined(product, rest[0], lambda a, b: a + b)
                 return None if product is None else self.fitting(product, type_)
             case "abs", [value]:
-                return value if self._is_at_least(value, 0) else None
+                return value if self._is_at_least(value, 0) else self._magnitude(value)
         return None
+
+    def _magnitude(self, value: Pieces) -> Pieces | None:
+        negative = value.map(lambda piece: -piece)
+        return self._extreme("max", value, negative)
+
+    def compared(self, operator: str, left: Pieces, right: Pieces) -> str | None:
+        """Returns the condition under which two values compare so; None where isl cannot decide it.
+
+        Powers and products of a few numbers, as counters of short loops are, are looked at number by number.
+        """
+        text = compared(operator, left, right)
+        if text is not None or left.single is None or right.single is None:
+            return text
+        difference = left.single - right.single
+        curved = [monomial for monomial in difference.terms if sum(power for _, power in monomial) > 1]
+        names = sorted({each for monomial in curved for each in Polynomial({monomial: 1}).names()})
+        bounds = [self.bounds.get(each, (0, None)) for each in names]
+        if any(most is None for _, most in bounds) or not all(map(is_coordinate, names)):
+            return None
+        ranges = [range(least, most + 1) for least, most in bounds if most is not None]
+        if math.prod(map(len, ranges)) > MOST_CASES:
+            return None
+        found = NOWHERE
+        for numbers in product(*ranges):
+            case = difference.replaced(dict(zip(names, map(number, numbers), strict=True)))
+            holds = compared(operator, plain(case), plain(ZERO))
+            if holds is None:
+                return None
+            here = " and ".join(f"{each} = {at}" for each, at in zip(names, numbers, strict=True))
+            found = either(found, both(here, holds))
+        return found
 
     def _extreme(self, function: str, left: Pieces, right: Pieces) -> Pieces | None:
         text = compared("<=" if function == "min" else ">=", left, right)
