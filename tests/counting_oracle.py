@@ -385,6 +385,8 @@ def launch_of(kernel: Any) -> Any:
 def cycles_of_banks(addresses: Sequence[int], item: int, banks: int, word: int = 4) -> int:
     """Returns the cycles that banks take, one word at a time; wide accesses go pass by pass, see
     `perfmodel.counting.banks`."""
+    if not addresses:
+        return 0
     others = [a for place, a in enumerate(addresses) if place == 0 or a != addresses[place - 1]]
     at_once = len(others) if item <= word else banks * word // min(item, 16)
     cycles = 0

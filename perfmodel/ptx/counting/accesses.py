@@ -121,7 +121,7 @@ class AccessCounter:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
             executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
-        rounds, shares, depths = [], [], []
+        rounds, shares, depths, most = [], [], [], 1
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
@@ -129,12 +129,14 @@ class AccessCounter:
             found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
             shares.append(len({each.level for each in found}) * found[0].share / times)
             depths.append(found[0].depth / times)
+            most = max(most, times)
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
         level = min(count.level for _, count in same)
         return replace(
             first,
+            loop_strides={name: step and step.scaled(1 / most) for name, step in first.loop_strides.items()},
             executions=executions,
             rounds=added(rounds, with_subgroups),
             recorded=recorded,
