@@ -15,9 +15,9 @@ pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidi
 
 OF_COMPILERS = ("_index", "_uint64_", "_branch_if_", "_held_registers", "_distinct")
 """Features with these words are index arithmetic, of which a compiler leaves less than the source has; branches, of
-which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones; registers,
-of which addresses and unrolled loops take more than the source shows; and accesses side by side, which PTX has as one of
-several executions where they stand in one place of the source, so that only the part of them that is fresh compares."""
+which it adds some: before loops that may have no turn, and for the turns that are left of unrolled ones; registers, of
+which addresses and unrolled loops take more than the source shows; and accesses side by side, which PTX has as several
+executions of one where they stand in one place of the source, so that only the part of them that is fresh compares."""
 
 VECTORS = "tiled product"
 """The assembler makes vectors of neighbouring loads from shared memory, where a loop over them is unrolled."""
