@@ -19,18 +19,17 @@ from perfmodel.counting.domains import Domains, Region, projected_on
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate, quotient_of
+from perfmodel.counting.symbolic import ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
-MOST_STEP = 16
-"""No index moves further before a remainder is taken, and no divisor of which several are counted is larger."""
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""
 MOST_IN_REGISTERS = 32
@@ -328,8 +327,8 @@ class StaticAccesses:
         if place is None or access.space == "private":
             return None
         item = access.bytes
-        indices = [_divided(piece, item) or ZERO for _, piece in place.offset.pieces]
-        weights = list(dict.fromkeys([*(weight for index in indices for weight in _weights(index)), ()]))
+        indices = [divided(piece, item) or ZERO for _, piece in place.offset.pieces]
+        weights = list(dict.fromkeys([*(weight for index in indices for weight in weights_of(index)), ()]))
         if access.space == "local":
             by_group = self._by_group(place, region, item, item, weights)
             if by_group is None:
@@ -346,8 +345,8 @@ class StaticAccesses:
         for name, array, _, place, _, _ in self.waiting:
             shape = shapes.setdefault(name, [])
             for _, piece in place.offset.pieces if place is not None else ():
-                index = _divided(piece, array.item)
-                shape += [weight for weight in _weights(index or ZERO) if weight not in shape]
+                index = divided(piece, array.item)
+                shape += [weight for weight in weights_of(index or ZERO) if weight not in shape]
         for shape in shapes.values():
             if () not in shape:
                 shape.append(())
@@ -361,7 +360,7 @@ class StaticAccesses:
                 make = partial(self._touched, direction, place, region, array.item, unit, weights, gap)
                 touched = unless_too_hard(make, MOST_WORK)
             size = None if array.size is None else array.size.quasipolynomial()
-            extents = [*(["1"] if len(weights) == 1 else []), *(_row(weights) for _ in weights)]
+            extents = [*(["1"] if len(weights) == 1 else []), *(row_of(weights) for _ in weights)]
             self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, None, None))
         self.waiting.clear()
         return self.touched.footprints()
@@ -406,13 +405,13 @@ class StaticAccesses:
         union = None
         parts = max(unit // item, 1)
         for condition, piece in place.offset.pieces:
-            index = _divided(piece, item)
-            if index is None or _is_scattered(index):
+            index = divided(piece, item)
+            if index is None or is_scattered(index):
                 return None
-            by_weight = self._coordinates(index, weights, region, names)
+            along = self._coordinates(index, weights, region, names)
             coordinates = []
             for weight in weights:
-                text = by_weight.get(weight, ZERO).isl()
+                text = along.get(weight, ZERO).isl()
                 if text is None:
                     return None
                 coordinates.append(text)
@@ -441,8 +440,8 @@ class StaticAccesses:
 
         ``i * n + n + j`` is place j of row i + 1, but ``i * n + n - 1 - j`` is a place of row i, counted from its end.
         """
-        rows = _by_weight(index, weights)
-        columns = _by_weight(index, weights, has_rows=False)
+        rows = by_weight(index, weights)
+        columns = by_weight(index, weights, has_rows=False)
         if rows == columns or not self._may_be_negative(rows.get((), ZERO), region, names):
             return rows
         return rows if self._may_be_negative(columns.get((), ZERO), region, names) else columns
@@ -484,7 +483,7 @@ class StaticAccesses:
         starts: dict[str, int] = {}
         for name, array, _, place, region, unit in self.waiting:
             for _, piece in place.offset.pieces if place is not None else ():
-                index = _by_weight(_divided(piece, array.item) or ZERO, shapes[name]).get((), ZERO)
+                index = by_weight(divided(piece, array.item) or ZERO, shapes[name]).get((), ZERO)
                 start = index.terms.get((), 0)
                 steps = [index.coefficient(coordinate) for coordinate in region.inames]
                 numbers = [None if step is None else step.constant for step in steps]
@@ -513,75 +512,5 @@ def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polyno
 
 
 def _stride(value: Polynomial, unit: int = 1) -> Stride:
-    divided = _divided(value, unit)
-    return None if divided is None else divided.quasipolynomial()
-
-
-def _divided(value: Polynomial, by: int) -> Polynomial | None:
-    """Returns a number of bytes as one of elements, if it is a whole one."""
-    if any(c % by for c in value.terms.values()):
-        return None
-    return Polynomial({monomial: c // by for monomial, c in value.terms.items()})
-
-
-def _is_scattered(index: Polynomial) -> bool:
-    """Returns whether an index jumps about in its array, by several remainders or a large multiple's, as hashes do.
-
-    Isl would take minutes for what such an access touches.
-    """
-    moving = {
-        atom
-        for monomial in index.terms
-        for atom, _ in monomial
-        if not isinstance(atom, str) and not _is_size(atom) and (atom.denominator.constant or 0) > MOST_STEP
-    }
-    return len(moving) > 1 or any(_jumps(atom.numerator, atom.denominator.constant or 1) for atom in moving)
-
-
-def _jumps(value: Polynomial, divisor: int) -> bool:
-    steps = [min(c % divisor, -c % divisor) for monomial, c in value.terms.items() if not _is_of_sizes(monomial)]
-    return any(step > MOST_STEP and divisor % step for step in steps) or _is_scattered(value)
-
-
-def _weights(index: Polynomial) -> list[Monomial]:
-    """Returns the products of sizes that coordinates are multiplied with in a flattened index."""
-    found = dict.fromkeys(_parts(monomial)[0] for monomial in index.terms if not _is_of_sizes(monomial))
-    return list(found)
-
-
-def _by_weight(index: Polynomial, weights: Sequence[Monomial], has_rows: bool = True) -> dict[Monomial, Polynomial]:
-    """Returns a flattened index as coordinates: what is multiplied with each of these products of sizes.
-
-    With `has_rows`, what has sizes alone belongs to the largest of them that it is a multiple of.
-    """
-    found: dict[Monomial, Polynomial] = {}
-    for monomial, c in index.terms.items():
-        weight, rest = _parts(monomial)
-        if _is_of_sizes(monomial):
-            divided = [(w, r) for w in weights if (r := quotient_of(monomial, w)) is not None] if has_rows else []
-            weight, rest = max(divided, key=lambda part: len(part[0]), default=((), monomial))
-        found[weight] = found.get(weight, ZERO) + Polynomial({rest: c})
-    return found
-
-
-def _is_of_sizes(monomial: Monomial) -> bool:
-    return all(_is_size(atom) for atom, _ in monomial)
-
-
-def _parts(monomial: Monomial) -> tuple[Monomial, Monomial]:
-    """Returns the sizes in a product, and all else."""
-    sizes = tuple(part for part in monomial if _is_size(part[0]))
-    return sizes, tuple(part for part in monomial if part not in sizes)
-
-
-def _is_size(atom: Any) -> bool:
-    """Returns whether an atom is the same for all work-items and iterations; it is no coordinate, no counter."""
-    if isinstance(atom, str):
-        return not is_coordinate(atom)
-    return not any(map(is_coordinate, atom.numerator.names() | atom.denominator.names()))
-
-
-def _row(weights: list[Monomial]) -> str:
-    """Returns how many elements a row has: the smallest product of sizes that moves to another one."""
-    longer = [weight for weight in weights if weight]
-    return (Polynomial({longer[-1]: 1}).isl() or "1") if longer else "1"
+    found = divided(value, unit)
+    return None if found is None else found.quasipolynomial()
