@@ -25,7 +25,22 @@ SPECIAL_FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc"),
     *("conj", "imag", "isfinite", "isinf", "isnan", "real"),
     *("exp", "exp10", "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "lgamma", "log"),
-    *("log10", "log1p", "log2", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
+    *(
+        "log10",
+        "log1p",
+        "log2",
+        "native",
+        "rint",
+        "round",
+        "rsqrt",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        "tgamma",
+        "trunc",
+    ),
 )
 KINDS = (*ARITHMETIC, "special", *SPECIAL_FUNCTIONS)
 COUNTED_AS = {"fma": "madd", "fmax": "max", "fmin": "min"}
@@ -37,7 +52,8 @@ class OperationFeature(CountedFeature):
 
     A multiply that feeds an add of its type counts as one ``madd`` and not as ``mul`` and ``add``; with
     ``contract:off`` (OpenCL C's word for it) a name counts them apart. ``mma`` are multiply-adds of tensor cores, by
-    the type of their factors. ``special`` stands for all special functions.
+    the type of their factors. ``special`` stands for all special functions, ``native`` for the rough ones that a GPU
+    has an instruction for.
     ``index`` counts arithmetic of addresses, loops and conditions instead, of kernels that are counted as compiled.
     ``carried`` counts only operations on an instruction's own result of a loop's iteration before, which wait for each
     other; of several such instructions in one loop body, which don't, those of the one that has most.

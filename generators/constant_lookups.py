@@ -20,15 +20,13 @@ DECLARED
 __kernel void constant_lookups(ARGUMENT__global const uint *a, __global uint *out, const int m, const int n)
 {
     const int i = get_global_id(0);
-    uint x = a[i], total = 0;
-    for (int k = 0; k < m; ++k) {
-        x = x * 1664525u + 1013904223u;
-        total += table[(PLACE) & (SPAN - 1)];
-    }
-    out[i] = total + x;
+    uint total = a[i];
+    for (int k = 0; k < m; ++k)
+        total = total * 5 + table[(PLACE) & (SPAN - 1)];
+    out[i] = total;
 }
 """
-PLACES = {"same": "5 * k + 3", "different": "x >> 16"}
+PLACES = {"same": "5 * k + 3", "different": "3 * i + 5 * k"}
 
 
 def _number(place: int) -> int:
@@ -86,9 +84,9 @@ class ConstantLookups(KernelGenerator):
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         table = arrays.get("table", np.array([_number(place) for place in range(WORDS)], np.uint32))
-        x, total, span = arrays["a"].copy(), np.zeros_like(arrays["a"]), int(kernel.tags["span"])
+        total, span = arrays["a"].copy(), int(kernel.tags["span"])
+        first, step = (3, 0) if kernel.tags["place"] == "same" else (0, 3)
+        ids = np.arange(len(total), dtype=np.int64)
         for k in range(int(kernel.sizes["m"])):
-            x = x * np.uint32(1664525) + np.uint32(1013904223)
-            place = (x >> 16) if kernel.tags["place"] == "different" else np.full_like(x, 5 * k + 3)
-            total = total + table[place & np.uint32(span - 1)]
-        return {"out": total + x}
+            total = total * np.uint32(5) + table[(first + step * ids + 5 * k) & (span - 1)]
+        return {"out": total}

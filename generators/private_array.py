@@ -32,7 +32,7 @@ __kernel void private_array(__global const float *a, __global const int *starts,
     out[i] = total;
 }
 """
-STARTS = {"same": "n", "different": "starts[i]"}
+STARTS = {"same": "n", "different": "starts[i]", "hashed": "(int)((uint)i * 2654435761u >> 12)"}
 STORES = {"load": "", "update": "own[at] = total;"}
 
 
@@ -88,7 +88,10 @@ class PrivateArray(KernelGenerator):
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         words, m = int(kernel.tags["words"]), int(kernel.sizes["m"])
         starts = arrays["starts"].astype(np.int64)
-        first = starts if kernel.tags["start"] == "different" else np.full_like(starts, len(starts))
+        hashes = np.arange(len(starts), dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(12)
+        first = {"same": np.full_like(starts, len(starts)), "different": starts, "hashed": hashes.astype(np.int64)}[
+            kernel.tags["start"]
+        ]
         own = arrays["a"][:, None] + np.arange(words, dtype=np.float32)
         rows, total = np.arange(len(own)), np.zeros(len(own), np.float32)
         for k in range(m):

@@ -31,7 +31,7 @@ def _named(dtypes: str, kinds: str) -> tuple[str, ...]:
 STRAIGHT = {
     "p_f32": GROUPS["p_f32"],
     "p_f32_minmax": GROUPS["p_f32_minmax"],
-    "p_f32_exp": _named("float32", "exp exp2 exp10 expm1"),
+    "p_f32_exp": _named("float32", "exp exp2 exp10 expm1 native"),
     "p_f32_log": _named("float32", "log log2 log10 log1p"),
     "p_f32_sin": _named("float32", "sin cos tan asin acos atan sinh cosh tanh hypot fmod"),
     "p_f32_pow": _named("float32", "pow erf"),

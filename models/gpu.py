@@ -21,10 +21,26 @@ from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels,
 from perfmodel.models.unified_plus import FILTERS, SIZES, SLOW, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
 
-COMPARED = ["float32_compare", "int32_compare", "uint32_compare"]
+COMPARED = ["float16_compare", "float32_compare", "int32_compare", "uint32_compare"]
 PRICES = {parameter: [name for name in names if name not in COMPARED] for parameter, names in OPERATIONS.items()}
 """Operations by what one costs. All comparisons of 32 bits are done where whole numbers are."""
 PRICES["p_i32"] += COMPARED
+# Functions by how long each takes (`special_functions`); rough ones are one instruction of the special-function units.
+FUNCTIONS = {
+    "p_f32_div": "div sqrt rsqrt exp exp2 exp10 native",
+    "p_f32_log": "log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc"
+    " cbrt hypot fmod",
+    "p_f32_pow": "pow tgamma lgamma",
+    "p_f64_exp": "exp exp2 exp10 sinh asin",
+    "p_f64_sin": "sin cos tan acos atan cosh tanh cbrt hypot expm1 fmod",
+    "p_f64_log": "log log2 log10 log1p atan2 erf erfc pow asinh acosh atanh tgamma lgamma",
+}
+for parameter, functions in FUNCTIONS.items():
+    PRICES[parameter] = [f"float{parameter[3:5]}_{name}" for name in functions.split()]
+PRICES["p_f32"] += [f"{dtype}_{kind}" for dtype in ("float16", "bfloat16") for kind in ("add", "mul", "madd")]
+PRICES["p_f32_minmax"] += [f"float16_{kind}" for kind in ("min", "max", "fabs")]
+PRICES["p_f32_div"] += [f"float16_{kind}" for kind in ("div", "sqrt", "rsqrt", "exp", "exp2", "native")]
+PRICES["p_convert"] += ["float16_convert", "bfloat16_convert"]
 
 ISSUED = "\n           + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in PRICES.items()
@@ -124,8 +140,8 @@ transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend,
 EVERYDAY = """\
 atomic_update space:* place:* op:* counters:1,32,1024,65536,4194304 m:1,4,16 n:{few},{some}
 atomic_update space:* place:* counters:1,1024 m:16,64 lsize_0:64,256,512 n:{few_items},{some}
-private_array start:* access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
-private_array start:* access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
+private_array start:same,different access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
+private_array start:same,different access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
 pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
 decisions form:* dtype:* start:* unrolled:1,4 m:64,256 n:{some}
 decisions form:* dtype:* start:* m:256 n:{few_items}

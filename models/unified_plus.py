@@ -24,7 +24,7 @@ def _typed(dtype: str, kinds: str) -> tuple[str, ...]:
 GROUPS: dict[str, tuple[str, ...]] = {
     "p_f32": _typed("float32", "add mul madd"),
     "p_f32_minmax": _typed("float32", "min max compare abs fabs floor ceil rint round trunc"),
-    "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2 tanh"),
+    "p_f32_div": _typed("float32", "div sqrt rsqrt exp exp2 tanh native"),
     "p_f32_log": _typed(
         "float32", "log log2 log10 log1p expm1 exp10 sin cos tan asin acos atan sinh cosh erf cbrt hypot fmod"
     ),

@@ -26,6 +26,11 @@ MOST_PROGRAMS = 256
 """So many programs are remembered, of all families together."""
 
 
+TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
+"""Results may be off by so much of each element, and of a thousandth of the largest: sums of a few hundred terms in
+another order than numpy's, and functions that a driver rounds more coarsely."""
+
+
 class KernelGenerator(ABC):
     """One family of kernels.
 
@@ -80,6 +85,10 @@ class KernelGenerator(ABC):
     def inputs(self, kernel: Kernel, random: np.random.Generator) -> Mapping[str, NDArray[Any]]:
         """Returns flat arrays to check the kernel with, by default such as it is measured with: see `random_values`."""
         return {array.name: random_values(random, array.dtype, array.size) for array in kernel.launch().arrays()}
+
+    def tolerance(self, kernel: Kernel, dtype: str) -> float:
+        """Returns how far, relative to what is expected, a result of a type may be off: `TOLERANCES` by default."""
+        return TOLERANCES.get(dtype, 0.0)
 
     def kernels(self, filters: Mapping[str, str], device: Device | str | None = None) -> list[Kernel]:
         """Returns every selected variant at every selected size, in the order of the tags' values."""

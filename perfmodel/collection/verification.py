@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import GeneratorError, KernelError, PerfmodelError
 from perfmodel.collection.collection import KernelCollection
-from perfmodel.collection.kernel_generator import KernelGenerator
+from perfmodel.collection.kernel_generator import TOLERANCES, KernelGenerator
 from perfmodel.device import Device
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Scalar, scalars_of
@@ -23,9 +23,6 @@ from perfmodel.measuring.protocol import run_launch
 SEED = 7
 """Begins the random data of every run, so that one that fails can be run again."""
 GUARD = 1024
-# Relative to each element, but to no less than a thousandth of the largest: sums of a few hundred terms in another
-# order than numpy's, and functions that a driver rounds more coarsely.
-TOLERANCES = {"float16": 2e-2, "float32": 3e-5, "float64": 1e-12}
 
 
 def small_variants(generator: KernelGenerator) -> Iterator[tuple[dict[str, str], list[dict[str, int]]]]:
@@ -112,7 +109,8 @@ def verify(generator: KernelGenerator, kernel: Kernel, device: Device) -> None:
             f"{kernel!r} writes {sorted(written)}, and its reference {sorted(expected)}; mend one of them"
         )
     for name, values in expected.items():
-        _compare(repr(kernel), name, found[name], values.ravel())
+        tolerance = generator.tolerance(kernel, values.dtype.name)
+        _compare(repr(kernel), name, found[name], values.ravel(), tolerance)
 
 
 def verify_against(original: Launch, launch: Launch, device: Device) -> None:
@@ -129,7 +127,7 @@ def verify_against(original: Launch, launch: Launch, device: Device) -> None:
     arrays = {name: random_values(random, str(dtype), size) for name, (size, dtype) in taken.items()}
     expected, found = (_run_guarded(each, device, arrays) for each in (original, launch))
     for array, values in expected.items():
-        _compare(f"kernel {name}", array, found[array], values, "the original")
+        _compare(f"kernel {name}", array, found[array], values, TOLERANCES.get(values.dtype.name, 0), "the original")
 
 
 def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:
@@ -165,7 +163,9 @@ def _run_guarded(launch: Launch, device: Device, arrays: Mapping[str, NDArray[An
     return {name: values.ravel()[:-GUARD] for name, values in found.items()}
 
 
-def _compare(kernel: str, name: str, found: NDArray[Any], expected: NDArray[Any], than: str = "") -> None:
+def _compare(
+    kernel: str, name: str, found: NDArray[Any], expected: NDArray[Any], tolerance: float, than: str = ""
+) -> None:
     """Compares an array with what is expected: by a reference that may be wrong itself, or `than` another kernel's."""
     of, remedy = (than, "") if than else ("its reference", "; mend one of them")
     if found.shape != expected.shape:
@@ -174,9 +174,7 @@ def _compare(kernel: str, name: str, found: NDArray[Any], expected: NDArray[Any]
             "(arrays are given to a reference flat, so reshape those of several axes)"
         )
     with np.errstate(invalid="ignore"):
-        limit = TOLERANCES.get(found.dtype.name, 0) * np.maximum(
-            np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0)
-        )
+        limit = tolerance * np.maximum(np.abs(expected), 1e-3 * np.max(np.abs(expected), initial=0))
         wrong = ~(np.abs(found.astype(expected.dtype) - expected) <= limit)
     if wrong.any():
         place = int(np.argmax(wrong))

@@ -18,7 +18,15 @@ _NORMALIZE: tuple[Count, ...] = (*_LENGTH, ("div", 1, 0))
 _EACH_COMPARED: tuple[Count, ...] = (("compare", 1, 0),)
 _EACH_BITWISE: tuple[Count, ...] = (("bitwise", 1, 0),)
 
+_ONE: tuple[Count, ...] = (("native", 1, 0),)
+_SCALED: tuple[Count, ...] = (("native", 1, 0), ("mul", 1, 0))
+
 OPERATIONS: Mapping[str, tuple[Count, ...]] = {
+    # One instruction of a GPU's special-function units, or several.
+    **dict.fromkeys(("native_exp2", "native_log2", "native_sin", "native_cos"), _ONE),
+    **dict.fromkeys(("native_exp", "native_exp10", "native_log", "native_log10"), _SCALED),
+    "native_powr": (("native", 2, 0), ("mul", 1, 0)),
+    "native_tan": (("native", 2, 0), ("div", 1, 0)),
     # Plain arithmetic.
     "fma": (("madd", 1, 0),),
     "mad": (("madd", 1, 0),),
@@ -51,7 +59,7 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     # Powers, whatever their exponent.
     "pow": (("pow", 1, 0),),
     "pown": (("pow", 1, 0),),
-    "powr": (("pow", 1, 0),),
+    "powr": (("log", 1, 0), ("exp", 1, 0), ("mul", 1, 0)),
     # Vectors as a whole.
     "dot": _DOT,
     "dot_acc_sat": (("madd", 1, 0),),
@@ -88,7 +96,13 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     "shuffle": (),
     "shuffle2": (),
 }
-"""This table has all built-ins that count as another operation than their own name, without their prefixes."""
+"""This table has all built-ins that count as another operation than their own name; prefixes that it lacks change
+nothing."""
+
+
+def widened(dtype: str) -> str:
+    """Returns the type in whose registers compilers compute whole numbers of 8 and 16 bits."""
+    return {"int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}.get(dtype, dtype)
 
 
 def operations_of(name: str, width: int = 1) -> Mapping[str, int]:
@@ -99,6 +113,6 @@ def operations_of(name: str, width: int = 1) -> Mapping[str, int]:
     """
     base = name.removeprefix("native_").removeprefix("half_")
     total: dict[str, int] = {}
-    for kind, each, besides in OPERATIONS.get(base, ((base, 1, 0),)):
+    for kind, each, besides in OPERATIONS.get(name) or OPERATIONS.get(base, ((base, 1, 0),)):
         total[kind] = total.get(kind, 0) + each * width + besides
     return {kind: times for kind, times in total.items() if times}

@@ -59,7 +59,13 @@ class Executions:
         """Returns these executions in one of the replicas; themselves where they are no estimate."""
         if not self.spread:
             return self
-        item, subgroup, group = self.spread[number]
+        return self._scaled(*self.spread[number])
+
+    def scaled(self, share: float) -> Executions:
+        """Returns this part of the executions."""
+        return self if share == 1.0 else replace(self._scaled(share, share, share), spread=self.spread)
+
+    def _scaled(self, item: float, subgroup: float, group: float) -> Executions:
         return Executions(
             self.workitem.scaled(item),
             None if self.subgroup is None else self.subgroup.scaled(subgroup),

@@ -8,7 +8,7 @@ MOST_UNDER_WAY = 16
 """So many loads of a work-item wait at most, as registers hold what they bring."""
 
 LATENCIES = {
-    **dict.fromkeys(("rsqrt", "exp2", "log2", "sin", "cos"), 5),
+    **dict.fromkeys(("native", "rsqrt", "exp2", "log2", "sin", "cos"), 5),
     **dict.fromkeys(("sqrt", "exp", "exp10", "log", "log10"), 8),
     **dict.fromkeys(("div", "tanh", "tan"), 12),
     **dict.fromkeys(("erf", "pow", "fmod"), 20),

@@ -23,12 +23,8 @@ def lowered_kernel(source: str, name: str, build_options: Sequence[str] = ()) ->
 
 @lru_cache(maxsize=256)
 def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...]) -> LoweredKernel:
-    from perfmodel.opencl_c.lowering import lower  # slow to import
+    from perfmodel.opencl_c.lowering import lower, relaxed  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    kernel = lower(read(source, build_options, kernels=(name,)), name)
-    return replace(
-        kernel,
-        is_fast="-cl-fast-relaxed-math" in build_options,
-        is_exact="-cl-fp32-correctly-rounded-divide-sqrt" in build_options,
-    )
+    kernel = relaxed(lower(read(source, build_options, kernels=(name,)), name), build_options)
+    return replace(kernel, is_exact="-cl-fp32-correctly-rounded-divide-sqrt" in build_options)

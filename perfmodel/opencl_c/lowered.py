@@ -408,7 +408,6 @@ class LoweredKernel:
         private_bytes, local_bytes, constant_bytes: sizes of the frames.
         accesses, branches, blocks, barriers: how many there are.
         work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
-        is_fast: whether it was built with ``-cl-fast-relaxed-math``: functions are approximate.
         is_exact: whether it was built with ``-cl-fp32-correctly-rounded-divide-sqrt``.
     """
 
@@ -426,7 +425,6 @@ class LoweredKernel:
     barriers: int
     work_group: tuple[int, int, int] | None = None
     subgroup_size: int | None = None
-    is_fast: bool = False
     is_exact: bool = False
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from perfmodel.basics.graphs import reached
-from perfmodel.counting.called_functions import operations_of
+from perfmodel.counting.called_functions import operations_of, widened
 from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -237,7 +237,8 @@ def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
                 widest = max(floats, key=lambda scalar: scalar.size)
                 yield "convert", widest.dtype, width_of(target)
         return
-    for kind, dtype, times in own_operations(expression):
+    for kind, narrow, times in own_operations(expression):
+        dtype = widened(narrow)
         right = expression.right if isinstance(expression, low.Binary) else None
         if kind not in ("div", "mod") or _is_of_floats(dtype) or not isinstance(right, low.Constant):
             yield kind, dtype, times

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 import perfmodel as pm
 from perfmodel.basics.errors import TagError
-from perfmodel.collection.verification import TOLERANCES, small_kernels
+from perfmodel.collection.kernel_generator import TOLERANCES
+from perfmodel.collection.verification import small_kernels
 from perfmodel.device import Device
 from perfmodel.generators.random_expression import RandomExpression, bounded
 from perfmodel.measuring.protocol import run_launch

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
-from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.verification import TOLERANCES
+from perfmodel.collection.kernel_generator import TOLERANCES, KernelGenerator
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.arguments import Image, LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -26,6 +26,7 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
+from perfmodel.opencl_c.static.scratch import InMemory
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
@@ -74,7 +75,7 @@ class StaticAccesses:
         domains: Domains,
         arrays: Mapping[str, GlobalArray],
         sampler: Sampler | None,
-        scratch: Container[str],
+        scratch: Mapping[str, InMemory],
         waits: Waits,
         is_compiled: bool,
         bounds: Bounds,
@@ -177,6 +178,7 @@ class StaticAccesses:
             region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
         )
         wait = self.waits.of(access)
+        share = self.scratch[access.variable or ""].share if space == "scratch" else 1.0
         self.found.append(
             AccessCount(
                 space=space,
@@ -188,12 +190,12 @@ class StaticAccesses:
                 local_strides=local,
                 group_strides=group,
                 loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
-                executions=self.domains.executions(executed),
+                executions=self.domains.executions(executed).scaled(share),
                 body=(
                     *(loop.name for loop in loops if loop not in unrolled),
                     *(str(iteration) for iteration in iterations if iteration.loop.unroll != 0),
                 ),
-                rounds=self.domains.executions(once),
+                rounds=self.domains.executions(once).scaled(share),
                 footprint=None,
                 text=access.text,
                 instruction=str(access.place),

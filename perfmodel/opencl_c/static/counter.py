@@ -149,7 +149,7 @@ class StaticCounter(Loops):
             index_operations=None if self.index_operations is None else tuple(self.index_operations),
             collectives=tuple(self.collectives),
             sampled=self.is_sampled,
-            scratch=tuple(self.scratch.items()),
+            scratch=tuple((name, each.bytes) for name, each in self.scratch.items()),
             grid=tuple(finished(self.domains.product([count])) for count in group_counts),
             registers=words_in_registers(self.kernel, self.scratch) + RESERVED,
         )

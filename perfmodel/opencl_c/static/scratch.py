@@ -5,7 +5,8 @@ The GPU makers' names of such memory are local (NVIDIA) and scratch (AMD) memory
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -16,12 +17,25 @@ REGISTERS = 255
 """Words that a work-item of today's GPUs can hold in registers."""
 
 
-def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
-    """Returns the private arrays that lie in memory, with their bytes of a work-item, by name.
+@dataclass(frozen=True)
+class InMemory:
+    """Tells what of a private array lies in memory.
+
+    Attributes:
+        bytes: of one work-item's.
+        share: the part of the array that this is; a compiler spills no more of one than registers have no room for.
+    """
+
+    bytes: int
+    share: float = 1.0
+
+
+def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, InMemory]:
+    """Returns what of private arrays lies in memory, by the arrays' names.
 
     An index is known if it follows from numbers, and from counters of loops that are unrolled as their ends are known,
     be it by way of a table of numbers.
-    Of arrays whose indices are known, the largest lie in memory if registers have no room for all.
+    Arrays whose indices are known lie there as far as registers have no room for them, the largest first.
     """
     private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
     if not private:
@@ -37,18 +51,21 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, int]:
             if not _is_known(node.pointer, origins, unknown, tables):
                 found |= set(private) if node.access.variable is None else {node.access.variable}
     found &= private.keys()
+    in_memory = {name: InMemory(private[name]) for name in found}
     room = WORD_BYTES * max(REGISTERS - words_at_once(kernel), 0)
     for name in sorted(private.keys() - found, key=lambda name: (private[name], name)):
         room -= private[name]
         if room < 0:
-            found.add(name)
-    return {name: private[name] for name in sorted(found)}
+            spilled = min(-room, private[name])
+            in_memory[name] = InMemory(spilled, spilled / private[name])
+    return dict(sorted(in_memory.items()))
 
 
-def words_in_registers(kernel: low.LoweredKernel, scratch: Container[str]) -> int:
-    """Returns the words that a work-item holds in registers at once: values, and private arrays that lie there."""
-    private = [each.type.size for each in kernel.objects if each.space == "private" and each.name not in scratch]
-    return words_at_once(kernel) + sum(-(-size // WORD_BYTES) for size in private)
+def words_in_registers(kernel: low.LoweredKernel, scratch: Mapping[str, InMemory]) -> int:
+    """Returns the words that a work-item holds in registers at once: values, and what of private arrays lies there."""
+    private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
+    held = [size - scratch[name].bytes if name in scratch else size for name, size in private.items()]
+    return words_at_once(kernel) + sum(-(-size // WORD_BYTES) for size in held)
 
 
 def _is_known(

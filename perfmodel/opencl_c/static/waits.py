@@ -36,7 +36,6 @@ CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "
 """Operations on floats that compilers call, or branch over: no load is moved across."""
 EXACT = frozenset(("div", "sqrt"))
 """Operations that are called if they have to round correctly, as those of 64 bits always have."""
-FAST = ("native_", "half_")
 LONG = {
     "div": 10,
     "sqrt": 4,
@@ -319,7 +318,7 @@ class Waits:
         return kind if is_seen else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
-        return any(_is_call(part, self.kernel.is_fast, self.kernel.is_exact) for part in walks.walk(expression))
+        return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))
 
 
 def _kind_of(access: low.Access) -> str:
@@ -333,20 +332,16 @@ def of_arrays(kernel: low.LoweredKernel) -> Mapping[str, Wait]:
     return {access.variable: wait for access, wait in ordered if access.variable is not None}
 
 
-def _is_call(part: low.Expression, is_fast: bool, is_exact: bool) -> bool:
+def _is_call(part: low.Expression, is_exact: bool) -> bool:
     """Returns whether a value is computed by a function that compilers call, or that has a slow way beside a fast."""
     if not isinstance(part, low.Binary | low.Call) or not isinstance(part.type, Scalar | Vector):
         return False
     if not is_float(part.type):
         return False
     is_double = element_of(part.type).dtype == "float64"
-    if is_fast and not is_double:
-        return False
     called = CALLED | EXACT if is_exact or is_double else CALLED
     if isinstance(part, low.Binary):
         return part.operator == "/" and "div" in called and not _is_power_of_two(part.right)
-    if part.function.startswith(FAST):
-        return False
     return bool(set(operations_of(part.function)) & (called | LONG.keys() if is_double else called))
 
 

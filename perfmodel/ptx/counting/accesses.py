@@ -172,7 +172,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=frozenset(),
+            tags=frozenset(("constant",)) if instruction.has("const") else frozenset(),
             dtype=dtype,
             bits=8 * addresses.noted.n_bytes,
             direction=access.direction,

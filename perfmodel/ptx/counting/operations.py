@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from perfmodel.basics.graphs import reached
+from perfmodel.counting.called_functions import widened
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.dataflow import (
     ACCESSING,
@@ -34,10 +35,9 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "xor", "not", "cnot", "lop3", "bfe", "bfi", "prmt", "brev", "copysign"), "bitwise"),
     **dict.fromkeys(("shl", "shr", "shf"), "shift"),
     **dict.fromkeys(("setp", "set", "testp"), "compare"),
-    **{name: name for name in ("min", "max", "sqrt", "rsqrt", "sin", "cos", "tanh")},
+    **{name: name for name in ("min", "max", "sqrt", "rsqrt")},
+    **dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh"), "native"),
     "rem": "mod",
-    "lg2": "log2",
-    "ex2": "exp2",
     "popc": "popcount",
     "clz": "clz",
     "bfind": "clz",
@@ -66,7 +66,7 @@ def own_operations(instruction: Instruction) -> Operations:
     bits = 2 * type_.bits if instruction.has("wide") else type_.bits
     dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
     times = EXACT_DIVISION if opcode == "div" and dtype == "float32" and instruction.has("rn") else 1
-    return {(_KINDS[opcode], dtype): times * type_.lanes}
+    return {(_KINDS[opcode], widened(dtype)): times * type_.lanes}
 
 
 def _product(instruction: Instruction) -> Operations:
