@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
@@ -14,15 +15,13 @@ from perfmodel.features.transactions import TransactionFeature
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
-SECTOR = 32
-"""Atomics and stores reach the memory that all compute units share in blocks of so many bytes."""
-
 
 class ContendedFeature(CountedFeature):
     """Accesses that go to the same bytes, so that they are done one after the other, for the array with most of them.
 
-    They are sectors of 32 bytes that sub-groups access, divided by the blocks of the array that they lie in, as if
-    these were accessed alike: 2^20 atomic updates of one counter count 2^20, those of a megabyte hardly anything.
+    They are sectors of 32 bytes that sub-groups access, of atomics each as often as most work-items meet at one of its
+    places; divided by the blocks of the array that they lie in, as if these were accessed alike: updates of one counter
+    count once for each sub-group, those of a megabyte hardly anything.
     """
 
     unit = "transaction"
@@ -37,7 +36,8 @@ class ContendedFeature(CountedFeature):
         for footprint in counts.footprints:
             if footprint.direction == self.direction:
                 pattern = AccessPattern(space="global", direction=self.direction, variable=footprint.variable)
-                sectors = TransactionFeature(self.parsed, pattern, "block", SECTOR).values(counts, sizes)
+                kind = "sector_passes" if self.direction == "atomic" else "block"
+                sectors = TransactionFeature(self.parsed, pattern, kind, SECTOR).values(counts, sizes)
                 whole = FootprintFeature(self.parsed, None, self.direction, footprint.variable, block=SECTOR)
                 touched = whole.bytes_of(footprint, counts, sizes, False)
                 most = np.maximum(most, sectors / np.maximum(touched / self.block, 1.0))

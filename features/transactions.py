@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.atomics import bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
@@ -43,6 +44,16 @@ def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> floa
     return float(bank_cycles(np.atleast_2d(addresses), item, banks)[0].mean())
 
 
+def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> float:
+    """Returns the passes of atomics in local memory, on average over rows; see `perfmodel.counting.atomics`."""
+    return float(bank_passes(np.atleast_2d(addresses), item, banks).mean())
+
+
+def passes_of_sectors(addresses: NDArray[np.int64], item: int, block: int) -> float:
+    """Returns the same of global memory."""
+    return float(sector_passes(np.atleast_2d(addresses), block).mean())
+
+
 def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Returns each row sorted, and a mask of the numbers that are there for the first time."""
     ordered = np.sort(np.atleast_2d(rows), axis=-1)
@@ -54,6 +65,8 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
 FLAGS = ("distinct", "fresh")
 LINE_BYTES = 128
 KINDS = {"block": blocks, "banks": cycles_of_banks}
+OF_ATOMICS = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
+"""Atomics have these in place of `KINDS`."""
 
 
 def between_sizes(touched: Blocks, size: int) -> float:
@@ -72,10 +85,12 @@ class BySubgroups:
 
     @property
     def period(self) -> int:
-        return self.size if self.kind == "block" else self.size * WORD_BYTES
+        return self.size if self.kind in ("block", "sector_passes") else self.size * WORD_BYTES
 
     def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
-        needs = KINDS[self.kind]
+        if self.kind in OF_ATOMICS and addresses.min() == addresses.max():
+            return 1.0  # one place for a whole group: a compiler adds up first what a sub-group has for it
+        needs = {**KINDS, **OF_ATOMICS}[self.kind]
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return needs(addresses[None], item, self.size)
@@ -122,8 +137,9 @@ class TransactionFeature(AccessFeature):
     Addresses follow from the strides along the local axes, with the group's first work-item at a block's start. Of an
     index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
-    recorded. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by its
-    step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
+    recorded. Atomics in local memory take a cycle for each work-item at a bank, as words that meet are changed one
+    after the other. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by
+    its step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
     neighbours of a point, the next elements of a row) count once, as they share blocks.
     """
 
@@ -176,19 +192,32 @@ class TransactionFeature(AccessFeature):
 
     def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
+        is_of_banks = self.kind == "banks" and access.space == "local"
+        kind = "bank_passes" if is_of_banks and access.direction == "atomic" else self.kind
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
-            recorded = access.recorded(self.width, self.kind, self.size)
+            recorded = access.recorded(self.width, kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        question = BySubgroups(self.kind, self.size, self.width)
+        question = BySubgroups(kind, self.size, self.width)
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
             return found
+        if access.passes is not None and (is_of_banks or kind == "sector_passes"):
+            return np.asarray(access.passes)
+        if kind == "sector_passes":
+            return self.passes_anywhere(counts, access, sizes)
         if self.kind == "banks":
             return np.asarray(1.0)
         if access.touched is not None:
             return np.asarray(between_sizes(access.touched, self.size))
         return self.anywhere(counts, access, sizes)
+
+    def passes_anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns how many passes atomics are expected to take, each work-item at any place of an array."""
+        array = next((f for f in counts.footprints if f.variable == access.variable), None)
+        n_bytes = None if array is None else array.array_bytes(sizes)
+        words = np.inf if n_bytes is None else n_bytes / (access.bits // 8)
+        return np.asarray(expected_passes(words, self.width), np.float64)
 
     def anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many blocks a sub-group is expected to hit in an array, each work-item any of them."""

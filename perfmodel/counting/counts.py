@@ -139,6 +139,7 @@ class AccessCount:
         fresh: the part of what a group touches that groups just before have not touched, likewise.
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.
+        passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
     """
 
     space: str
@@ -162,6 +163,7 @@ class AccessCount:
     fresh: float | None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
+    passes: float | None = None
     wait: float = 1.0
     level: int = 1
     depth: float = 0.0
@@ -295,7 +297,10 @@ class KernelCounts:
     @property
     def can_be_observed(self) -> bool:
         """Returns True if emulated work-groups would tell something of addresses that are unknown."""
-        accesses = any(access.space == "global" and access.has_unknown_place for access in self.accesses)
+        accesses = any(
+            (access.space == "global" or access.direction == "atomic") and access.has_unknown_place
+            for access in self.accesses
+        )
         return accesses or any(
             each.elements is None and each.touched is None and each.by_group is None for each in self.footprints
         )

@@ -270,8 +270,9 @@ class _Counter:
 
     def transactions(self, number: int, subgroup_size: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
-        run = self.program.recorded(self.sizes, subgroup_size, kind, size)
-        field = "transactions" if kind == "block" else "bank_cycles"
+        recorded = {"sector_passes": "block", "bank_passes": "banks"}.get(kind, kind)
+        run = self.program.recorded(self.sizes, subgroup_size, recorded, size)
+        field = {"block": "transactions", "banks": "bank_cycles"}.get(kind, "passes")
         return float(int(run.accesses[field][number]) * run.scale)
 
     def private(self) -> AccessCount:

@@ -30,10 +30,12 @@ class TouchedByGroups:
 
     Attributes:
         by_access: blocks that a sub-group touches in one execution, by an access's place, text and direction.
+        passes: passes of atomics, and cycles of local memory's banks, likewise.
         by_array: blocks that a work-group touches, by an array's name and the direction of accesses, or ``any``.
     """
 
     by_access: Mapping[AccessKey, Blocks]
+    passes: Mapping[AccessKey, float]
     by_array: Mapping[ArrayKey, Blocks]
 
     def counts(self, counts: KernelCounts) -> KernelCounts:
@@ -45,9 +47,10 @@ class TouchedByGroups:
         )
 
     def _access(self, access: AccessCount) -> AccessCount:
-        if access.space != "global" or not access.has_unknown_place:
+        if access.space not in ("global", "local") or not access.has_unknown_place:
             return access
-        return replace(access, touched=self.by_access.get((access.instruction, access.text, access.direction)))
+        key = access.instruction, access.text, access.direction
+        return replace(access, touched=self.by_access.get(key), passes=self.passes.get(key))
 
     def _footprint(self, footprint: Footprint) -> Footprint:
         if footprint.by_group is not None:
@@ -61,34 +64,46 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     origins = Origins(kernel.body)
     known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
     by_access: dict[AccessKey, Blocks] = {}
+    passes: dict[AccessKey, float] = {}
     unknown: set[str | None] = set()
     for statement in walks.simple_statements(kernel.body):
         for node in walks.accesses_of(statement):
             access = node.access
-            if access.space not in ("global", "constant"):
+            if access.space not in ("global", "constant", "local"):
                 continue
             if not _arrays_behind(origins, node.pointer) <= known:
-                unknown.add(access.variable)
+                if access.space != "local":
+                    unknown.add(access.variable)
                 continue
             counts = {name: int(emulation.accesses[name][:, access.number].sum()) for name in _COUNTED}
             if made := counts["subgroups"]:
-                blocks = (
-                    (machine.transaction_bytes, counts["transactions"] / made),
-                    (machine.line_bytes, counts["lines"] / made),
-                )
-                by_access[str(access.place), access.text, low.direction_of(node)] = blocks
+                direction = low.direction_of(node)
+                key = str(access.place), access.text, direction
+                if direction == "atomic":
+                    passes[key] = counts["passes"] / made
+                elif access.space == "local":
+                    passes[key] = counts["bank_cycles"] / made
+                if access.space != "local":
+                    by_access[key] = (
+                        (machine.transaction_bytes, counts["transactions"] / made),
+                        (machine.line_bytes, counts["lines"] / made),
+                    )
     by_array = {
         (name, direction): _of_groups(emulation.footprints[:, position], direction, machine.transaction_bytes)
         for position, (space, name) in enumerate(emulation.variables)
         if space in ("global", "constant") and name not in unknown and None not in unknown
         for direction in FOOTPRINTS
     }
-    return TouchedByGroups(by_access, by_array)
+    return TouchedByGroups(by_access, passes, by_array)
 
 
 def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:
     """Returns whether the place of an access is unknown although no data, nor data alone, decide on it."""
-    unknown = {(a.instruction, a.text) for a in counts.accesses if a.space == "global" and a.has_unknown_place}
+    unknown = {
+        (access.instruction, access.text)
+        for access in counts.accesses
+        if (access.space == "global" or access.direction == "atomic") and access.has_unknown_place
+    }
     constants = {each.name for each in kernel.objects if each.space == "constant"}
     origins = Origins(kernel.body)
     nodes = (node for statement in walks.simple_statements(kernel.body) for node in walks.accesses_of(statement))
@@ -99,7 +114,7 @@ def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:
     )
 
 
-_COUNTED = ("subgroups", "transactions", "lines")
+_COUNTED = ("subgroups", "transactions", "lines", "bank_cycles", "passes")
 
 
 def _of_groups(found: NDArray[np.void], direction: str, block: int) -> Blocks:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.atomics import bank_passes, sector_passes
 from perfmodel.counting.banks import bank_cycles
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
@@ -181,3 +182,18 @@ def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout
     cycles, least = bank_cycles(addresses, size, machine.banks, machine.bank_bytes, addresses > _NOBODY >> 1)
     shape = (len(met), layout.groups, layout.subgroups)
     return cycles.reshape(shape).sum(axis=2), (cycles - least).reshape(shape).sum(axis=2)
+
+
+def atomic_passes(met: Sequence[Met], size: int, is_local: bool, machine: Machine, layout: Layout) -> Integers:
+    """Returns how many passes atomics take, by banks of local memory or sectors of global memory: (patterns, groups).
+
+    A sector is as large as a transaction.
+    """
+    addresses = _addresses(met, layout).reshape(-1, layout.subgroup_size)
+    active = addresses > _NOBODY >> 1
+    if is_local:
+        passes = bank_passes(addresses, size, machine.banks, machine.bank_bytes, active)
+    else:
+        passes = sector_passes(addresses, machine.transaction_bytes, active)
+    found: Integers = passes.reshape(len(met), layout.groups, layout.subgroups).sum(axis=2)
+    return found

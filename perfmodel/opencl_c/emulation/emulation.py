@@ -46,8 +46,9 @@ class Emulation:
         barriers: of each barrier, how often the group met it.
         accesses: of each access, by name: executions by work-items, ``subgroups``; ``bytes`` moved by work-items;
             ``transactions`` (distinct aligned blocks for each sub-group execution) of global and constant memory;
-            ``bank_cycles`` of local memory, and how many of these are ``bank_conflicts``; and
-            ``lines``: as ``transactions``, but blocks of the machine's ``line_bytes``.
+            ``bank_cycles`` of local memory, and how many of these are ``bank_conflicts``;
+            ``lines``: as ``transactions``, but blocks of the machine's ``line_bytes``; and
+            ``passes`` of atomics, see `perfmodel.counting.atomics`.
         footprints: of each of `variables`, by name: ``load_bytes``, ``store_bytes`` and ``any_bytes``, and
             ``…_blocks`` of a transaction's size that they are in.
         variables: (space, name) of arguments and of objects in constant and local memory.

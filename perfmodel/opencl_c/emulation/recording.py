@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
-from perfmodel.opencl_c.emulation.access_patterns import Pattern, blocks_touched, local_cycles
+from perfmodel.opencl_c.emulation.access_patterns import Pattern, atomic_passes, blocks_touched, local_cycles
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.meeting import added_up_first
 
-ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts", "lines")
+ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts", "lines", "passes")
 ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])
 FOOTPRINT_FIELDS = np.dtype(
     [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks")]
@@ -76,6 +77,7 @@ class Recorder:
         self.barriers: list[Counts] = [defaultdict(int) for _ in range(kernel.barriers)]
         self.went: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
         self.handlers: list[Handler] = []
+        self.added_up_first = added_up_first(kernel)
         groups = layout.groups
         self._totals = Totals(
             blocks=np.zeros((groups, kernel.blocks, 3), np.int64),
@@ -128,8 +130,16 @@ class Recorder:
                 cost[..., 3] = blocks_touched(part, handler.bytes, self.machine.transaction_bytes, self.layout)
                 if self.machine.line_bytes:
                     cost[..., 6] = blocks_touched(part, handler.bytes, self.machine.line_bytes, self.layout)
+            if handler.access.direction == "atomic":
+                cost[..., 7] = self._passes(handler, part)
             self.known.update(zip(part, cost, strict=True))
         return [self.known[each] for each in met]
+
+    def _passes(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> NDArray[np.int64]:
+        """Returns how many passes an atomic takes, by pattern and group; one a sub-group where it is added up first."""
+        if handler.access.number in self.added_up_first:
+            return np.stack([pattern.mask.totals[:, 1] for pattern, _ in met])
+        return atomic_passes(met, handler.bytes, handler.access.space == "local", self.machine, self.layout)
 
 
 def _taken(counted: Sequence[Counts]) -> list[tuple[int, Any, int]]:

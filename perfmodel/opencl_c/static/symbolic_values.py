@@ -200,6 +200,9 @@ class Evaluator:
             return None
         if isinstance(left, PointsTo) and isinstance(right, PointsTo) and left.variable == right.variable:
             left, right = left.offset, right.offset
+        is_number = isinstance(expression.type, Scalar) and not expression.type.is_float
+        if is_number and operator in "&*" and plain(ZERO) in (left, right):  # whatever the other is
+            return plain(ZERO)
         if isinstance(left, Wrapped) or isinstance(right, Wrapped):
             return self.whole.around(operator, left, right, expression.type)
         if not isinstance(left, Pieces) or not isinstance(right, Pieces):

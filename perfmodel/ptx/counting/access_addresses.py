@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.atomics import bank_passes, sector_passes
 from perfmodel.counting.banks import bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
@@ -111,7 +112,19 @@ class AccessAddresses:
 
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
-        cycles = subgroups = 0
+        return self._mean(width, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0])
+
+    def bank_passes(self, width: int, banks: int) -> float:
+        """Returns the passes of atomics in local memory likewise."""
+        return self._mean(width, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active))
+
+    def sector_passes(self, width: int, size: int) -> float:
+        """Returns the passes of atomics in global memory likewise."""
+        return self._mean(width, lambda table, active: sector_passes(table, size, active))
+
+    def _mean(self, width: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
+        """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part."""
+        total = subgroups = 0
         for mask, addresses in self.executions_at(MOST_LOOKED_AT):
             names, rows = np.unique(_subgroups(self.lanes, mask, width), return_inverse=True)
             starts = np.searchsorted(rows, np.arange(len(names)))
@@ -119,9 +132,9 @@ class AccessAddresses:
             active = np.zeros(table.shape, bool)
             columns = np.arange(len(rows)) - starts[rows]
             table[rows, columns], active[rows, columns] = addresses, True
-            cycles += int(bank_cycles(table, self.noted.n_bytes, banks, active=active)[0].sum())
+            total += int(asked(table, active).sum())
             subgroups += len(names)
-        return cycles / max(subgroups, 1)
+        return total / max(subgroups, 1)
 
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""

@@ -164,6 +164,7 @@ class AccessCounter:
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
             touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in (32, 128))
+        is_counter = access.direction == "atomic" and touched is not None
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
         has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
         where = instruction.source
@@ -191,6 +192,7 @@ class AccessCounter:
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
+            passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
@@ -214,12 +216,14 @@ class AccessCounter:
                 * access.addresses.blocks_of_subgroups(width, WORD)
                 * max(access.addresses.noted.n_bytes // WORD, 1)
             )
-        each = (
-            access.addresses.blocks_of_subgroups(width, size)
-            if kind == "block"
-            else access.addresses.bank_cycles(width, size)
-        )
-        return made * each
+        return made * self._at_once(access, width, kind, size)
+
+    def _at_once(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
+        addresses = access.addresses
+        if kind in ("sector_passes", "bank_passes") and addresses.local_strides == (0, 0, 0):
+            return 1.0  # a compiler adds up first what a sub-group has for one place
+        ask = {"block": addresses.blocks_of_subgroups, "sector_passes": addresses.sector_passes}
+        return {**ask, "banks": addresses.bank_cycles, "bank_passes": addresses.bank_passes}[kind](width, size)
 
     def _pattern(self, access: CountedAccess) -> str:
         if access.space == "scratch":

@@ -1,0 +1,55 @@
+"""Atomics of CUDA's threads that meet at one place take a pass each, in shared and in global memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfmodel import Kernel, feature
+
+N = 256 * 16
+HISTOGRAM = Path(__file__).parent / "texts" / "histogram.ptx"
+TO_GLOBAL = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry bins(.param .u64 keys, .param .u64 out)
+{
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [keys];
+    ld.param.u64 %rd2, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    mad.lo.s32 %r3, %r2, 256, %r1;
+    mul.wide.u32 %rd3, %r3, 4;
+    add.u64 %rd4, %rd1, %rd3;
+    ld.global.u32 %r4, [%rd4];
+    mul.wide.u32 %rd5, %r4, 4;
+    add.u64 %rd6, %rd2, %rd5;
+    red.global.add.u32 [%rd6], 1;
+    red.global.add.u32 [%rd2], %r1;
+    ret;
+}
+"""
+
+
+@pytest.fixture(name="keys")
+def a_few_bins_with_most() -> np.ndarray:
+    return (np.random.default_rng(3).random(N) ** 3 * 64).astype(np.int32)
+
+
+def test_shared_memory_takes_the_most_at_a_bank(keys: np.ndarray) -> None:
+    keys_of, out, n = (f"_Z9histogramPKiPii_param_{number}" for number in range(3))
+    kernel = Kernel.from_ptx(HISTOGRAM, None, N // 256, 256, {keys_of: N, out: 64}).at(**{n: N})
+    met = [np.bincount(own % 32, minlength=32).max() for own in keys.reshape(-1, 32)]
+    found = feature("f_mem_transactions_local_atomic_banks:32").eval(kernel.as_observed({keys_of: keys}))
+    assert found == pytest.approx(sum(met))
+
+
+def test_global_memory_takes_the_most_at_a_place_of_each_sector(keys: np.ndarray) -> None:
+    kernel = Kernel.from_ptx(TO_GLOBAL, None, N // 256, 256, {"keys": N, "out": 64})
+    met = [np.bincount(own, minlength=64).reshape(8, 8).max(axis=1).sum() for own in keys.reshape(-1, 32)]
+    found = feature("f_mem_contended_global_atomic_block:512").eval(kernel.as_observed({"keys": keys}))
+    assert found == pytest.approx(sum(met) + N / 32)  # what all have for one place is added up first
