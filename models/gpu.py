@@ -58,7 +58,12 @@ TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
 STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
+# Sparse ones are sectors that share no line with others.
 SCRATCH_LOADED, SCRATCH_STORED = (f"f_mem_transactions_scratch_{direction}_block:32" for direction in ("load", "store"))
+SPARSE_LOADED, SPARSE_STORED = (
+    f"max(4 * {sectors.replace('32', '128')} / max({sectors}, 1) - 1, 0) / 3"
+    for sectors in (SCRATCH_LOADED, SCRATCH_STORED)
+)
 
 # Sectors that a sub-group has not had in the iteration before, of those that it asks for; what loads share counts once.
 FRESH, ASKED = (f"f_mem_transactions_global_load_block:32_distinct{word}" for word in ("_fresh", ""))
@@ -100,14 +105,17 @@ l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
                    + p_l1_local * (f_mem_transactions_local_banks:32
                                    + f_sync_collective_subgroup_shuffle_granularity:subgroup)
                    + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
+                   + p_constant * f_mem_transactions_global_load_block:4_tag:constant
                    + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
                    + p_pixel * f_mem_bytes_global_load_tag:image)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
+written  = 32 * {SCRATCH_STORED}
 held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
+beyond   = held / (1 + held)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
-l2       = p_l2_load * spilled + p_l2_scratch * 32 * {SCRATCH_STORED}
+l2       = p_l2_load * spilled + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_block:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
            + p_l2_line * f_mem_transactions_global_store_block:128
@@ -119,8 +127,9 @@ filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
            + p_scatter_store * max({STRAY} - p_kept * {STRAY_TURNS}, 0)
+           + beyond * (p_scatter * spilled * {SPARSE_LOADED} + p_scatter_store * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
-                     + held / (1 + held) * 32 * {SCRATCH_STORED}) + scatter
+                     + beyond * (spilled + written)) + scatter
 near     = {LOADED} / f_thread_groups / p_near
 fresh    = min({FRESH} / max({ASKED}, 1), {LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
 lost     = fresh + (1 - fresh) * near ** 2 / (1 + near ** 2)
@@ -140,8 +149,9 @@ transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend,
 EVERYDAY = """\
 atomic_update space:* place:* op:* counters:1,32,1024,65536,4194304 m:1,4,16 n:{few},{some}
 atomic_update space:* place:* counters:1,1024 m:16,64 lsize_0:64,256,512 n:{few_items},{some}
-private_array start:same,different access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
-private_array start:same,different access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
+private_array start:same access:* words:4,8,16,32,64,128,256 m:64,256 n:{few},{some}
+private_array start:same access:* words:16,64,256 m:256 lsize_0:64 n:{few_items},{some}
+private_array start:hashed access:* words:16,64,256,1024 m:64,256 lsize_0:64 n:{few_items},{few}
 pointer_chase waits:* span:{spans} m:16,64 n:{few_items},{few},{some}
 decisions form:* dtype:* start:* unrolled:1,4 m:64,256 n:{some}
 decisions form:* dtype:* start:* m:256 n:{few_items}
@@ -151,6 +161,9 @@ dependent_steps chain:* op:* steps:1,4,16 m:64,256 n:{few_items}
 dependent_steps chain:* op:* steps:1,4,16 m:16 n:{few}
 dependent_steps chain:* op:madd,hash steps:4,16 m:256 lsize_0:64 n:{few_items}
 private_array start:same access:* words:512,1024 m:256 lsize_0:64 n:{few_items}
+special_functions dtype:* form:plain function:* m:64 n:{few},{some}
+special_functions form:native,relaxed function:* m:64,256 n:{few},{some}
+constant_lookups table:* place:* span:* m:16,64 n:{few},{some}
 image_reads channels:* dtype:* rows:1,3,5 columns:1,3,5 n:{images}
 image_reads channels:1 rows:3 columns:3,5 lsizes:32x8,64x4,8x8 n:{images}
 """

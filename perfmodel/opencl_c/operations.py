@@ -15,7 +15,7 @@ from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import operations_of, widened
 from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c import walks
+from perfmodel.opencl_c import three_inputs, walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.types import BOOL, Pointer, Scalar, Vector, element_of, is_float, width_of
 
@@ -178,6 +178,13 @@ class _Counter:
         _Counter(self.indices, self.indices, self.own).count(pointer, floats=self.found)
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
+        if self.own is compiled_operations and three_inputs.is_logic(expression):
+            width, dtype = width_of(expression.type), widened(element_of(expression.type).dtype)
+            for kind, times in three_inputs.instructions(expression).items():
+                self.found[kind, dtype] += times * width
+            for part in three_inputs.inputs(expression):
+                self.count(part, floats)
+            return
         for kind, dtype, times in self.own(expression):
             (floats if floats is not None and _is_of_floats(dtype) else self.found)[kind, dtype] += times
         for part in self.parts(expression):
@@ -239,6 +246,9 @@ def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
         return
     for kind, narrow, times in own_operations(expression):
         dtype = widened(narrow)
+        if kind == "add" and not _is_of_floats(dtype):
+            width = width_of(expression.type)
+            times = width * three_inputs.sums(times // width)
         right = expression.right if isinstance(expression, low.Binary) else None
         if kind not in ("div", "mod") or _is_of_floats(dtype) or not isinstance(right, low.Constant):
             yield kind, dtype, times
