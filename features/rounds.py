@@ -7,34 +7,44 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import KernelCounts
-from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.counting.atomics import SECTOR
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
+from perfmodel.features.transactions import TransactionFeature
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 SPACES = ("global", "local", "scratch")
-ROLES = {"space": ("global", "local"), "direction": ("load", "store")}
+ROLES = {"space": ("global", "local"), "direction": ("load", "store"), "fresh": ("fresh",)}
 
 
 class RoundsFeature(CountedFeature):
     """Executions of loads, or of stores; those of one loop body, and of unrolled loops in it, count once.
 
-    None of these waits for another.
+    None of these waits for another. With ``fresh``, only the part of them counts in which a load goes to sectors that
+    the loop's iteration before has not accessed.
     """
 
     unit = "round"
 
-    def __init__(self, name: FeatureName, space: str, direction: str, granularity: Granularity) -> None:
+    def __init__(
+        self, name: FeatureName, space: str, direction: str, granularity: Granularity, is_fresh: bool = False
+    ) -> None:
         super().__init__(name)
         self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = granularity.subgroup_size
+        self.sectors = TransactionFeature(name, AccessPattern(space=space), "block", SECTOR) if is_fresh else None
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
-        rounds = (self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
+        rounds = (self.rounds_of(access, counts, sizes) for access in chosen)
         return once_a_body(zip((access.body for access in chosen), rounds, strict=True))
+
+    def rounds_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+        rounds = self.granularity.executions(access.rounds, self.name)(sizes)
+        return rounds if self.sectors is None else rounds * self.sectors.fresh_part(counts, access, sizes)
 
 
 class WaitsFeature(RoundsFeature):
@@ -86,11 +96,17 @@ class RoundsFamily(FeatureFamily):
             raise FeatureError(
                 f"feature {name.text!r} is of one kind of memory; write which of {', '.join(self.roles['space'])}"
             )
+        if "fresh" in found and found["space"].key != "global":
+            raise FeatureError(
+                f"feature {name.text!r}: only sectors of global memory are fresh; leave fresh out, or write global",
+                found["fresh"].offset,
+            )
         return self.feature(
             name,
             found["space"].key,
             found["direction"].key if "direction" in found else "load",
             parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM,
+            "fresh" in found,
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
