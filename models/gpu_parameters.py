@@ -109,7 +109,7 @@ PARAMETERS: dict[str, Meaning] = {
         **_rate("p_f32_minmax", 64),
     ),
     "p_f32_div": Meaning(
-        "divisions, roots and exponentials",
+        "divisions, roots, exponentials and native functions",
         advice="native_divide, native_sqrt and native_exp where their digits are enough, or products with a reciprocal "
         "that is computed once, would help",
         lacks="Newton's steps around the special-function unit, which run beside it",
@@ -136,9 +136,19 @@ PARAMETERS: dict[str, Meaning] = {
         **_rate("p_f64_div"),
     ),
     "p_f64_exp": Meaning(
-        "functions in double precision",
+        "exponentials, and other short functions, in double precision",
         advice="single precision, where its digits are enough, would help",
         **_rate("p_f64_exp"),
+    ),
+    "p_f64_sin": Meaning(
+        "sines, roots of three and other functions in double precision",
+        advice="single precision, where its digits are enough, would help",
+        **_rate("p_f64_sin"),
+    ),
+    "p_f64_log": Meaning(
+        "logarithms, powers and other long functions in double precision",
+        advice="single precision, where its digits are enough, or products in place of powers, would help",
+        **_rate("p_f64_log"),
     ),
     "p_i32": Meaning(
         "whole-number operations, and comparisons of any 32 bits",
@@ -238,6 +248,19 @@ PARAMETERS: dict[str, Meaning] = {
         },
         reads={"{:.3g} TB/s": "128e-12 / p_l1_local"},
         physical={"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
+    ),
+    "p_constant": Meaning(
+        words="lookups in tables of constant memory, each place of a sub-group's by itself",
+        figures={
+            "{:.3g} places at once": (
+                "f_mem_transactions_global_load_block:4_tag:constant "
+                "/ max(f_mem_access_global_load_tag:constant_granularity:subgroup, 1)"
+            )
+        },
+        advice="tables in local memory, or in an argument, where neighbouring work-items look at different places, "
+        "would help",
+        reads={"{:.3g} cycles": f"p_constant * {UNITS} * {CLOCK}"},
+        physical={"H200": Physical(2, 2, OURS.format("`constant_lookups`, 1.98 GHz"))},
     ),
     "p_image": Meaning(
         words="pixels that texture units read for a sub-group",

@@ -71,7 +71,9 @@ TERMS: dict[str, Meaning] = {
     "tensor": Meaning("products of matrices on tensor cores"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
+    "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
+    "beyond": Meaning("the part of the private arrays that the last-level cache does not keep"),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
         {
