@@ -101,6 +101,7 @@ def _compile_kernel_alone(
         "-Dregister=",
         *(f"--pre-include={header}" for header in PRE_INCLUDED),
     ]
+    own = [str(folder).lstrip("/") for folder in compiler.headers]
     for _ in range(_MOST_ROUNDS):
         try:
             ptx, lowered = _compile(compiler, text, name, given, headers)
@@ -111,6 +112,10 @@ def _compile_kernel_alone(
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
             continue
+        if thrust := [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]:
+            if any(file.startswith(folder) for file, *_ in mistakes for folder in own):
+                headers.update(dict.fromkeys(thrust, ""))
+                continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
             continue
@@ -210,7 +215,8 @@ def _said(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     wrong = [line for line in lines if "error" in line] or lines or [""]
     first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
-    return first.replace("error:", "").replace("  ", " ").strip().removeprefix("/")
+    said = first.replace("error:", "").replace("  ", " ").strip()
+    return said.removeprefix("/") if said.startswith(_FILE) else said
 
 
 def _error(library: Any, status: int) -> str:
