@@ -112,10 +112,10 @@ def _compile_kernel_alone(
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
             continue
-        if thrust := [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]:
-            if any(file.startswith(folder) for file, *_ in mistakes for folder in own):
-                headers.update(dict.fromkeys(thrust, ""))
-                continue
+        thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
+            headers.update(dict.fromkeys(thrust, ""))
+            continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
             continue
