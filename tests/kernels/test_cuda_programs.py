@@ -175,6 +175,19 @@ class TestCompiled:
         __global__ void f(int *x) { x[0] = seven(); }"""
         assert emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 1})).array("x")[0] == 7
 
+    def test_instructions_for_videos_in_assembly(self) -> None:
+        """Rotations of before there were funnel shifts."""
+        source = """__device__ unsigned rotated(unsigned x, int by) {
+          unsigned found;
+          asm("{ .reg .u32 low; vshr.u32.u32.u32.clamp low, %1, %3; vshl.u32.u32.u32.clamp.add %0, %1, %2, low; }"
+              : "=r"(found) : "r"(x), "r"(by), "r"(32 - by));
+          return found;
+        }
+        __global__ void f(unsigned *x, int by) { x[threadIdx.x] = rotated(x[threadIdx.x], by); }"""
+        x = np.arange(64, dtype="uint32") * np.uint32(123456789)
+        found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}, by=7), {"x": x}).array("x")
+        np.testing.assert_array_equal(found, (x << np.uint32(7)) | (x >> np.uint32(25)))
+
     def test_warps_that_meet_at_different_barriers_are_counted(self) -> None:
         source = """__global__ void f(float *x) {
           __shared__ float kept[64];

@@ -91,6 +91,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "lop3": _NONE,
     "prmt": frozenset(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
     "shf": frozenset(("l", "r", "wrap", "clamp")),
+    **dict.fromkeys(("vshl", "vshr"), frozenset(("wrap", "clamp", "add", "min", "max"))),
     "dp4a": _NONE,
     # Comparison, choice, moves and conversion.
     "setp": _COMPARED | _JOINED | {"ftz"},
