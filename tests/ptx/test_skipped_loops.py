@@ -88,7 +88,7 @@ AGAIN:
 
 
 def test_steps_that_iterations_compute_anew_are_skipped_over() -> None:
-    """As compilers leave them in the loop where they cost less than a register."""
+    """Compilers leave them in the loop where they cost less than a register."""
     kernel = Kernel.from_ptx(WALKED, None, 1, 64, {"x": "n*k", "y": 64}, n=64, k=500)
     every, every_place, none = executions(kernel, None, False)
     some, some_places, skipped = executions(kernel, None, True)

@@ -152,7 +152,7 @@ def funnel(instruction: Instruction) -> Function:
 
 
 def shifted_with(instruction: Instruction) -> Function:
-    """Returns a shift of one of the instructions for videos, whose result another operation joins with a third number."""
+    """Returns a shift among the instructions for videos, whose result another operation joins with a third number."""
     is_left, is_wrapped = instruction.opcode == "vshl", instruction.has("wrap")
 
     def shift(a: Any, by: Any, *third: Any) -> Any:
