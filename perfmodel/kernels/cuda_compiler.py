@@ -4,7 +4,6 @@ disk."""
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,16 +15,16 @@ from typing import Any
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, without, without_refusals
 from perfmodel.kernels.cuda_host import HEADERS, PRE_INCLUDED, is_of_a_library, may_be_needed, stand_in
+from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
 
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
+_BUILTINS = "libnvrtc-builtins.so.*"
 _FILE = f"/{UNNAMED}"
 """The source's name in PTX, the same from every working folder, as times are kept by the text."""
-_HEADERS = ("nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc")
-"""The packages whose headers sources may include."""
 
 
 _MOST_ROUNDS = 64
@@ -68,20 +67,20 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledTex
         chosen.append(f"--gpu-architecture={USUAL_TARGET}")
     if _LINES not in chosen:
         chosen.append(_LINES)
-    library = _library()
+    compiler = _compiler()
 
     absent = _absent(source, chosen)
 
     def compile_() -> dict[str, Any]:
         try:
             if not absent:
-                ptx, lowered = _compile(library, source, name, chosen, HEADERS)
+                ptx, lowered = _compile(compiler, source, name, chosen, HEADERS)
                 return {"ptx": ptx, "name": lowered, "not_found": []}
         except _RefusedError:
             pass  # functions for the host may be what is not understood
-        return _compile_kernel_alone(library, source, name, chosen, absent)
+        return _compile_kernel_alone(compiler, source, name, chosen, absent)
 
-    found = kept([source, name, chosen, _version(library), _FILE], compile_)
+    found = kept([source, name, chosen, _version(compiler.library), _FILE], compile_)
     return CompiledText(str(found["ptx"]), str(found["name"]), tuple(found.get("not_found", ())))
 
 
@@ -90,7 +89,7 @@ class _RefusedError(Exception):
 
 
 def _compile_kernel_alone(
-    library: Any, source: str, name: str, options: Sequence[str], absent: Sequence[str]
+    compiler: _Compiler, source: str, name: str, options: Sequence[str], absent: Sequence[str]
 ) -> dict[str, Any]:
     """Compiles a kernel without functions for the host, headers that are not found, and declarations that are not
     understood, as far as it does without them."""
@@ -102,15 +101,20 @@ def _compile_kernel_alone(
         "-Dregister=",
         *(f"--pre-include={header}" for header in PRE_INCLUDED),
     ]
+    own = [str(folder).lstrip("/") for folder in compiler.headers]
     for _ in range(_MOST_ROUNDS):
         try:
-            ptx, lowered = _compile(library, text, name, given, headers)
+            ptx, lowered = _compile(compiler, text, name, given, headers)
             return {"ptx": ptx, "name": lowered, "not_found": _not_found(headers)}
         except _RefusedError as error:
             log = str(error)
         mistakes = _MISTAKE.findall(log)
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
+            continue
+        thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
+            headers.update(dict.fromkeys(thrust, ""))
             continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
@@ -130,7 +134,7 @@ def _compile_kernel_alone(
 def _absent(source: str, options: Sequence[str]) -> list[str]:
     """Returns the headers that a source includes and that are nowhere."""
     folders = [Path(option[2:]) for option in options if option.startswith("-I")]
-    folders += [folder / "include" for package in _HEADERS for folder in _package_folders(package)]
+    folders += _compiler().headers
     named = dict.fromkeys(_INCLUDED.findall(source))
     known = HEADERS.keys() | HIP_HEADERS.keys() | _OWN
     return [each for each in named if each not in known and not any((folder / each).is_file() for folder in folders)]
@@ -140,30 +144,29 @@ def _not_found(headers: Mapping[str, str]) -> list[str]:
     return [header for header in headers if header not in HEADERS]
 
 
+@dataclass(frozen=True)
+class _Compiler:
+    """The compiler's library, and the folders of its headers."""
+
+    library: Any
+    headers: Sequence[Path]
+
+
 @lru_cache(maxsize=1)
-def _library() -> Any:
-    """Loads the compiler of the optional extra."""
-    folders = _package_folders("nvidia.cuda_nvrtc")
-    for folder in folders:
-        for path in sorted((*(folder / "lib").glob("libnvrtc.so.*"), *(folder / "bin").glob("nvrtc64_*.dll"))):
-            if "alt" in path.name or "builtins" in path.name:
-                continue
+def _compiler() -> _Compiler:
+    """Loads the compiler."""
+    for toolkit in toolkits():
+        for path in toolkit.libraries():
             with suppress(OSError):
+                for part in sorted(path.parent.glob(_BUILTINS)):  # CUDA 13's package does not find it by itself
+                    ctypes.CDLL(str(part))
                 library = ctypes.CDLL(str(path))
                 library.nvrtcGetErrorString.restype = ctypes.c_char_p
-                return library
+                return _Compiler(library, toolkit.headers())
     raise KernelError(
         "CUDA C++ needs NVIDIA's compiler NVRTC, which is not installed; add it by pip install 'perfmodel[nvidia]', or "
         "give PTX text to Kernel.from_ptx"
     )
-
-
-def _package_folders(package: str) -> list[Path]:
-    try:
-        spec = importlib.util.find_spec(package)
-    except ModuleNotFoundError:
-        return []
-    return [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
 
 
 def _version(library: Any) -> list[int]:
@@ -172,8 +175,10 @@ def _version(library: Any) -> list[int]:
     return [major.value, minor.value]
 
 
-def _compile(library: Any, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]) -> tuple[str, str]:
-    program = ctypes.c_void_p()
+def _compile(
+    compiler: _Compiler, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]
+) -> tuple[str, str]:
+    library, program = compiler.library, ctypes.c_void_p()
     headers = {**usual, **HIP_HEADERS}
     contents, names = (
         (ctypes.c_char_p * len(headers))(*(text.encode() for text in texts)) for texts in (headers.values(), headers)
@@ -184,8 +189,7 @@ def _compile(library: Any, source: str, name: str, options: Sequence[str], usual
     _check(library, made)
     try:
         _check(library, library.nvrtcAddNameExpression(program, name.encode()))
-        folders = [folder for package in _HEADERS for folder in _package_folders(package)]
-        given = [*options, *(f"-I{folder / 'include'}" for folder in folders)]
+        given = [*options, *(f"-I{folder}" for folder in compiler.headers)]
         array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
         status = library.nvrtcCompileProgram(program, len(given), array)
         if status:
@@ -211,7 +215,8 @@ def _said(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     wrong = [line for line in lines if "error" in line] or lines or [""]
     first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
-    return first.replace("error:", "").replace("  ", " ").strip().removeprefix("/")
+    said = first.replace("error:", "").replace("  ", " ").strip()
+    return said.removeprefix("/") if said.startswith(_FILE) else said
 
 
 def _error(library: Any, status: int) -> str:

@@ -136,13 +136,22 @@ def _is_for_host(each: _Declaration) -> bool:
 def _found(source: str) -> tuple[str, list[_Declaration]]:
     """Returns a source without comments, strings and directives, and its declarations."""
     plain = _plain(source)
-    macros = {name for name, text in _macros(source) if _OF_DEVICE.search(text)}
+    macros = _macros_of_device(source)
     return plain, [
         replace(
             each, is_for_device=bool(_OF_DEVICE.search(each.head)) or not macros.isdisjoint(_WORD.findall(each.head))
         )
         for each in _declarations(plain)
     ]
+
+
+def _macros_of_device(source: str) -> set[str]:
+    """Returns the macros that say of a function that it is for the device, also by way of other macros."""
+    macros = _macros(source)
+    found = {name for name, text in macros if _OF_DEVICE.search(text)}
+    while more := {name for name, text in macros if not found.isdisjoint(_WORD.findall(text))} - found:
+        found |= more
+    return found
 
 
 def _macros(source: str) -> list[tuple[str, str]]:

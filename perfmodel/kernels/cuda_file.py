@@ -11,7 +11,7 @@ import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
 from perfmodel.basics.files import check_file
-from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
@@ -44,11 +44,23 @@ class CompiledKernel:
         both = zip(self.declared, self.parameters, strict=True)
         return tuple(each.name for each, used in both if _is_pointer(each, used))
 
+    def element(self, name: str) -> tuple[str, int]:
+        """Returns the type of the numbers that an element of an array consists of, and how many they are."""
+        place = self._place(name)
+        return _element(self.declared[place], self.parameters[place])
+
     def item_bytes(self, name: str) -> int:
         """Returns the bytes of an element of an array."""
-        place = [each.name for each in self.declared].index(name)
-        dtype, times = _element(self.declared[place], self.parameters[place])
+        dtype, times = self.element(name)
         return np.dtype(dtype).itemsize * times
+
+    def is_known(self, name: str) -> bool:
+        """Returns whether the source says which numbers an element of an array consists of; else its code does."""
+        declared = self.declared[self._place(name)]
+        return declared.is_pointer and declared.numbers() is not None
+
+    def _place(self, name: str) -> int:
+        return [each.name for each in self.declared].index(name)
 
     def program(
         self,
@@ -59,9 +71,8 @@ class CompiledKernel:
         assumptions: str = "",
     ) -> PtxProgram:
         """Returns the kernel with its launch; see `perfmodel.Kernel.from_cuda`."""
-        if isinstance(args, Mapping):
-            args = declared_arguments(self, args)
-        return PtxProgram(self.text, self.entry, self.name, grid, block, list(args), shared, assumptions)
+        declared = declared_arguments(self, args) if isinstance(args, Mapping) else list(args)
+        return PtxProgram(self.text, self.entry, self.name, grid, block, declared, shared, assumptions)
 
 
 _NAMES = "__nv_name_map"
@@ -154,11 +165,11 @@ def text_of(path: Path) -> str:
         raise KernelError(f"source file {path} is no text; give it as compilers take or write it") from error
 
 
-def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument]:
+def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument | Derived]:
     """Returns a kernel's arguments as its source declares them and its code uses them.
 
     Args:
-        extents: elements of arrays, by the names of pointers.
+        extents: elements of arrays, by the names of pointers; 0 for a null pointer.
 
     Raises:
         KernelError: for an array without extent, and an extent of nothing.
@@ -177,13 +188,15 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
     ]
 
 
-def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument:
+def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument | Derived:
     if _is_pointer(declared, parameter):
         if extent is None:
             raise KernelError(
                 f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
                 f"as {{{declared.name!r}: …}}"
             )
+        if extent in (0, "0"):
+            return Derived(declared.name, "uint64", "0")
         dtype, times = _element(declared, parameter)
         return Array(declared.name, dtype, extent if times == 1 else f"({extent}) * {times}", parameter.is_output)
     numbers = declared.numbers()

@@ -80,6 +80,7 @@ _MATH += "namespace std { " + " ".join(
 )
 _MATH += " }\n"
 _OF_NVIDIA = """#pragma once
+#include <cuda/std/array>
 #include <cuda/std/limits>
 #include <cuda/std/tuple>
 #include <cuda/std/type_traits>
@@ -96,6 +97,26 @@ _CUB = "#pragma once\n" + "".join(
 )
 """CUB's functions for blocks and warps: the file itself has others, for the host."""
 _HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+_OF_TORCH = f"""#ifndef TYPES_OF_TORCH
+#define TYPES_OF_TORCH
+{_HALVES}
+namespace c10 {{
+struct Half : __half {{
+  using __half::__half;
+  Half() = default;
+  __host__ __device__ Half(const __half &value) : __half(value) {{}}
+}};
+struct BFloat16 : __nv_bfloat16 {{
+  using __nv_bfloat16::__nv_bfloat16;
+  BFloat16() = default;
+  __host__ __device__ BFloat16(const __nv_bfloat16 &value) : __nv_bfloat16(value) {{}}
+}};
+}}
+namespace at {{ using c10::Half; using c10::BFloat16; }}
+namespace torch {{ using c10::Half; using c10::BFloat16; }}
+#endif
+"""
+"""PyTorch's headers with the types that its extensions' kernels know."""
 _ALGORITHM = """#pragma once
 namespace std {
 template <typename T> __host__ __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
@@ -121,7 +142,7 @@ _EMPTY = (
         "cstdio",
         "cstdlib",
     ),
-    *("cstring", "ctime", "iostream", "fstream", "sstream", "iomanip", "string", "vector", "map", "set", "array"),
+    *("cstring", "ctime", "iostream", "fstream", "sstream", "iomanip", "string", "vector", "map", "set"),
     *("memory", "numeric", "functional", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
@@ -131,7 +152,7 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h"), f"#ifndef INT_TYPES\n#define INT_TYPES\n{_WHOLE}#endif\n"),
     **dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), f"#ifndef INT_MAX\n{_LIMITS}#endif\n"),
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
-    **dict.fromkeys(("type_traits", "limits", "utility", "tuple"), _OF_NVIDIA),
+    **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     "algorithm": _ALGORITHM,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,
@@ -158,7 +179,9 @@ def may_be_needed(header: str) -> bool:
 
 def stand_in(header: str) -> str:
     """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
-    return _HALVES if re.match(r"(cublas|cudnn|torch|ATen|c10)", header) else ""
+    if re.match(r"(torch|ATen|c10|THC)/", header):
+        return _OF_TORCH
+    return _HALVES if re.match(r"(cublas|cudnn)", header) else ""
 
 
 PRE_INCLUDED = ("stdint.h", "limits.h", "math.h", "assert.h", "cuda_device_runtime_api.h")

@@ -229,6 +229,10 @@ class Profile(EmulationProfile):
         return float(self.emulation.barriers.sum(axis=1).mean()) if self.emulation.barriers.size else 0.0
 
     @property
+    def is_extrapolated(self) -> bool:
+        return bool(self.emulation.extrapolated)
+
+    @property
     def emulated_groups(self) -> list[int]:
         return list(self.emulation.groups.tolist())
 

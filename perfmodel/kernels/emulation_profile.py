@@ -50,6 +50,11 @@ class EmulationProfile(ABC):
 
     @property
     @abstractmethod
+    def is_extrapolated(self) -> bool:
+        """Returns True if iterations of loops were counted without being run, so that results are not known."""
+
+    @property
+    @abstractmethod
     def emulated_groups(self) -> list[int]:
         """The numbers of the groups that were emulated."""
 

@@ -132,6 +132,10 @@ class PtxProfile(EmulationProfile):
         return _number(self.counts.barriers.workgroup)
 
     @property
+    def is_extrapolated(self) -> bool:
+        return self.emulation.skipped > 0
+
+    @property
     def emulated_groups(self) -> list[int]:
         return list(self.emulation.sample.blocks)
 

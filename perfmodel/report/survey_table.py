@@ -38,6 +38,9 @@ def as_text(survey: Survey, failures: int = 40) -> str:
     if chosen:
         listed = [[stage, _few(cases[stage, why]), why] for (stage, why), _ in chosen]
         parts.append(grid(["failed in", "cases", "because"], listed))
+    if left_out := Counter((stage.name, stage.left_out) for _, stage in survey.left_out):
+        listed = [[stage, str(count), why] for (stage, why), count in left_out.items()]
+        parts.append(grid(["left out", "cases", "because"], listed))
     if len(reasons) > len(chosen):
         parts.append(f"and {len(reasons) - len(chosen)} other reasons; --json has all")
     return "\n\n".join(parts)

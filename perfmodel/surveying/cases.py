@@ -1,27 +1,16 @@
-"""A survey's cases: kernels of ``.cl`` files with their launches and data, as a folder's ``survey.json`` says them."""
+"""A survey's cases: kernels of source files with their launches and data, as a folder's ``survey.json`` says them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfmodel.basics.documents import DocumentKind
-from perfmodel.basics.errors import KernelError, SurveyError, nearest
-from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
-from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.types import Image as ImageType
-from perfmodel.opencl_c.types import Pointer
-from perfmodel.surveying.contents import contents, pixels
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from perfmodel.opencl_c.lowered import LoweredKernel
+from perfmodel.basics.errors import SurveyError, nearest
+from perfmodel.surveying.case import Case
+from perfmodel.surveying.cuda_case import CudaCase
+from perfmodel.surveying.opencl_case import OpenclCase
 
 NAME = "survey.json"
 FILE = DocumentKind(
@@ -38,115 +27,13 @@ REQUIRED = {"name": str, "source": str, "kernel": str, "launches": dict}
 OPTIONAL = {"group": str, "options": list, "folders": list, "any_order": list, "any_rounding": list}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One kernel of a survey with one launch.
-
-    Attributes:
-        folder: the survey's, in which sources and data lie.
-        launch: which of the case's launches this is, such as ``cpu`` or ``gpu``.
-        source: the ``.cl`` file; `options`: those of the build; `includes`: folders of included files.
-        any_order: arrays whose contents depend on the order in which work-items run.
-        any_rounding: arrays of whole numbers made of floats that OpenCL lets every device round in its own way.
-        arguments: what is said of each, by name.
-    """
-
-    folder: Path
-    name: str
-    group: str
-    launch: str
-    source: str
-    kernel: str
-    options: tuple[str, ...]
-    includes: tuple[str, ...]
-    any_order: tuple[str, ...]
-    any_rounding: tuple[str, ...]
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...]
-    arguments: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The source, with its includes in place.
-
-        Raises:
-            KernelError: for a file that cannot be read.
-        """
-        return read_source(self.folder / self.source, self._include_folders)[0]
-
-    def lowered(self) -> LoweredKernel:
-        """Reads the source and lowers the kernel.
-
-        Raises:
-            SourceError: for what is no OpenCL C, or not supported, with line and column.
-        """
-        text, path = self.text, self.folder / self.source
-        options = [*self.options, *options_of_includes(path, text, self._include_folders)]
-        return lowered_kernel(text, self.kernel, options)
-
-    @cached_property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The contents of the array arguments, by name, as elements of their types: bytes are bytes."""
-        types = {parameter.name: parameter.type for parameter in self.lowered().parameters}
-        return {
-            name: array.view("uint8") if isinstance(type_ := types[name], Pointer) and type_.target.size == 1 else array
-            for name, array in self.contents.items()
-        }
-
-    @cached_property
-    def contents(self) -> dict[str, NDArray[Any]]:
-        """The contents of the array arguments, by name; of bytes, the numbers that they are said to be.
-
-        Raises:
-            KernelError: for data that are not there, or do not fit the kernel.
-        """
-        found: dict[str, NDArray[Any]] = {}
-        for position, parameter in enumerate(self.lowered().parameters):
-            name, type_ = parameter.name, parameter.type
-            if isinstance(type_, ImageType):
-                found[name] = pixels(name, self._said(name), type_, position)
-            elif isinstance(type_, Pointer) and type_.space != "local":
-                found[name] = contents(name, self._said(name), type_.target, self.folder, position)
-        return found
-
-    def as_kernel(self) -> Kernel:
-        """Returns the case as a kernel, all its arguments bound.
-
-        Raises:
-            SourceError, KernelError: for what can't be read, or does not fit.
-        """
-        extents: dict[str, int | str] = {}
-        scalars: dict[str, Any] = {}
-        parameters = self.lowered().parameters
-        for name in self.arguments:
-            if name not in (names := [each.name for each in parameters]):
-                raise KernelError(f"kernel {self.kernel!r} has no argument {name!r}{nearest(name, names)}")
-        for parameter in parameters:
-            name, said = parameter.name, self._said(parameter.name)
-            if isinstance(parameter.type, ImageType):
-                extents[name] = said
-            elif not isinstance(parameter.type, Pointer):
-                scalars[name] = said
-            elif parameter.type.space == "local":
-                extents[name] = _local_bytes(name, said)
-            else:
-                extents[name] = self.arrays[name].nbytes // parameter.type.target.size
-        path, sizes = self.folder / self.source, (self.global_size, self.local_size)
-        program = opencl_program(path, self.kernel, *sizes, extents, self.options, self._include_folders)
-        return Kernel(program, {"generator": self.name}, None, **scalars)
-
-    def host_arrays(self, kernel: Kernel) -> dict[str, np.ndarray]:
-        """Returns the contents of the arrays with the types that a launch of the kernel declares."""
-        return {each.name: self.arrays[each.name].reshape(-1).view(each.dtype) for each in kernel.launch().arrays()}
-
-    @property
-    def _include_folders(self) -> list[Path]:
-        return [self.folder / each for each in self.includes]
-
-    def _said(self, name: str) -> Any:
-        if name not in self.arguments:
-            raise KernelError(f"case {self.name!r} says nothing of the argument {name!r}; give it among its arguments")
-        return self.arguments[name]
+LANGUAGES: Mapping[str, type[Case]] = {".cl": OpenclCase, **dict.fromkeys((".cu", ".cuh"), CudaCase)}
+"""Classes of cases by the endings of their sources."""
+AXES: Mapping[type[Case], Mapping[str, str]] = {
+    OpenclCase: {"global": "global_size", "local": "local_size"},
+    CudaCase: {"grid": "grid", "block": "block"},
+}
+"""Sizes of a launch in ``survey.json``, and the attributes of a case that have them."""
 
 
 def load_cases(folder: str | Path, launch: str | None = None) -> list[Case]:
@@ -203,9 +90,16 @@ def _case(folder: Path, entry: Any, number: int, launch: str | None) -> Case | N
     given = launches[chosen]
     if not isinstance(given, dict) or not isinstance(given.get("arguments"), dict):
         raise SurveyError(f"launch {chosen!r} of {what} has no arguments; give an object of them by name")
-    if unknown := next((key for key in given if key not in ("global", "local", "arguments")), None):
+    language = LANGUAGES.get(Path(entry["source"]).suffix)
+    if language is None:
+        raise SurveyError(f"{what} has the source {entry['source']!r}; give a file that ends in {', '.join(LANGUAGES)}")
+    axes, others = AXES[language], ("shared",) if language is CudaCase else ()
+    if unknown := next((key for key in given if key not in (*axes, *others, "arguments")), None):
         raise SurveyError(f"launch {chosen!r} of {what} has a {unknown!r}, which is not known; leave it out")
-    return Case(
+    for key in others:
+        if type(given.get(key, 0)) is not int or given.get(key, 0) < 0:
+            raise SurveyError(f"launch {chosen!r} of {what} has {key} {given[key]!r:.40}; give a number of bytes")
+    return language(
         folder=folder,
         name=entry["name"],
         group=entry.get("group", ""),
@@ -216,9 +110,9 @@ def _case(folder: Path, entry: Any, number: int, launch: str | None) -> Case | N
         includes=tuple(entry.get("folders", ())),
         any_order=tuple(entry.get("any_order", ())),
         any_rounding=tuple(entry.get("any_rounding", ())),
-        global_size=_axes(given, "global", what),
-        local_size=_axes(given, "local", what),
         arguments=given["arguments"],
+        **{attribute: _axes(given, key, what) for key, attribute in axes.items()},
+        **{key: given.get(key, 0) for key in others},
     )
 
 
@@ -232,11 +126,5 @@ def _axes(given: Mapping[str, Any], key: str, what: str) -> tuple[int, ...]:
         or not 1 <= len(axes) <= 3
         or not all(type(axis) is int and axis > 0 for axis in axes)
     ):
-        raise SurveyError(f"{what} has no {key} size of 1 to 3 whole numbers; give work-items by axis, such as [1024]")
+        raise SurveyError(f"{what} has no {key} size of 1 to 3 whole numbers; give them by axis, such as [1024]")
     return tuple(axes)
-
-
-def _local_bytes(name: str, said: Any) -> int:
-    if isinstance(said, dict) and set(said) == {"local_bytes"} and type(said["local_bytes"]) is int:
-        return int(said["local_bytes"])
-    raise KernelError(f'argument {name!r} is local memory, said to be {said!r:.40}; write {{"local_bytes": 1024}}')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.array_contents import said_of_array
+from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.kernels.source_words import ARRAY_WORDS
@@ -23,13 +23,16 @@ FLOATS, INTEGERS = (0.5, 1.5), (1, 8)
 MOST_BYTES = 2**32
 
 
-def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> NDArray[Any]:
-    """Returns the elements of an array argument, in memory order; bytes as numbers of the type that is said.
+def checked(
+    name: str, said: Any, expected: np.dtype[Any], told: str, folder: Path, is_any: bool = False
+) -> ArrayContents:
+    """Returns what is said of an array argument.
 
     Args:
         said: as in ``survey.json``; see docs/surveys.md.
-        element: the type that the argument points to.
+        expected: the type that the argument points to; `told`: as the source calls it.
         folder: where files lie.
+        is_any: whether the elements may be numbers of any type, as those of bytes and structs may.
 
     Raises:
         KernelError: for what is not understood, or does not fit the argument.
@@ -44,24 +47,41 @@ def contents(name: str, said: Any, element: c.Type, folder: Path, seed: int) -> 
     ):
         raise KernelError(f"{what} lies in {said!r}, outside the survey's folder; put it inside")
     given = said_of_array(what, str(said), folder)
-    expected = c.numpy_type(element)
-    number = None if expected.base.kind == "V" else expected.base  # None for structs
-    is_taken = number is None or number.itemsize == 1 or given.dtype is None or given.dtype.kind == "V"
-    if not is_taken and given.dtype != number:  # bytes may be those of any type
-        raise KernelError(f"{what} is said to have {given.dtype}, and the kernel takes {element}; say {number}")
+    is_any = is_any or _is_bytes(expected) or expected.base.kind == "V"
+    if not is_any and given.dtype is not None and given.dtype.kind != "V" and given.dtype != expected.base:
+        raise KernelError(f"{what} is said to have {given.dtype}, and the kernel takes {told}; say {expected.base}")
+    if given.array is not None and given.array.nbytes % expected.itemsize:
+        raise KernelError(f"{what}: {said} does not hold whole elements of {told}; save these")
+    if given.array is None:
+        _elements(what, given, expected)
+    return given
+
+
+def contents(name: str, given: ArrayContents, expected: np.dtype[Any], seed: int) -> NDArray[Any]:
+    """Returns the elements of an array argument, in memory order; bytes as numbers of the type that is said.
+
+    Args:
+        given: what `checked` returns; `expected`: as given to it.
+    """
     if given.array is not None:
-        if given.array.nbytes % expected.itemsize:
-            raise KernelError(f"{what}: {said} does not hold whole elements of {element}; save these")
-        is_bytes = expected.base.itemsize == 1 and given.array.dtype.kind != "V"
-        return np.frombuffer(given.array.tobytes(), given.array.dtype if is_bytes else expected.base)
-    size = SizeExpression(what, given.elements(expected.itemsize), ()).at({})
-    if not 1 <= size <= MOST_BYTES // expected.itemsize:
-        raise KernelError(f"{what} is said to have {size} elements; give from 1 to {MOST_BYTES} bytes")
-    array = np.zeros(size, expected)
+        is_own = _is_bytes(expected) and given.array.dtype.kind != "V"
+        return np.frombuffer(given.array.tobytes(), given.array.dtype if is_own else expected.base)
+    array = np.zeros(_elements(f"array {name!r}", given, expected), expected)
     if given.kind != "zeros":
         numbers = array if given.dtype is None else array.view(np.uint8).view(given.dtype)
         _fill(numbers, np.random.default_rng(seed), given.bounds)
-    return array.view(given.dtype) if expected.itemsize == 1 and given.dtype is not None else array
+    return array.view(given.dtype) if _is_bytes(expected) and given.dtype is not None else array
+
+
+def _is_bytes(expected: np.dtype[Any]) -> bool:
+    return expected.base.kind != "V" and expected.base.itemsize == 1
+
+
+def _elements(what: str, given: ArrayContents, expected: np.dtype[Any]) -> int:
+    size = SizeExpression(what, given.elements(expected.itemsize), ()).at({})
+    if not 1 <= size <= MOST_BYTES // expected.itemsize:
+        raise KernelError(f"{what} is said to have {size} elements; give from 1 to {MOST_BYTES} bytes")
+    return int(size)
 
 
 def pixels(name: str, said: Any, type_: c.Image, seed: int) -> NDArray[Any]:

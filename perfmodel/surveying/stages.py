@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.isolation.locks import held
 from perfmodel.measuring.isolation.serving import Answers, Message
 from perfmodel.measuring.protocol import PROTOCOLS, run_launch, time_launch
-from perfmodel.surveying.cases import Case
+from perfmodel.surveying.case import Case
+from perfmodel.surveying.cases import LANGUAGES
 
 STAGES = ("read", "counted", "predicted", "emulated", "built", "equal", "measured")
 """The stages stand in the order in which they run: drivers, which may crash, come last."""
@@ -36,8 +37,6 @@ NEEDS = {
 """Stages that make no sense where one of these failed."""
 TOLERANCES = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-9}
 """So far may floats of the emulation and of a device differ, relative to the element or a thousandth of the largest."""
-AS_WRITTEN = "#pragma OPENCL FP_CONTRACT OFF\n"
-"""Makes a device round a product before it is added to something, as emulation does; else it may leave that out."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class Stage:
     Attributes:
         seconds: that it took. processor_seconds: of these, what the processor did for it; None if the stage was ended.
         failure: why it failed, in one sentence; empty if it didn't.
+        left_out: why it was not tried; empty if it was.
         values: what it found, such as ``predicted_s``.
     """
 
@@ -55,10 +55,11 @@ class Stage:
     failure: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     processor_seconds: float | None = None
+    left_out: str = ""
 
     @property
     def succeeded(self) -> bool:
-        return not self.failure
+        return not self.failure and not self.left_out
 
 
 def left_after(stages: Sequence[str], done: Stage) -> list[str]:
@@ -72,7 +73,8 @@ def running(opening: Message) -> Answers:
     told: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in opening["case"].items()
     }
-    stages = CaseStages(Case(**{**told, "folder": Path(told["folder"])}), **opening["options"])
+    language = LANGUAGES[Path(told["source"]).suffix]
+    stages = CaseStages(language(**{**told, "folder": Path(told["folder"])}), **opening["options"])
     return lambda request: dict(plain(asdict(stages.run(request["stage"]))))
 
 
@@ -128,7 +130,7 @@ class CaseStages:
     @cached_property
     def _countable(self) -> tuple[Kernel, bool]:
         """The kernel as it can be counted, and whether what data decide had to be observed for that."""
-        kernel = self._plain.as_countable(self.case.arrays)
+        kernel = self._plain.as_countable(self.case.sampled)
         return kernel, kernel is not self._plain
 
     @cached_property
@@ -159,21 +161,21 @@ class CaseStages:
         return {"predicted_s": float(found.seconds), "low_s": low, "high_s": high}
 
     def _emulated(self) -> dict[str, Any]:
-        found = emulate(self._plain, self.case.arrays, groups="sample", extrapolate=True)
+        found = emulate(self._plain, self.case.sampled, groups="sample", extrapolate=True)
         return {
-            "groups": len(found.emulation.groups),
+            "groups": len(found.emulated_groups),
             "findings": sorted({each.kind for each in found.findings}),
-            "extrapolated": bool(found.emulation.extrapolated),
+            "extrapolated": found.is_extrapolated,
         }
 
     def _built(self) -> dict[str, Any]:
-        self._device.session().kernel(self.case.text, self.case.kernel, self.case.options)
+        self.case.build(self._device)
         return {}
 
     def _equal(self) -> dict[str, Any]:
         launch = self._plain.launch()
         arrays = self.case.host_arrays(self._plain)
-        found = run_launch(replace(launch, source=AS_WRITTEN + launch.source), self._device, arrays)
+        found = run_launch(self.case.uncontracted(launch), self._device, arrays)
         emulated = emulate(self._plain, self.case.arrays, groups="all")
         races = sorted({each.kind for each in emulated.findings})
         for name in [name for name in found if name not in self.case.any_order]:

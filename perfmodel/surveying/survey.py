@@ -12,7 +12,7 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import SurveyError, nearest
 from perfmodel.basics.json_values import plain
 from perfmodel.measuring.isolation.process import ChildProcess, ProcessEndedError, ProcessLimits
-from perfmodel.surveying.cases import Case
+from perfmodel.surveying.case import Case
 from perfmodel.surveying.stages import ON_A_DEVICE, RUNNING, STAGES, Stage, left_after
 
 
@@ -72,7 +72,12 @@ class Survey:
     @property
     def failures(self) -> list[tuple[Case, Stage]]:
         """The stages that failed, with their cases."""
-        return [(each.case, stage) for each in self.outcomes for stage in each.stages if not stage.succeeded]
+        return [(each.case, stage) for each in self.outcomes for stage in each.stages if stage.failure]
+
+    @property
+    def left_out(self) -> list[tuple[Case, Stage]]:
+        """The stages that were not tried as the device runs no such kernels, with their cases."""
+        return [(each.case, stage) for each in self.outcomes for stage in each.stages if stage.left_out]
 
     def as_json(self) -> dict[str, Any]:
         """Returns the survey as values that JSON can hold."""
@@ -97,7 +102,8 @@ def survey(
     """Takes cases through their stages and returns what became of each.
 
     Args:
-        device: the key of one that builds the kernels and runs them; without it they are not built and compared.
+        device: one that builds the kernels and runs them, as `perfmodel.device.find_device` takes it, by way of OpenCL
+            or CUDA as their language asks for; without it they are not built and compared.
         calibration: what predicts them: a file, or the name of a shipped one; without it they are not predicted.
         measured: whether they are also timed on the device, by the named `protocol`.
         without: stages to leave out, such as ``equal``, for which all work-groups are emulated.
@@ -125,10 +131,14 @@ def survey(
     ]
     if not stages:
         raise SurveyError("a survey without any stage does nothing; leave out fewer")
-    options = {"device": device, "calibration": calibration, "protocol": protocol}
+    found_devices = {runtime: _device_of(device, runtime) for runtime in {case.runtime for case in cases} if device}
 
     def outcome(case: Case) -> CaseOutcome:
-        return CaseOutcome(case, tuple(_stages(case, stages, options, limits or ProcessLimits(60.0))))
+        key, why = found_devices.get(case.runtime, ("", ""))
+        options = {"device": key, "calibration": calibration, "protocol": protocol}
+        tried = [stage for stage in stages if not (why and stage in ON_A_DEVICE)]
+        done = list(_stages(case, tried, options, limits or ProcessLimits(60.0)))
+        return CaseOutcome(case, (*done, *(Stage(stage, 0.0, left_out=why) for stage in stages if stage not in tried)))
 
     found: list[CaseOutcome] = []
     with ThreadPoolExecutor(jobs) as executor:
@@ -140,6 +150,14 @@ def survey(
             executor.shutdown(wait=False, cancel_futures=True)
             raise
     return Survey(found, stages)
+
+
+def _device_of(selector: str, runtime: str) -> tuple[str, str]:
+    """Returns the key of the device that a selector names for a runtime, or why there is none."""
+    from perfmodel.device import find_device  # drivers may crash, and surveys that measure nothing need none
+
+    found = find_device(selector, runtime=runtime)
+    return (found.key, "") if found.runtime == runtime else ("", f"{found.key} runs no kernels by way of {runtime}")
 
 
 def _is_processor(device: str) -> bool:

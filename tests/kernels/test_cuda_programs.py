@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perfmodel import Kernel, emulate
-from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
+from perfmodel.basics.errors import EmulationError, KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, full_name, without
 
 PROGRAM = """#include <cublas_v2.h>
@@ -129,6 +129,77 @@ class TestCompiled:
         void all(int *x, int n, cudaStream_t stream) { cub::DeviceReduce::Sum(nullptr, n, x, x, n, stream); }"""
         found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}), {"x": np.arange(64, dtype="int32")})
         assert found.array("x")[0] == 2016
+
+    def test_arrays_of_the_standard_library(self) -> None:
+        source = """#include <array>
+        constexpr std::array<int, 3> PRIMES{2, 3, 5};
+        __global__ void f(int *x) { x[threadIdx.x] = PRIMES[threadIdx.x]; }"""
+        found = emulate(Kernel.from_cuda(source, "f", 1, 3, {"x": 3}), {"x": np.zeros(3, "int32")}).array("x")
+        assert list(found) == [2, 3, 5]
+
+    def test_libraries_for_the_host_that_are_there(self) -> None:
+        """Thrust's headers come with NVIDIA's packages, and not for this compiler."""
+        source = """#include <thrust/device_vector.h>
+        #include <thrust/sort.h>
+        __global__ void f(int *x) { x[0] = 7; }
+        void sorted(thrust::device_vector<int> &x) { thrust::sort(x.begin(), x.end()); }"""
+        assert emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 1})).array("x")[0] == 7
+
+    def test_types_of_torch(self) -> None:
+        source = """#include <torch/extension.h>
+        #include <ATen/cuda/CUDAContext.h>
+        __device__ inline at::Half atomicAdd(at::Half *address, at::Half value) { return value; }
+        template <typename T> __global__ void f(const T *x, T *y, float *sum) {
+          y[threadIdx.x] = x[threadIdx.x] * T(2.0f);
+          atomicAdd(sum, float(x[threadIdx.x]));
+        }"""
+        x = np.arange(32, dtype="float16")
+        for name, given in (("f<at::Half>", x), ("f<float>", x.astype("float32"))):
+            kernel = Kernel.from_cuda(source, name, 1, 32, {"x": 32, "y": 32, "sum": 1})
+            arrays = {"x": given, "y": np.zeros_like(given), "sum": np.zeros(1, "float32")}
+            found = emulate(kernel, arrays)
+            np.testing.assert_array_equal(found.array("y").view(given.dtype), 2 * given)
+            assert found.array("sum")[0] == 496
+
+    def test_macros_of_macros_say_what_is_for_the_device(self) -> None:
+        source = """#include <missing>
+        #if defined(__CUDACC__)
+        #define BOTH __host__ __device__
+        #define BOTH_INLINE BOTH __forceinline__
+        #else
+        #define BOTH
+        #define BOTH_INLINE BOTH inline
+        #endif
+        BOTH_INLINE int seven() { return 7; }
+        void host(std::string &text);
+        __global__ void f(int *x) { x[0] = seven(); }"""
+        assert emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 1})).array("x")[0] == 7
+
+    def test_instructions_for_videos_in_assembly(self) -> None:
+        """Rotations of before there were funnel shifts."""
+        source = """__device__ unsigned rotated(unsigned x, int by) {
+          unsigned found;
+          asm("{ .reg .u32 low; vshr.u32.u32.u32.clamp low, %1, %3; vshl.u32.u32.u32.clamp.add %0, %1, %2, low; }"
+              : "=r"(found) : "r"(x), "r"(by), "r"(32 - by));
+          return found;
+        }
+        __global__ void f(unsigned *x, int by) { x[threadIdx.x] = rotated(x[threadIdx.x], by); }"""
+        x = np.arange(64, dtype="uint32") * np.uint32(123456789)
+        found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}, by=7), {"x": x}).array("x")
+        np.testing.assert_array_equal(found, (x << np.uint32(7)) | (x >> np.uint32(25)))
+
+    def test_warps_that_meet_at_different_barriers_are_counted(self) -> None:
+        source = """__global__ void f(float *x) {
+          __shared__ float kept[64];
+          if (threadIdx.x < 32) { kept[threadIdx.x] = x[threadIdx.x]; __syncthreads(); }
+          else { __syncthreads(); x[threadIdx.x] = kept[threadIdx.x - 32]; }
+        }"""
+        kernel = Kernel.from_cuda(source, "f", 1, 64, {"x": 64})
+        barriers = kernel.counts_for(32).barriers.subgroup
+        assert barriers is not None
+        assert float(barriers({})) == 2
+        with pytest.raises(EmulationError, match="only some threads of a block come to the barrier"):
+            emulate(kernel)
 
     def test_name_spaces_are_found(self) -> None:
         source = "namespace deep { __global__ void f(int *x) { x[0] = 7; } void call(at::Tensor x) {} }"

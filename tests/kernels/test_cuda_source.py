@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels import cuda_compiler, cuda_toolkit
 from perfmodel.kernels.cuda_declarations import device_code
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
@@ -207,8 +210,6 @@ class TestCompiled:
         assert feature("f_transfer_bytes_from").eval(kernel.with_transfers()) == 128
 
     def test_no_second_compilation(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from perfmodel.kernels import cuda_compiler
-
         monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
         source = "__global__ void again(int *x) { x[threadIdx.x] = 12345; }"
         first = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
@@ -216,13 +217,51 @@ class TestCompiled:
         assert Kernel.from_cuda(source, None, 1, 32, {"x": 32}) == first
 
 
-def test_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    from perfmodel.kernels import cuda_compiler
+@pytest.fixture
+def another_compiler() -> Iterator[None]:
+    """Forgets the compiler that was found, before and after."""
+    cuda_compiler._compiler.cache_clear()
+    yield
+    cuda_compiler._compiler.cache_clear()
 
-    cuda_compiler._library.cache_clear()
-    monkeypatch.setattr(cuda_compiler, "_package_folders", lambda package: [])
-    try:
-        with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[nvidia\]'"):
-            Kernel.from_cuda("__global__ void f(int *x) {}", "f", 1, 32, {"x": 1})
-    finally:
-        cuda_compiler._library.cache_clear()
+
+def test_missing_compiler(monkeypatch: pytest.MonkeyPatch, another_compiler: None) -> None:
+    monkeypatch.setattr(cuda_compiler, "toolkits", lambda: iter([]))
+    with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[nvidia\]'"):
+        Kernel.from_cuda("__global__ void f(int *x) {}", "f", 1, 32, {"x": 1})
+
+
+@pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH", "PATH"])
+def test_compiler_of_a_toolkit(
+    monkeypatch: pytest.MonkeyPatch, another_compiler: None, tmp_path: Path, variable: str
+) -> None:
+    """A machine with a toolkit needs no package; CUDA 13 has the headers of its C++ library in a folder apart."""
+    packages = {name: _package(name) for name in ("cuda_nvrtc", "cuda_runtime", "cuda_cccl")}
+    (tmp_path / "include").mkdir()
+    for part in (packages["cuda_runtime"] / "include").iterdir():
+        (tmp_path / "include" / part.name).symlink_to(part)
+    (tmp_path / "include" / "cccl").symlink_to(packages["cuda_cccl"] / "include")
+    (tmp_path / "lib64").symlink_to(packages["cuda_nvrtc"] / "lib")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setattr(cuda_toolkit, "_OF_12", ())
+    monkeypatch.setattr(cuda_toolkit, "_OF_13", ())
+    monkeypatch.setattr(cuda_toolkit, "_USUAL", tmp_path / "nowhere")
+    for each in ("CUDA_HOME", "CUDA_PATH", "PATH"):
+        monkeypatch.setenv(each, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(variable, str(tmp_path / "bin" if variable == "PATH" else tmp_path))
+    monkeypatch.setenv("PERFMODEL_NO_CACHE", "1")
+    source = """
+    #include <cuda_fp16.h>
+    #include <cuda/std/type_traits>
+    __global__ void f(__half *x) { x[threadIdx.x] = cuda::std::is_same<int, int>::value; }
+    """
+    kernel = Kernel.from_cuda(source, None, 1, 32, {"x": 32})
+    assert len(kernel.counts_for(32).accesses) == 1
+    assert cuda_compiler._compiler().headers == [tmp_path / "include", tmp_path / "include" / "cccl"]
+
+
+def _package(name: str) -> Path:
+    (folder,) = importlib.import_module(f"nvidia.{name}").__path__
+    return Path(folder)

@@ -166,6 +166,25 @@ def test_what_is_not_understood_is_refused_by_name_and_line(body: str, message: 
     assert "\n" not in str(refused.value)
 
 
+def test_policies_of_caches_change_nothing() -> None:
+    policy = "{ .reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 1.0; {} }"
+    body = policy.replace("{}", "ld.global.L2::cache_hint.f32 %f2, [%rd4], p;")
+    x = np.arange(1000, dtype="float32")
+    np.testing.assert_array_equal(emulate(twice(body), {"x": x}, groups="all").array("x"), x)
+    copied = ".shared .align 16 .b8 kept[1024]; mov.u32 %r6, kept; mad.lo.s32 %r6, %r2, 4, %r6; "
+    copied += policy.replace("{}", "cp.async.ca.shared.global.L2::cache_hint [%r6], [%rd4], 4, p;")
+    found = emulate(twice(f"{copied} ld.shared.f32 %f2, [%r6];"), {"x": x}, groups="all").array("x")
+    np.testing.assert_array_equal(found, x)
+
+
+def test_registers_of_braces_may_have_the_name_of_others() -> None:
+    body = "{ .reg .pred p; setp.gt.f32 p, %f1, 0f41200000; selp.f32 %f2, %f1, 0f00000000, p; }\n"
+    body += "  { .reg .b64 p; mov.b64 p, 2; cvt.rn.f32.s64 %f3, p; } mul.f32 %f2, %f2, %f3;"
+    x = np.arange(1000, dtype="float32")
+    found = emulate(twice(body), {"x": x}, groups="all").array("x")
+    np.testing.assert_array_equal(found, np.where(x > 10, 2 * x, 0))
+
+
 def test_lines_of_errors() -> None:
     with pytest.raises(SourceError) as refused:
         twice("frobnicate.f32 %f2, %f1;")

@@ -55,6 +55,48 @@ def nested() -> Kernel:
     return Kernel.from_cuda(NESTED, "nested", "n / 256", 256, arrays, n=4096, m=14, k=20)
 
 
+WALKED = """
+.version 8.8
+.target sm_90
+.address_size 64
+.visible .entry walked(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 k)
+{
+  .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<3>;
+  ld.param.u64 %rd1, [x];
+  ld.param.u64 %rd2, [y];
+  ld.param.u32 %r1, [n];
+  ld.param.u32 %r2, [k];
+  mov.u32 %r3, %tid.x;
+  mul.wide.u32 %rd3, %r3, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  mov.u32 %r4, 0;
+  mov.f32 %f1, 0f00000000;
+AGAIN:
+  ld.global.f32 %f2, [%rd4];
+  add.f32 %f1, %f1, %f2;
+  shl.b32 %r5, %r1, 2;
+  cvt.s64.s32 %rd6, %r5;
+  add.s64 %rd4, %rd4, %rd6;
+  add.s32 %r4, %r4, 1;
+  setp.lt.s32 %p1, %r4, %r2;
+  @%p1 bra AGAIN;
+  st.global.f32 [%rd5], %f1;
+  ret;
+}
+"""
+
+
+def test_steps_that_iterations_compute_anew_are_skipped_over() -> None:
+    """Compilers leave them in the loop where they cost less than a register."""
+    kernel = Kernel.from_ptx(WALKED, None, 1, 64, {"x": "n*k", "y": 64}, n=64, k=500)
+    every, every_place, none = executions(kernel, None, False)
+    some, some_places, skipped = executions(kernel, None, True)
+    assert (none, skipped) == (0, 496)
+    assert some == every
+    assert some_places == every_place
+
+
 @pytest.mark.parametrize("name", ["column sums", "row sums", "tiled product", "nested"])
 def test_features_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = nested() if name == "nested" else TWINS[name].cuda()

@@ -64,7 +64,8 @@ def _survey(parsed: argparse.Namespace) -> int:
         raise SurveyError(f"--jobs {parsed.jobs} runs nothing; give 1 or more")
     if parsed.predict:
         calibration_called(parsed.predict)
-    device = find_device(parsed.device).key if parsed.device else ""
+    if parsed.device:
+        find_device(parsed.device)
     protocol = protocol_called(parsed.protocol or "quick").name
     limits = limits_of(parsed)
     if parsed.out:
@@ -75,13 +76,13 @@ def _survey(parsed: argparse.Namespace) -> int:
         if parsed.out:
             with Path(parsed.out).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(outcome.as_json()) + "\n")
-        failed = next((stage for stage in outcome.stages if not stage.succeeded), None)
+        failed = next((stage for stage in outcome.stages if stage.failure), None)
         said = f"{failed.name} failed: {failed.failure}" if failed else "all stages done"
         print(f"{outcome.case.name}: {said}", file=sys.stderr, flush=True)
 
     found = survey(
         cases,
-        device=device,
+        device=parsed.device or "",
         calibration=parsed.predict or "",
         measured=parsed.measure,
         without=[stage.strip() for stage in parsed.without.split(",") if stage.strip()],

@@ -33,7 +33,7 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("mad", "madc", "mad24", "fma", "dp4a"), "madd"),
     **dict.fromkeys(("div", "rcp"), "div"),
     **dict.fromkeys(("and", "or", "xor", "not", "cnot", "lop3", "bfe", "bfi", "prmt", "brev", "copysign"), "bitwise"),
-    **dict.fromkeys(("shl", "shr", "shf"), "shift"),
+    **dict.fromkeys(("shl", "shr", "shf", "vshl", "vshr"), "shift"),
     **dict.fromkeys(("setp", "set", "testp"), "compare"),
     **{name: name for name in ("min", "max", "sqrt", "rsqrt")},
     **dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh"), "native"),

@@ -82,7 +82,7 @@ class Deciding:
             used = [name for name in read(each) if name in varying]
             if used and not self._is_linear(each, varying):
                 return None
-        if not all(self._steps(name, inside, carried) for name in carried):
+        if not all(self._steps(name, inside, carried, varying) for name in carried):
             return None
         tests = [each for each in own if each.opcode == "setp" and set(read(each)) & varying]
         guards = {block.guard.register.name for block in blocks if block.guard is not None}
@@ -108,9 +108,8 @@ class Deciding:
             return not instruction.has("hi") and not (moving[0] and moving[1])
         return True
 
-    def _steps(self, name: str, inside: list[Instruction], carried: frozenset[str]) -> bool:
-        """Returns whether a register grows by what stays the same in the loop."""
-        set_inside = {n for each in inside for n in written(each)}
+    def _steps(self, name: str, inside: list[Instruction], carried: frozenset[str], varying: set[str]) -> bool:
+        """Returns whether a register grows by what stays the same in the loop, also if it is computed there anew."""
         seen: set[str] = set()
         waiting = [name]
         while waiting:
@@ -121,7 +120,7 @@ class Deciding:
             definitions = [each for each in inside if at in written(each)]
             if len(definitions) != 1 or definitions[0].opcode not in ("add", "sub", "mov"):
                 return False
-            before = [n for n in read(definitions[0]) if n in set_inside]
+            before = [n for n in read(definitions[0]) if n in varying]
             if len(before) > 1:
                 return False
             waiting += [n for n in before if n != name and not (n in carried and n in seen)]

@@ -96,6 +96,9 @@ def _function(instruction: Instruction) -> tuple[Callable[..., Any], list[Type],
             return integers.shifted(instruction), [type_, _U32], type_
         case "shf":
             return integers.funnel(instruction), [_U32, _U32, _U32], _U32
+        case "vshl" | "vshr" if len(instruction.types) == 3:
+            to, source, _ = instruction.types
+            return integers.shifted_with(instruction), [source, _U32, to][: len(instruction.operands) - 1], to
         case "bfe":
             return integers.extracted(type_), [type_, _U32, _U32], type_
         case "bfi":

@@ -151,6 +151,23 @@ def funnel(instruction: Instruction) -> Function:
     return shift
 
 
+def shifted_with(instruction: Instruction) -> Function:
+    """Returns a shift among the instructions for videos, whose result another operation joins with a third number."""
+    is_left, is_wrapped = instruction.opcode == "vshl", instruction.has("wrap")
+
+    def shift(a: Any, by: Any, *third: Any) -> Any:
+        wide = a.astype(np.int64)
+        amount = (by & np.uint32(31) if is_wrapped else np.minimum(by, np.uint32(32))).astype(np.int64)
+        found = (wide << amount if is_left else wide >> amount).astype(instruction.types[0].numpy)
+        if not third:
+            return found
+        return (np.minimum if instruction.has("min") else np.maximum if instruction.has("max") else np.add)(
+            found, third[0]
+        )
+
+    return shift
+
+
 def extracted(type_: Type) -> Function:
     """Returns a field of bits; a signed one is extended by its sign."""
 

@@ -254,9 +254,11 @@ class Machine:
         return trap
 
     def _barrier(self, instruction: Instruction, reduction: Step | None) -> Step:
-        """Returns a barrier; threads run side by side, so that there is nothing to wait for, if all of a block come."""
+        """Returns a barrier; threads run side by side, so that there is nothing to wait for, if all of a block come, or
+        if nothing that others compute decides what is executed."""
         operands = [each for each in instruction.operands if not isinstance(each, Symbol)]
         is_of_all = not instruction.has("warp", "arrive") and (reduction is not None or len(operands) == 1)
+        is_of_all = is_of_all and self.deciding is None
 
         def meet(mask: Mask) -> None:
             if is_of_all and mask is not self.live:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 
 from perfmodel.ptx.reading.cursor import Cursor
@@ -39,13 +39,17 @@ _IMAGES = {
     **dict.fromkeys(("suld", "sust", "sured", "suq"), "surfaces"),
 }
 """Instructions for images, by their first words."""
+_HINT = "L2::cache_hint"
+"""Instructions with this word have a policy of caches as their last operand."""
+_BULK = ("cp.async.bulk", "cp.reduce.async.bulk")
+"""Copies of tiles know themselves which of their operands is a policy."""
 
 
-def read_instruction(cursor: Cursor, registers: Collection[str], source: Source | None) -> Instruction:
+def read_instruction(cursor: Cursor, registers: Mapping[str, str], source: Source | None) -> Instruction:
     """Reads one instruction with its semicolon.
 
     Args:
-        registers: names of those that are declared.
+        registers: those that are declared, by the names that they have in these braces.
         source: where the instruction comes from.
 
     Raises:
@@ -70,19 +74,23 @@ def read_instruction(cursor: Cursor, registers: Collection[str], source: Source 
         if not cursor.takes(","):
             break
     cursor.expects(";")
+    if opcode == "createpolicy":  # says which lines caches keep, which changes nothing that is computed
+        opcode, modifiers, operands = "mov", (), [*operands[:1], Immediate(0)]
+    elif _HINT in modifiers and not opcode.startswith(_BULK):
+        modifiers, operands = tuple(each for each in modifiers if each != _HINT), operands[:-1]
     return Instruction(
         opcode=opcode, modifiers=modifiers, types=types, operands=tuple(operands), line=line, guard=guard, source=source
     )
 
 
-def _register(cursor: Cursor, registers: Collection[str]) -> Register:
+def _register(cursor: Cursor, registers: Mapping[str, str]) -> Register:
     name = cursor.word("a register")
     if name not in registers:
         cursor.fail(f"register {name!r} is not declared")
-    return Register(name)
+    return Register(registers[name])
 
 
-def _operand(cursor: Cursor, registers: Collection[str]) -> Operand:
+def _operand(cursor: Cursor, registers: Mapping[str, str]) -> Operand:
     if cursor.takes("["):
         return _address(cursor, registers)
     if cursor.takes("!"):
@@ -100,7 +108,7 @@ def _operand(cursor: Cursor, registers: Collection[str]) -> Operand:
     return Both(first, _simple(cursor, registers)) if cursor.takes("|") else first
 
 
-def _simple(cursor: Cursor, registers: Collection[str]) -> Operand:
+def _simple(cursor: Cursor, registers: Mapping[str, str]) -> Operand:
     is_negative = cursor.takes("-")
     if is_negative or cursor.now.kind == "number":
         number = cursor.number("an operand")
@@ -109,7 +117,7 @@ def _simple(cursor: Cursor, registers: Collection[str]) -> Operand:
     if word == "_":
         return Sink()
     if word in registers:
-        return Register(word)
+        return Register(registers[word])
     if word in SPECIAL:
         return Special(word)
     if word == "WARP_SZ":
@@ -124,7 +132,7 @@ def _simple(cursor: Cursor, registers: Collection[str]) -> Operand:
     return Symbol(word, offset)
 
 
-def _address(cursor: Cursor, registers: Collection[str]) -> Address:
+def _address(cursor: Cursor, registers: Mapping[str, str]) -> Address:
     if cursor.now.kind == "number":
         found = Address(None, cursor.whole("an address"))
     else:
@@ -134,7 +142,7 @@ def _address(cursor: Cursor, registers: Collection[str]) -> Address:
         offset = 0
         if cursor.takes("+") or cursor.sees("-"):
             offset = cursor.whole("an offset")
-        found = Address(Register(word) if word in registers else Symbol(word), offset)
+        found = Address(Register(registers[word]) if word in registers else Symbol(word), offset)
     if cursor.takes(","):
         coordinates = _operand(cursor, registers)
         if not isinstance(coordinates, Vector):

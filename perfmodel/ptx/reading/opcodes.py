@@ -18,7 +18,7 @@ _CACHING = frozenset(
         *("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first"),
         *("L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last"),
         *("L2::evict_normal", "weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "cta", "cluster", "gpu"),
-        "sys",
+        *("sys", "L2::cache_hint"),
     )
 )
 _SPACES = frozenset(("global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"))
@@ -41,7 +41,6 @@ _BULK |= {
     "xor",
     "noftz",
     "mbarrier::complete_tx::bytes",
-    "L2::cache_hint",
     "prefetch",
     *(f"{rank}d" for rank in range(1, 6)),
 }
@@ -92,6 +91,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "lop3": _NONE,
     "prmt": frozenset(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
     "shf": frozenset(("l", "r", "wrap", "clamp")),
+    **dict.fromkeys(("vshl", "vshr"), frozenset(("wrap", "clamp", "add", "min", "max"))),
     "dp4a": _NONE,
     # Comparison, choice, moves and conversion.
     "setp": _COMPARED | _JOINED | {"ftz"},
@@ -111,6 +111,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "red": _CACHING | _SPACES | _ATOMIC | _VECTORS,
     "prefetch": _CACHING | _SPACES | {"L1", "L2", "tensormap"},
     "prefetchu": frozenset(("L1",)),
+    "createpolicy": _CACHING | {"fractional", "range", "cvt", "L2", "global", "L2::evict_unchanged"},
     "membar": frozenset(("cta", "gl", "gpu", "sys")),
     "fence": _CACHING
     | _SPACES

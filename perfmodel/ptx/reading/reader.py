@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -155,6 +156,7 @@ class _Body:
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
         self.registers: dict[str, Type] = {}
+        self.names: dict[str, str] = {}
         self.variables: list[Variable] = []
         self.statements: list[Instruction | Label] = []
         self.targets: dict[str, tuple[str, ...]] = {}
@@ -166,6 +168,7 @@ class _Body:
         cursor.expects("{")
         depth = 1
         starts: list[int] = []
+        outside: list[dict[str, str]] = []
         while depth:
             token = cursor.now
             if token.kind == "end":
@@ -173,10 +176,12 @@ class _Body:
             elif cursor.takes("{"):
                 depth += 1
                 starts.append(len(self.statements))
+                outside.append(dict(self.names))
             elif cursor.takes("}"):
                 depth -= 1
                 if starts:
                     self._close(starts.pop())
+                    self.names = outside.pop()
             elif token.text.startswith("."):
                 self._directive(cursor.next().text)
             elif cursor.takes(";"):
@@ -205,7 +210,7 @@ class _Body:
     def _directive(self, word: str) -> None:
         cursor = self.cursor
         if word == ".reg" or word.startswith(".reg."):  # as headers write it in one word: .reg.b32
-            self.registers |= read_registers(cursor, word.removeprefix(".reg"))
+            self._registers(read_registers(cursor, word.removeprefix(".reg")))
         elif word in SPACES:
             self.variables.append(read_variable(cursor, word))
             cursor.expects(";")
@@ -215,6 +220,15 @@ class _Body:
             cursor.skip_statement()
         else:
             cursor.fail(f"{word!r} is not understood")
+
+    def _registers(self, declared: Mapping[str, Type]) -> None:
+        """Keeps registers that are declared; those that have another type in other braces get names of their own."""
+        for name, type_ in declared.items():
+            own = name
+            while self.registers.get(own, type_) != type_:
+                own += "%"
+            self.registers[own] = type_
+            self.names[name] = own
 
     def _location(self) -> None:
         cursor = self.cursor
@@ -243,7 +257,7 @@ class _Body:
                     self.statements.append(Label(token.text))
                 return
             cursor.back()
-        self.statements.append(read_instruction(cursor, self.registers, self.source))
+        self.statements.append(read_instruction(cursor, self.names, self.source))
 
     def _targets(self, name: str) -> None:
         cursor = self.cursor

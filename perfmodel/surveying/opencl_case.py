@@ -1,0 +1,110 @@
+"""Cases of OpenCL C: kernels of ``.cl`` files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.device import OPENCL
+from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.types import Image as ImageType
+from perfmodel.opencl_c.types import Pointer, numpy_type
+from perfmodel.surveying.case import Case
+from perfmodel.surveying.contents import checked, contents, pixels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from perfmodel.device import Device
+    from perfmodel.kernels.launch import Launch
+    from perfmodel.opencl_c.lowered import LoweredKernel
+
+AS_WRITTEN = "#pragma OPENCL FP_CONTRACT OFF\n"
+"""Makes a device round a product before it is added to something, as emulation does; else it may leave that out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenclCase(Case):
+    """A kernel of OpenCL C with one launch, whose sizes are work-items by axis."""
+
+    runtime: ClassVar[str] = OPENCL
+
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The source, with its includes in place.
+
+        Raises:
+            KernelError: for a file that cannot be read.
+        """
+        return read_source(self.folder / self.source, self._include_folders)[0]
+
+    def lowered(self) -> LoweredKernel:
+        """Reads the source and lowers the kernel.
+
+        Raises:
+            SourceError: for what is no OpenCL C, or not supported, with line and column.
+        """
+        text, path = self.text, self.folder / self.source
+        options = [*self.options, *options_of_includes(path, text, self._include_folders)]
+        return lowered_kernel(text, self.kernel, options)
+
+    @cached_property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        types = {parameter.name: parameter.type for parameter in self.lowered().parameters}
+        return {
+            name: array.view("uint8") if isinstance(type_ := types[name], Pointer) and type_.target.size == 1 else array
+            for name, array in self.contents.items()
+        }
+
+    @cached_property
+    def contents(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {}
+        for position, parameter in enumerate(self.lowered().parameters):
+            name, type_ = parameter.name, parameter.type
+            if isinstance(type_, ImageType):
+                found[name] = pixels(name, self._said(name), type_, position)
+            elif isinstance(type_, Pointer) and type_.space != "local":
+                element = numpy_type(type_.target)
+                said = checked(name, self._said(name), element, str(type_.target), self.folder)
+                found[name] = contents(name, said, element, position)
+        return found
+
+    def as_kernel(self) -> Kernel:
+        extents: dict[str, int | str] = {}
+        scalars: dict[str, Any] = {}
+        parameters = self.lowered().parameters
+        for name in self.arguments:
+            if name not in (names := [each.name for each in parameters]):
+                raise KernelError(f"kernel {self.kernel!r} has no argument {name!r}{nearest(name, names)}")
+        for parameter in parameters:
+            name, said = parameter.name, self._said(parameter.name)
+            if isinstance(parameter.type, ImageType):
+                extents[name] = said
+            elif not isinstance(parameter.type, Pointer):
+                scalars[name] = said
+            elif parameter.type.space == "local":
+                extents[name] = _local_bytes(name, said)
+            else:
+                extents[name] = self.arrays[name].nbytes // parameter.type.target.size
+        path, sizes = self.folder / self.source, (self.global_size, self.local_size)
+        program = opencl_program(path, self.kernel, *sizes, extents, self.options, self._include_folders)
+        return Kernel(program, {"generator": self.name}, None, **scalars)
+
+    def build(self, device: Device) -> None:
+        device.session().kernel(self.text, self.kernel, self.options)
+
+    def uncontracted(self, launch: Launch) -> Launch:
+        return replace(launch, source=AS_WRITTEN + launch.source)
+
+
+def _local_bytes(name: str, said: Any) -> int:
+    if isinstance(said, dict) and set(said) == {"local_bytes"} and type(said["local_bytes"]) is int:
+        return int(said["local_bytes"])
+    raise KernelError(f'argument {name!r} is local memory, said to be {said!r:.40}; write {{"local_bytes": 1024}}')
