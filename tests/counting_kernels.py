@@ -8,6 +8,7 @@ import loopy as lp
 import numpy as np
 
 import perfmodel as pm
+from perfmodel.counting.counts import KernelCounts
 
 STEPS = """
 __kernel void steps(__global float *a, int n) {
@@ -35,3 +36,12 @@ def counted(name: str, kernel: pm.Kernel, **sizes: int) -> float:
 
 def tagged(program: Any, **tags: str) -> Any:
     return lp.tag_inames(program, tags)
+
+
+def is_whole(counts: KernelCounts, sizes: Any) -> bool:
+    """Returns True if every count is a whole number that is not negative."""
+    executions = [counts.barriers, *(o.executions for o in counts.operations), *(a.executions for a in counts.accesses)]
+    values = [float(c(sizes)) for e in executions for c in (e.workitem, e.subgroup, e.workgroup) if c is not None]
+    values += [float(a.footprint(sizes)) for a in counts.accesses if a.footprint is not None]
+    values += [float(f.elements(sizes)) for f in counts.footprints if f.elements is not None]
+    return all(value >= 0 and value == int(value) for value in values)

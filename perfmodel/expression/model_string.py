@@ -101,11 +101,14 @@ class ModelString:
         Raises:
             ModelStringError: it is not in the language, or names a parameter that the model has not.
         """
+        if source in self._expressions:
+            return self._expressions[source]
         found = parse_model(source, self.terms)
         for name, position in found.parameters.items():
             if name not in self.parameters:
                 message = f"the model has no parameter {name!r}{nearest(name, self.parameters)}"
                 raise ModelStringError(message, source, position)
+        self._expressions[source] = found
         return found
 
     def latex(self) -> str:
@@ -120,6 +123,11 @@ class ModelString:
     def compile(self) -> CompiledString:
         """Returns the model compiled for fast evaluation; compiled once."""
         return self._compiled
+
+    @functools.cached_property
+    def _expressions(self) -> dict[str, ParsedModel]:
+        """What was parsed over this model's terms: meanings of terms name the same expressions again."""
+        return {}
 
     @functools.cached_property
     def _compiled(self) -> CompiledString:

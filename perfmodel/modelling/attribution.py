@@ -9,8 +9,9 @@ something larger counts nothing. What the value is without any of its parts is g
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,24 +46,46 @@ class Part:
 def attribute(string: ModelString, parameters: Mapping[str, float], features: Mapping[str, Any]) -> list[Part]:
     """Returns the parts of one value: the innermost named terms, and what stands outside of any, largest contribution
     first."""
-    found = _parts(string)
-    if not found:
+    division = _division(string)
+    if not division.names:
         return []
-    factors = {part.node: Parameter(f"p__{i}") for i, part in enumerate(found.values())}
-    slopes = gradient(_replaced(string.value, {node: Binary("*", factor, node) for node, factor in factors.items()}))
-    names = [name for name, part in found.items() if factors[part.node].name in slopes]
-    on_the_way = compile_nodes([slopes[factors[found[name].node].name] for name in names])
-    growing: dict[str, Any] = {**parameters, **{factor.name: _POINTS for factor in factors.values()}}
+    growing: dict[str, Any] = {**parameters, **dict.fromkeys(division.factors, _POINTS)}
     with np.errstate(all="ignore"):
-        gains = [np.broadcast_to(gain, _POINTS.shape) for gain in on_the_way(growing, features)]
-    alone = [found[name].alone for name in names]
-    *values, total = (float(v) for v in compile_nodes([*alone, string.value])(parameters, features))
+        gains = [np.broadcast_to(gain, _POINTS.shape) for gain in division.on_the_way(growing, features)]
+    *values, total = (float(v) for v in division.values(parameters, features))
     contributions = _settled([float(np.nan_to_num(gain) @ _WEIGHTS) for gain in gains], total)
-    parts = [Part(*row) for row in zip(names, values, contributions, strict=True)]
+    parts = [Part(*row) for row in zip(division.names, values, contributions, strict=True)]
     rest = total - sum(contributions)
     if abs(rest) > _NEGLIGIBLE * abs(total):
         parts.append(Part(REST, rest, rest))
     return sorted(parts, key=lambda part: -part.contribution)
+
+
+@dataclass(frozen=True)
+class _Division:
+    """What a model's parts are, whatever its parameters and features.
+
+    Attributes:
+        factors: parameters, one for each part, by which it grows from nothing to what it is.
+        on_the_way: what the model's value gains by each part's growth.
+        values: what each part is by itself, and last the model's value.
+    """
+
+    names: list[str]
+    factors: list[str]
+    on_the_way: Callable[..., Sequence[NDArray[np.float64]]]
+    values: Callable[..., Sequence[NDArray[np.float64]]]
+
+
+@lru_cache(8)
+def _division(string: ModelString) -> _Division:
+    found = _parts(string)
+    factors = {part.node: Parameter(f"p__{i}") for i, part in enumerate(found.values())}
+    slopes = gradient(_replaced(string.value, {node: Binary("*", factor, node) for node, factor in factors.items()}))
+    names = [name for name, part in found.items() if factors[part.node].name in slopes]
+    on_the_way = compile_nodes([slopes[factors[found[name].node].name] for name in names])
+    values = compile_nodes([*(found[name].alone for name in names), string.value])
+    return _Division(names, [factor.name for factor in factors.values()], on_the_way, values)
 
 
 def _settled(contributions: list[float], total: float) -> list[float]:

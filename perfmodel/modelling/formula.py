@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from typing import Self
 
@@ -38,7 +38,7 @@ class Formula:
         parameters: Given | None = None,
         meanings: Mapping[str, Meaning | str] | None = None,
     ) -> None:
-        self.string: ModelString = expression if isinstance(expression, ModelString) else parse(expression)
+        self.string: ModelString = expression if isinstance(expression, ModelString) else _shared(expression)
         self.declared: dict[str, Declared] = declared(parameters, self.string)
         self.output_name = output
         self.output: Feature = feature(output, features)
@@ -161,6 +161,14 @@ class Formula:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
+
+
+def _shared(source: str) -> ModelString:
+    """Returns the same string for the same text: several calibrations of one model share what is derived of it."""
+    return _parsed(source) if isinstance(source, str) else parse(source)  # which says what is wrong with it
+
+
+_parsed = lru_cache(16)(parse)
 
 
 def _input(name: str, custom: Mapping[str, Feature] | None, whose: str, source: str, position: int) -> Feature:

@@ -1,4 +1,4 @@
-"""Every generated kernel computes what its family's numpy reference says, and does as much work as it promises."""
+"""Generated kernels do as much work as they promise, and published sets of them are complete."""
 
 from __future__ import annotations
 
@@ -7,22 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import perfmodel as pm
-from perfmodel.collection.verification import can_run, verify
-from perfmodel.device import Device
 from perfmodel.models.unified import LARGE, SMALL, evaluation_kernels, measurement_classes
-from tests.covering import few, small
-
-
-@pytest.mark.parametrize("family", [generator.name for generator in pm.ALL_GENERATORS])
-def test_kernels_compute_their_reference(family: str, collection: pm.KernelCollection, cpu: Device) -> None:
-    generator = collection.generators[family]
-    variants = small(generator)
-    # Code is made to see what can run, so that only the chosen ones are asked.
-    while unable := [variant for variant in few(variants) if not can_run(variant.kernel, cpu)]:
-        variants = [variant for variant in variants if variant not in unable]
-    assert variants
-    for variant in few(variants):
-        verify(generator, variant.kernel, cpu)
 
 
 @pytest.mark.parametrize("op", ["madd", "add", "mul", "div", "pow", "sqrt", "rsqrt", "exp", "cos"])

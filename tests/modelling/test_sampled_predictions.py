@@ -30,7 +30,7 @@ def calibration() -> pm.Calibration:
 
 def rows(seed: int) -> tuple[pm.Kernel, dict[str, np.ndarray]]:
     """Returns a product with a sparse matrix, whose rows are of very different lengths, and longer towards the end."""
-    lengths = np.random.default_rng(seed).geometric(1 / 20, N) * (1 + np.arange(N) // (N // 10))
+    lengths = np.random.default_rng(seed).geometric(1 / 5, N) * (1 + np.arange(N) // (N // 10))
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     extents: dict[str, int | str] = {"start": "n + 1", "v": int(start[-1]), "out": "n"}
     return pm.Kernel.from_opencl(ROWS, "rows", "n", 64, extents, n=N), {"start": start}

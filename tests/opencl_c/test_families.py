@@ -1,7 +1,8 @@
-"""Every family of kernels in its OpenCL C form: what it computes, and that all who count it agree."""
+"""Every family of kernels, also in its OpenCL C form: what it computes, and that all who count it agree."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -14,13 +15,16 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.collection.kernel_generator import TOLERANCES, KernelGenerator
+from perfmodel.collection.verification import can_run, verify
 from perfmodel.counting.counts import KernelCounts
+from perfmodel.device import Device
 from perfmodel.kernels.arguments import Image, LocalArray, Scalar
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.opencl_c.emulation import Argument, LocalBytes
 from perfmodel.opencl_c.emulation import Image as ImageArray
 from perfmodel.vocabulary.named_features import evaluate_all
-from tests.covering import EXAMPLES, Variant, each_value, typical
+from tests.counting_kernels import is_whole
+from tests.covering import EXAMPLES, Variant, each_value, few, small, typical
 from tests.opencl_c.tally import counted, emulated, everything, without_unknown
 
 FAMILIES = sorted(generator.name for generator in pm.ALL_GENERATORS)
@@ -65,11 +69,14 @@ OTHERWISE = {
     "nbody": ("workgroup_block:32",),
 }
 """Features that a family's two forms rightly differ in."""
+APART = frozenset({"access_pattern", "throughput"})
+"""Families of which only variants that differ from the default in one choice are compared: remainders of whole numbers
+in chains, and blocks between strides along two axes, count otherwise in the source."""
 WRITTEN_IN_OPENCL = frozenset(
     {
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
-        *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
+        *("atomic_update", "constant_lookups", "special_functions", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
         *("private_array", "residency"),
     }
 )
@@ -82,8 +89,23 @@ CLAMPED = {"image_reads": "photo"}
 
 
 def variants(generator: KernelGenerator) -> list[Variant]:
-    """Returns small variants with every value of every choice of a family, the other choices at their defaults where
-    all variants are asked for."""
+    """Returns the variants that a device is asked, each at its smallest sizes, so that their programs are made once.
+
+    Where all variants are asked for, and where choices that come together make the two forms differ, those are returned
+    with every value of every choice, the other choices at their defaults.
+    """
+    if EXAMPLES:
+        return _one_choice_each(generator)
+    if generator.name in APART:
+        return each_value(_one_choice_each(generator))
+    every, chosen = small(generator), {}
+    for variant in few(every):
+        alike = [other for other in every if other.tags == variant.tags]
+        chosen[tuple(variant.tags.items())] = min(alike, key=_size)
+    return list(chosen.values())
+
+
+def _one_choice_each(generator: KernelGenerator) -> list[Variant]:
     found: dict[tuple[tuple[str, str], ...], Variant] = {}
     for number, check in enumerate(generator.checks[:2]):
         given = dict(tag.split(":") for tag in check)
@@ -100,7 +122,7 @@ def variants(generator: KernelGenerator) -> list[Variant]:
                 key = tuple((tag, value) for tag, value in variant.tags.items() if not tag.startswith("lsize"))
                 if key not in found or _size(found[key]) > LARGE:
                     found[key] = variant
-    return list(found.values()) if EXAMPLES else each_value(found.values())
+    return list(found.values())
 
 
 def _size(variant: Variant) -> float:
@@ -182,6 +204,33 @@ def family(generator: KernelGenerator) -> list[Forms]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [Forms(variant.kernel) for variant in variants(generator)]
+
+
+def test_a_device_computes_the_reference(generator: KernelGenerator, cpu: Device) -> None:
+    variants = small(generator)
+    # Code is made to see what can run, so that only the chosen ones are asked.
+    while unable := [variant for variant in few(variants) if not can_run(variant.kernel, cpu)]:
+        variants = [variant for variant in variants if variant not in unable]
+    assert variants
+    for variant in few(variants):
+        verify(generator, variant.kernel, cpu)
+
+
+def test_every_variant_counts(generator: KernelGenerator) -> None:
+    """Those of other types count alike. Footprints of irregular strides keep isl busy for long."""
+    strides = {tag.name: tag.values for tag in generator.tags if tag.pattern}
+    regular = [
+        variant for variant in small(generator) if all(variant.tags[name] in listed for name, listed in strides.items())
+    ]
+    chosen = [variant for variant in few(regular) if variant.tags.get("dtype", "float32") in ("float32", "int32")]
+    assert chosen
+    for variant in chosen:
+        # Sub-groups of large work-groups with remainders take isl some ten seconds.
+        sides = [int(value) for name, value in variant.tags.items() if name.startswith("lsize_")]
+        kernel = variant.kernel
+        counts = kernel.counts_for(SUBGROUP if math.prod(sides) <= 256 else None)
+        assert counts.exact
+        assert is_whole(counts, kernel.bind({})), kernel
 
 
 def test_static_counts_of_the_source_are_those_of_the_loopy_program(
