@@ -76,8 +76,8 @@ WRITTEN_IN_OPENCL = frozenset(
     {
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
-        *("atomic_update", "constant_lookups", "special_functions", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
-        *("private_array", "residency"),
+        *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
+        *("private_array", "residency", "special_functions"),
     }
 )
 """Families that have no other form."""

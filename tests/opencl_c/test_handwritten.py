@@ -27,6 +27,7 @@ IN_SOURCE = {
     "dependent_steps",
     "image_reads",
     "residency",
+    "special_functions",
     "index_arithmetic",
     "pointer_chase",
     "private_array",

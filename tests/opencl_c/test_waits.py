@@ -121,6 +121,36 @@ def test_iterations_that_are_written_out_wait_for_stores_in_them() -> None:
     assert waits(EIGHT + "{" + inner + "}") == 8
 
 
+PRAGMA = "\n#pragma unroll {}\n"
+
+
+@pytest.mark.parametrize(
+    ("pragma", "body", "expected"),
+    [
+        ("", EIGHT + "s += a[l * n + i];", 1),
+        ("", EIGHT + "c[l * n + i] += a[l * n + i];", 8),  # which loads may see
+        ("", LOOP + "s += a[j * n + i];", ITERATIONS / 16),  # as if nobody asked: how many there are is not known
+        ("", LOOP + "c[j * n + i] *= 2.0f;", ITERATIONS),
+        ("1", EIGHT + "s += a[l * n + i];", 8),
+        ("1", LOOP + "s += a[j * n + i];", ITERATIONS),
+        ("", EIGHT + "{ t = t * s + 1.0f;" + 60 * "t = t * s + a[l * n + i];" + "}", 1),  # however long it becomes
+    ],
+)
+def test_pragmas_ask_for_loops_to_be_written_out(pragma: str, body: str, expected: float) -> None:
+    written = PRAGMA.format(pragma) + body
+    assert waits(written) == expected
+    # What waits for its own is a round of its own.
+    rounds = ITERATIONS if LOOP in body else 1 if pragma == "" and expected == 1 else 8
+    assert waits(written, name="f_mem_rounds_global") == rounds
+
+
+def test_loads_around_loops_that_are_written_out_are_under_way_with_those_in_them() -> None:
+    inner = "for (int l = 0; l < 2; l++) s += a[j * n + k + l + i] * x * y;"
+    body = LOOP + "{ float x = b[j * n + i]; for (int k = 0; k < 2; k++) { float y = b[j * n + k]; " + inner + "} }"
+    assert waits(body) == ITERATIONS / (16 // (1 + 2 + 4))
+    assert waits(body, name="f_mem_depth_global") == ITERATIONS / 4  # one operation, of four iterations side by side
+
+
 def test_options_decide_what_is_called() -> None:
     body = LOOP + "s += sin(a[j * n + i]);"
     assert waits(body, options=("-cl-fast-relaxed-math",)) == ITERATIONS / 16

@@ -28,7 +28,7 @@ from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.sampling import Places, Sampler
 from perfmodel.opencl_c.static.scratch import InMemory
 from perfmodel.opencl_c.static.values import PointsTo, Value
-from perfmodel.opencl_c.static.waits import Waits
+from perfmodel.opencl_c.static.waits import WHOLE, Waits
 from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
@@ -172,8 +172,13 @@ class StaticAccesses:
             {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
             for kind in ("local", "group")
         )
-        unrolled = [loop for loop in loops if loop.unroll == 0]
-        kept = region.inames - {coordinate(loop.name) for loop in unrolled}
+        written = self.waits.written_out.keys()
+        whole = {loop.name for loop in loops if loop.unroll == WHOLE and loop.name in written}
+        unrolled = self.waits.once_a_round.get(access, whole)
+        around = [loop.name for loop in loops if loop.name not in (written if self.is_compiled else unrolled)]
+        # Of loops that were gone through one by one, it is known how many iterations a compiler writes out.
+        again = [each for each in iterations if each.loop.unroll != WHOLE or each.loop.name in written - unrolled]
+        kept = region.inames - {coordinate(name) for name in unrolled}
         once = (
             region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
         )
@@ -191,10 +196,7 @@ class StaticAccesses:
                 group_strides=group,
                 loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
                 executions=self.domains.executions(executed).scaled(share),
-                body=(
-                    *(loop.name for loop in loops if loop not in unrolled),
-                    *(str(iteration) for iteration in iterations if iteration.loop.unroll != 0),
-                ),
+                body=(*around, *map(str, again)),
                 rounds=self.domains.executions(once).scaled(share),
                 footprint=None,
                 text=access.text,

@@ -32,6 +32,8 @@ compiler to PTX does, without the assembler doing so again."""
 OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
 MOST_INLINED = 300
 """A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
+WHOLE, STAYS = 0, 1
+"""A pragma asks for a loop to be written out as a whole, or not at all."""
 CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "lgamma", "tgamma"))
 """Operations on floats that compilers call, or branch over: no load is moved across."""
 EXACT = frozenset(("div", "sqrt"))
@@ -70,6 +72,9 @@ class _Body:
     carried: frozenset[low.Register] = frozenset()
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
+    """Loads of each access that are issued together, as loops are written out."""
+    once: dict[low.Access, dict[str, int]] = field(default_factory=dict)
+    """The loops, with their iterations, all of which are one round of an access, as a pragma asks to unroll them."""
     pointers: list[low.Expression] = field(default_factory=list)
     length: int = 0
     depth: int = 0
@@ -92,6 +97,8 @@ class Waits:
 
     Attributes:
         written_out: the loops that a compiler writes out as a whole, by name, each with its iterations.
+        once_a_round: the loops by name, of those that a pragma asks to unroll, whose iterations share a round of a
+            load, as none waits for its own.
     """
 
     def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Container[str]) -> None:
@@ -101,10 +108,12 @@ class Waits:
         self.kernel, self.origins = kernel, Origins(kernel.body)
         self.found: dict[low.Access, Wait] = {}
         self.written_out: dict[str, int] = {}
+        self.once_a_round: dict[low.Access, frozenset[str]] = {}
         self.known: dict[low.Register, int] = {}
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
         self.times = 1
+        self.once: dict[str, int] = {}
         outside = _Body(*self._loaded(kernel.body))
         self._run(kernel.body, outside, 0)
         self._add(outside, 1)
@@ -147,7 +156,7 @@ class Waits:
 
     def _loop(self, loop: low.Loop) -> None:
         parts = _parts(loop)
-        times, self.times = self.times, 1
+        (times, self.times), (once, self.once) = (self.times, 1), (self.once, {})
         self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
@@ -158,9 +167,9 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        step = None if is_chained or _leaves(loop) else _step(loop)
+        step = None if is_chained or loop.unroll == STAYS or _leaves(loop) else _step(loop)
         self._add(first, 1 if step is None else self._unrolled(first, step, _condition(loop)))
-        self.times, self.depths = times, {}
+        self.times, self.once, self.depths = times, once, {}
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
@@ -168,12 +177,15 @@ class Waits:
         self._run((*loop.test, *loop.step), body, under, is_again)
         body.length = length  # nothing is left of its counter
         self.written_out[loop.name] = iterations
-        self.times *= iterations
+        around, self.times = self.once, self.times * iterations
+        if loop.unroll == WHOLE:
+            self.once = {**around, loop.name: iterations}
         self._run(loop.body, body, under, is_again)
-        self.times //= iterations
+        self.times, self.once = self.times // iterations, around
         for access in body.times.keys() - before:
             if body.stops[_kind_of(access)] > stops[_kind_of(access)]:
                 body.times[access] //= iterations  # each waits for its own
+                body.once[access].pop(loop.name, None)
         for register in walks.registers_set(_parts(loop)):
             self.numbers.pop(register, None)
 
@@ -181,13 +193,14 @@ class Waits:
         """Returns how many iterations a loop has that a compiler writes out as a whole; None for others."""
         step, bound = _step(loop), _bound(loop)
         start = None if step is None else self.numbers.get(step.register)
-        if step is None or bound is None or start is None or _leaves(loop):
+        if step is None or bound is None or start is None or loop.unroll == STAYS or _leaves(loop):
             return None
         by = _number_added(step)
         left = (bound - start) * (1 if by > 0 else -1)
         iterations = -(-left // abs(by))
         length = sum(map(self._length, walks.straights(loop.body)))
-        return iterations if iterations > 0 and iterations * length <= MOST_INLINED else None
+        is_short = loop.unroll == WHOLE or iterations * length <= MOST_INLINED
+        return iterations if iterations > 0 and is_short else None
 
     def _add(self, body: _Body, unrolled: int) -> None:
         for kind, spaces in WAITED_FOR.items():
@@ -199,7 +212,9 @@ class Waits:
             levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
             depth = body.depth / (1 if body.stops["global"] else unrolled)
             for each, level in own.items():
-                self.found[each] = Wait(waits / body.times[each], levels[level], depth / body.times[each])
+                part = math.prod(body.once[each].values()) / body.times[each]
+                self.once_a_round[each] = frozenset(body.once[each])
+                self.found[each] = Wait(waits * part, levels[level], depth * part)
 
     def _unrolled(self, body: _Body, step: low.Assign, bound: low.Expression | None) -> int:
         times = next((times for most, times in UNROLLED if body.length <= most), 1)
@@ -255,6 +270,7 @@ class Waits:
             level = max(level, under, body.finished.get(_kind_of(expression.access), 0)) + 1
             body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
             body.times[expression.access] = self.times
+            body.once[expression.access] = dict(self.once)
             body.pointers.append(expression.pointer)
         return level
 
