@@ -14,7 +14,14 @@ from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, without, without_refusals
-from perfmodel.kernels.cuda_host import HEADERS, PRE_INCLUDED, is_of_a_library, may_be_needed, stand_in
+from perfmodel.kernels.cuda_host import (
+    HEADERS,
+    PRE_INCLUDED,
+    is_for_the_host,
+    is_of_a_library,
+    may_be_needed,
+    stand_in,
+)
 from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
@@ -112,6 +119,10 @@ def _compile_kernel_alone(
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
             continue
+        within = [file.rpartition("/")[2] for file, *_ in mistakes if is_for_the_host(file)]
+        if any(each not in headers for each in within):
+            headers.update({each: stand_in(each) for each in within})
+            continue
         thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
         if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
             headers.update(dict.fromkeys(thrust, ""))
@@ -132,12 +143,16 @@ def _compile_kernel_alone(
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:
-    """Returns the headers that a source includes and that are nowhere."""
+    """Returns the headers that a source includes and that are nowhere, or for the host alone."""
     folders = [Path(option[2:]) for option in options if option.startswith("-I")]
     folders += _compiler().headers
     named = dict.fromkeys(_INCLUDED.findall(source))
     known = HEADERS.keys() | HIP_HEADERS.keys() | _OWN
-    return [each for each in named if each not in known and not any((folder / each).is_file() for folder in folders)]
+    return [
+        each
+        for each in named
+        if each not in known and (is_for_the_host(each) or not any((folder / each).is_file() for folder in folders))
+    ]
 
 
 def _not_found(headers: Mapping[str, str]) -> list[str]:

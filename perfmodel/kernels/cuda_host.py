@@ -124,6 +124,16 @@ template <typename T> __host__ __device__ constexpr const T &min(const T &a, con
 template <typename T> __host__ __device__ void swap(T &a, T &b) { T c = a; a = b; b = c; }
 }
 """
+_HANDLES = """
+#ifndef HOST_HANDLES
+#define HOST_HANDLES
+typedef struct cublasContext *cublasHandle_t;
+typedef struct cublasLtContext *cublasLtHandle_t;
+typedef struct cudnnContext *cudnnHandle_t;
+typedef int cublasStatus_t, cublasOperation_t, cublasMath_t, cublasComputeType_t, cudnnStatus_t;
+#endif
+"""
+"""What functions of the host pass on, whose declarations kernels' headers may have."""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -166,6 +176,14 @@ _OF_LIBRARIES = re.compile(
     r"|(torch|ATen|c10|pybind11|opencv2?|gtest|thrust|Eigen|boost|benchmark)/)"
 )
 
+_FOR_THE_HOST = re.compile(r"(^|.*/)(cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*)\.h(pp)?$")
+
+
+def is_for_the_host(header: str) -> bool:
+    """Returns whether a header is one of NVIDIA's for functions of the host, which its runtime compiler may not
+    understand: kernels get on without it, even if it is there."""
+    return bool(_FOR_THE_HOST.match(header))
+
 
 def is_of_a_library(header: str) -> bool:
     """Returns whether a header is one of C, C++ or a library for the host, of which kernels need nothing."""
@@ -181,7 +199,7 @@ def stand_in(header: str) -> str:
     """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
     if re.match(r"(torch|ATen|c10|THC)/", header):
         return _OF_TORCH
-    return _HALVES if re.match(r"(cublas|cudnn)", header) else ""
+    return _HALVES + _HANDLES if re.match(r"(cublas|cudnn)", header) else ""
 
 
 PRE_INCLUDED = ("stdint.h", "limits.h", "math.h", "assert.h", "cuda_device_runtime_api.h")

@@ -265,3 +265,12 @@ def test_compiler_of_a_toolkit(
 def _package(name: str) -> Path:
     (folder,) = importlib.import_module(f"nvidia.{name}").__path__
     return Path(folder)
+
+
+def test_headers_for_the_host_are_done_without_where_they_are_not_understood(tmp_path: Path) -> None:
+    (tmp_path / "cublas_v2.h").write_text("typedef UnknownOfTheRuntime cublasHandle_t;\n")
+    (tmp_path / "common.h").write_text("#include <cublas_v2.h>\nstruct Session { cublasHandle_t handle; };\n")
+    kernel = "__global__ void fill(float *a) { a[threadIdx.x] = 1; }\n"
+    for included in ("#include <cublas_v2.h>\n", '#include "common.h"\n'):
+        text = cuda_compiler.compiled(included + kernel, "fill", [f"-I{tmp_path}"])
+        assert ".entry" in text.ptx
