@@ -43,10 +43,18 @@ _JOINED = {"add": "add", "mul": "mul", "min": "min", "max": "max"}
 
 @dataclass(frozen=True)
 class BlockOperations:
-    """One execution of a block does these: what is computed from data or for results, and index arithmetic."""
+    """One execution of a block does these: what is computed from data or for results, and index arithmetic.
+
+    Attributes:
+        roots: the addresses, and the whole numbers that end in addresses and conditions, with the operations of each.
+    """
 
     values: Operations
-    indices: Operations
+    roots: tuple[tuple[low.Expression, Operations], ...]
+
+    @cached_property
+    def indices(self) -> Operations:
+        return sum((operations for _, operations in self.roots), Operations())
 
 
 class KernelOperations:
@@ -141,41 +149,47 @@ class KernelOperations:
         return self._known[block.number]
 
     def _counted(self, block: low.Straight) -> BlockOperations:
-        values, indices = Operations(), Operations()
+        values = Operations()
+        roots: list[tuple[low.Expression, Operations]] = []
         for statement in block.statements:
             match statement:
                 case low.Assign():
                     # Loops count their iterations, even where something is computed from the counter.
                     is_control = block.number in self.steps and statement.register not in self.of_data
                     counts = self.counts(statement.register) and not is_control
-                    _Counter(values if counts else indices, indices, self.own).count(statement.value)
+                    found = values if counts else Operations()
+                    _Counter(found, roots, self.own).count(statement.value)
+                    if not counts:
+                        roots.append((statement.value, found))
                 case low.Store():
-                    counter = _Counter(values, indices, self.own)
+                    counter = _Counter(values, roots, self.own)
                     counter.count_address(statement.pointer)
                     counter.count(statement.value)
                 case low.Atomic():
-                    counter = _Counter(values, indices, self.own)
+                    counter = _Counter(values, roots, self.own)
                     counter.count_address(statement.pointer)
                     for operand in statement.operands:
                         counter.count(operand)
                 case low.Collective():
-                    counter = _Counter(values, indices, self.own)
+                    counter = _Counter(values, roots, self.own)
                     for operand in statement.operands:
                         counter.count(operand)
                     if statement.by:
                         # So many values are joined by one operation less, which is one for each work-item.
                         type_ = statement.result.type
                         values[_JOINED.get(statement.by, "bitwise"), element_of(type_).dtype] += width_of(type_)
-        return BlockOperations(+values, +indices)
+        return BlockOperations(+values, tuple((root, +found) for root, found in roots if +found))
 
 
 class _Counter:
-    def __init__(self, found: Operations, indices: Operations, own: OwnOperations) -> None:
-        self.found, self.indices, self.own = found, indices, own
+    def __init__(self, found: Operations, roots: list[tuple[low.Expression, Operations]], own: OwnOperations) -> None:
+        self.found, self.roots, self.own = found, roots, own
 
     def count_address(self, pointer: low.Expression) -> None:
         """Counts an address, whose whole numbers are index arithmetic, whatever they depend on."""
-        _Counter(self.indices, self.indices, self.own).count(pointer, floats=self.found)
+        found = Operations()
+        _Counter(found, self.roots, self.own).count(pointer, floats=self.found)
+        self.roots.append((pointer, found))
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
         if self.own is compiled_operations and three_inputs.is_logic(expression):
@@ -287,6 +301,14 @@ def _joined(operands: list[low.Expression], expression: low.Expression, kind: st
         yield "mul", element.dtype, -fused * width
         joins -= fused
     yield kind, element.dtype, joins * width
+
+
+def joined_operands(operands: list[low.Expression], sum_: low.Expression) -> Operations:
+    """Returns the operations that join some of the operands of a sum."""
+    found = Operations()
+    for kind, dtype, times in _joined(operands, sum_, "add") if operands else ():
+        found[kind, dtype] += times
+    return found
 
 
 def is_sum(expression: low.Expression) -> bool:

@@ -83,6 +83,21 @@ def test_integers_wait_too(update: str, operations: dict[str, int]) -> None:
     assert per_turn(looped(update, "s", "ko")) == operations
 
 
+@pytest.mark.parametrize(
+    ("first", "only", "carried"),
+    [("x[j]", "", False), ("t", "", True), ("x[j] + t", "", True), ("x[j]", ", if=x[j] > 0", True)],
+)
+def test_what_each_iteration_sets_anew_goes_on_to_none(first: str, only: str, carried: bool) -> None:
+    program = make(
+        ["{[i]: 0 <= i < n}", "{[j]: 0 <= j < 10}"],
+        f"for i\n<float32> t = 0 {{id=start}}\nfor j\nt = {first} {{id=anew, dep=start{only}}}\n"
+        "t = t*y[i] {id=step, dep=anew}\nend\no[i] = t {dep=step}\nend",
+        ARRAYS,
+    )
+    kernel = pm.Kernel(tagged(program, i="g.0"), statistics={"x[j] > 0": 0.5} if only else {}, n=3)
+    assert counted("f_op_float32_mul_carried", kernel) == (30 if carried else 0)
+
+
 def test_unrolled_iterations_are_one_straight_line() -> None:
     program: Any = looped("t + x[i]").program
     assert not pm.Kernel(tagged(program.translation_unit, j="unr"), n=3).counts.chains

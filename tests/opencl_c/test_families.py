@@ -63,8 +63,6 @@ too."""
 OTHERWISE = {
     # What neighbours have in common by a quotient, as in a[i / 2], is seen in the source only.
     "resample": ("transactions",),
-    # What an iteration sets anew before it changes it goes on to no other: in the source only.
-    "matvec": ("carried",),
     # Loopy fills the gaps between three coordinates beyond the array's end.
     "nbody": ("workgroup_block:32",),
 }

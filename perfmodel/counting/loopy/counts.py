@@ -182,7 +182,8 @@ class _LoopyCounter:
         (target,) = instruction.assignees
         loops = self.loops.get(instruction.id, ())
         apart = {name for index in index_of(target) for name in get_dependencies(index)} & set(loops)
-        if not set(loops) - apart - self.unrolled:
+        turning = [loop for loop in loops if loop not in apart | self.unrolled]
+        if not turning or self.sets_anew(instruction, target, turning[-1]):
             return []
         context = self.kernel.get_var_descriptor(instruction.assignee_var_names()[0]).dtype.numpy_dtype.name
         operations = operations_behind(target, instruction.expression, self.typing, context)
@@ -193,6 +194,18 @@ class _LoopyCounter:
         region = self.domains.region(instruction.within_inames - apart, predicates, instruction.id)
         counted = tuple((kind, dtype, times) for (kind, dtype), times in sorted(operations.items()))
         return [ChainCount(counted, self.domains.executions(region), loops)]
+
+    def sets_anew(self, instruction: Any, target: Any, loop: str) -> bool:
+        """Returns whether each iteration of a loop gives a variable a value of its own before an instruction changes
+        it, so that none goes on to the next."""
+        (variable,) = instruction.assignee_var_names()
+        before = self.kernel.recursive_insn_dep_map()[instruction.id]
+        others = (self.kernel.id_to_insn[name] for name in before if loop in self.loops.get(name, ()))
+        return any(
+            target in other.assignees and not other.predicates and variable not in other.read_dependency_names()
+            for other in others
+            if isinstance(other, Assignment)
+        )
 
     def branches(self) -> Iterator[BranchCount]:
         """Yields the predicates of instructions, all those of one together; what is around several instructions,

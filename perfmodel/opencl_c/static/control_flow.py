@@ -22,6 +22,7 @@ from perfmodel.counting.symbolic import (
     NOWHERE,
     Polynomial,
     both,
+    coordinate,
     opposite,
 )
 from perfmodel.opencl_c import lowered as low
@@ -38,6 +39,7 @@ from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
 from perfmodel.opencl_c.static.waits import Waits
+from perfmodel.opencl_c.static.written_out import WrittenOut
 from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -93,12 +95,14 @@ class Walk(ABC):
         self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
+        waits = Waits(kernel, self.operations, self.scratch)
+        self.written_out = WrittenOut(kernel, self.operations, waits.written_out)
         self.accesses = StaticAccesses(
             self.domains,
             arrays,
             self.sampler(),
             self.scratch,
-            Waits(kernel, self.operations, self.scratch),
+            waits,
             as_compiled,
             self.bounds,
         )
@@ -165,12 +169,11 @@ class Walk(ABC):
         region = active.region
         if not self.is_dry:
             executions = None
-            own = self.operations.of(block)
-            for found, done in ((self.found_operations, own.values), (self.index_operations, own.indices)):
-                if found is not None:
-                    for (kind, dtype), times in done.items():
-                        executions = executions or self.domains.executions(region)
-                        found.append(OperationCount(kind, dtype, times, executions))
+            for (kind, dtype), times in self.operations.of(block).values.items():
+                executions = executions or self.domains.executions(region)
+                self.found_operations.append(OperationCount(kind, dtype, times, executions))
+            if self.index_operations is not None:
+                self.index_operations += self.index_arithmetic(block, region)
         for statement in block.statements:
             if not self.is_dry:
                 self.count(statement, region)
@@ -183,6 +186,21 @@ class Walk(ABC):
                 case low.Atomic() | low.Collective() if statement.result is not None:
                     self.environment[statement.result] = None
         return active
+
+    def index_arithmetic(self, block: low.Straight, region: Region) -> Iterator[OperationCount]:
+        """Yields the index arithmetic of a block; what loops that are written out repeat only once."""
+        around = [loop.name for loop in self.loops] + [each.loop.name for each in self.current]
+        later = {each.loop.name for each in self.current if each.number > 0}
+        found: dict[frozenset[str], Operations] = {}
+        for once, operations in self.written_out.of_block(block, around):
+            if not later.intersection(once):
+                kept = region.inames - {coordinate(name) for name in once}
+                found[kept] = found.get(kept, Operations()) + operations
+        for kept, operations in found.items():
+            points = region.points if kept == region.inames else projected_on(region.points, kept)
+            executions = self.domains.executions(replace(region, points=points, inames=kept))
+            for (kind, dtype), times in operations.items():
+                yield OperationCount(kind, dtype, times, executions)
 
     def with_components(self, statement: low.Assign, value: Value) -> Value:
         """Returns a vector of which some components get a value."""
