@@ -18,6 +18,8 @@ from perfmodel.surveying import Case, load_cases, survey
 from perfmodel.surveying.stages import CaseStages
 from tests.fake_cuda import FakeLibrary, installed
 
+pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+
 SOURCE = """\
 #include "four.cuh"
 struct Item { float weight; int kind; };
