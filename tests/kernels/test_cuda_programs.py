@@ -188,6 +188,23 @@ class TestCompiled:
         found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}, by=7), {"x": x}).array("x")
         np.testing.assert_array_equal(found, (x << np.uint32(7)) | (x >> np.uint32(25)))
 
+    def test_lanes_that_leave_a_loop_apart_go_through_it_together(self) -> None:
+        source = """__global__ void f(const int *of, int *first, int n) {
+          int t = threadIdx.x, count = 0;
+          for (int k = 0; k < n; k++) {
+            if ((of[k] * (t + 1)) % 7 == 3) {
+              first[4 * t + count] = k;
+              if (++count == 4) break;
+            }
+          }
+        }"""
+        of = np.random.default_rng(3).integers(0, 1000, 300, np.int32)
+        kernel = Kernel.from_cuda(source, "f", 1, 128, {"of": 300, "first": 512}, n=300)
+        found = emulate(kernel, {"of": of, "first": np.full(512, -1, "int32")}, steps=3000).array("first")
+        for t in range(128):
+            expected = [*np.flatnonzero(of * (t + 1) % 7 == 3)[:4], -1, -1, -1, -1][:4]
+            assert list(found[4 * t : 4 * t + 4]) == expected
+
     def test_warps_that_meet_at_different_barriers_are_counted(self) -> None:
         source = """__global__ void f(float *x) {
           __shared__ float kept[64];
