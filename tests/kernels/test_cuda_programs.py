@@ -188,6 +188,24 @@ class TestCompiled:
         found = emulate(Kernel.from_cuda(source, "f", 1, 64, {"x": 64}, by=7), {"x": x}).array("x")
         np.testing.assert_array_equal(found, (x << np.uint32(7)) | (x >> np.uint32(25)))
 
+    def test_lanes_that_leave_a_loop_apart_go_through_it_together(self) -> None:
+        source = """__global__ void f(const unsigned *of, int *first, int n) {
+          int t = threadIdx.x, count = 0;
+          for (int k = 0; k < n; k++) {
+            if (((of[k] ^ t * 40503u) >> 4) % 16 == 3) {
+              if (count == 0) for (int l = 0; l < 4; l++) first[4 * t + l] = k;
+              first[4 * t + count] = k;
+              if (++count >= 4) break;
+            }
+          }
+        }"""
+        of = np.random.default_rng(3).integers(0, 2**32, 300, np.uint32)
+        kernel = Kernel.from_cuda(source, "f", 1, 128, {"of": 300, "first": 512}, n=300)
+        found = emulate(kernel, {"of": of, "first": np.zeros(512, "int32")}, steps=1500).array("first")
+        for t in range(128):
+            hits = np.flatnonzero((of ^ np.uint32(t * 40503)) >> 4 & 15 == 3)[:4]
+            assert list(found[4 * t : 4 * t + 4]) == [*hits, *[hits[0]] * (4 - len(hits))]
+
     def test_warps_that_meet_at_different_barriers_are_counted(self) -> None:
         source = """__global__ void f(float *x) {
           __shared__ float kept[64];

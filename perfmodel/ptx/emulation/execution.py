@@ -1,4 +1,5 @@
-"""Runs a machine: lanes that part at a branch go one side after the other, and together again where all ways meet."""
+"""Runs a machine: lanes that part at a branch go one side after the other, and together again where all ways meet, or
+where the loop begins anew that some of them leave."""
 
 from __future__ import annotations
 
@@ -48,12 +49,20 @@ def _varying(inside: list[Instruction], set_inside: set[str]) -> set[str]:
 
 @dataclass(eq=False)
 class _Way:
-    """Lanes that are on one way: where they are, where they wait for others, and what others still need."""
+    """Lanes that are on one way: where they are, where they wait for others, and what others still need.
+
+    Attributes:
+        rounds: ways for the next iterations of loops that they are in, which wait at the loops' beginnings and take
+            those that come there.
+        coming: the lanes that such a way has taken; None for any other.
+    """
 
     place: int
     meeting: int
     mask: Mask
     protected: frozenset[int]
+    rounds: tuple[_Way, ...] = ()
+    coming: list[Mask] | None = None
 
 
 class Execution:
@@ -76,6 +85,8 @@ class Execution:
             machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
             machine.accesses.noted_execution = self.skipper.note_tally
         self.steps = 0
+        by_size = sorted(machine.code.flow.loops, key=lambda loop: len(loop.blocks), reverse=True)
+        self._loops = {number: loop for loop in by_size for number in loop.blocks}  # the innermost one of each block
         self.branches: dict[int, list[Any]] = {}
         self._live_changed = False
 
@@ -100,6 +111,14 @@ class Execution:
         with np.errstate(all="ignore"):
             while ways:
                 way = ways[-1]
+                if way.coming is not None:
+                    self._begin_round(way, ways)
+                    continue
+                if round_ := next((each for each in way.rounds if each.place == way.place), None):
+                    ways.pop()
+                    assert round_.coming is not None
+                    round_.coming.append(way.mask)
+                    continue
                 if way.place == way.meeting or way.place == EXIT:
                     ways.pop()
                     if way.mask is not machine.live:
@@ -117,6 +136,15 @@ class Execution:
                 if way.mask is not machine.live and way.mask.count == machine.live.count:
                     way.mask = machine.live  # one object for all, whose counts are known
                 self._execute(way, ways)
+
+    def _begin_round(self, way: _Way, ways: list[_Way]) -> None:
+        """Goes on with all lanes that came to a loop's beginning."""
+        assert way.coming is not None
+        if not way.coming:
+            ways.pop()
+            return
+        active = np.logical_or.reduce([mask.active for mask in way.coming])
+        way.mask, way.coming = Mask(self.machine.lanes, active), None
 
     def _execute(self, way: _Way, ways: list[_Way]) -> None:
         machine = self.machine
@@ -225,9 +253,17 @@ class Execution:
             protected = protected | machine.alive[meeting]
             way.place = meeting
         waiting = machine.alive[meeting] if meeting != EXIT else frozenset()
+        rounds = way.rounds if meeting == way.meeting else ()
+        loop = self._loops.get(number)
+        is_left = loop is not None and meeting not in loop.blocks and len(parted) > 1
+        if loop is not None and is_left and all(each.place != loop.header for each in rounds):
+            around = _Way(loop.header, meeting, way.mask, protected.union(waiting), rounds, [])
+            ways.append(around)
+            rounds = (*rounds, around)
+        waiting = waiting.union(*(machine.alive[each.place] for each in rounds))
         for position, (place, side) in enumerate(parted):
             others = [machine.alive[other] for k, (other, _) in enumerate(parted) if k != position]
-            ways.append(_Way(place, meeting, side, protected.union(waiting, *others)))
+            ways.append(_Way(place, meeting, side, protected.union(waiting, *others), rounds))
 
     def _end(self, mask: Mask) -> None:
         """Ends lanes."""
