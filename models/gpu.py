@@ -65,9 +65,6 @@ SPARSE_LOADED, SPARSE_STORED = (
     for sectors in (SCRATCH_LOADED, SCRATCH_STORED)
 )
 
-# Sectors that a sub-group has not had in the iteration before, of those that it asks for; what loads share counts once.
-FRESH, ASKED = (f"f_mem_transactions_global_load_block:32_distinct{word}" for word in ("_fresh", ""))
-
 WAITS = "f_mem_waits_global_granularity"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
@@ -100,10 +97,9 @@ issued   = {ISSUED}
            + p_access * f_mem_access_global_load_granularity:subgroup
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * (1 + (p_fill / (p_units * abreast)) ** 2) ** 0.5 * issued
-l1       = {BUSY} * (p_l1_global * f_mem_transactions_global_load_banks:32
-                   + p_l1_line * f_mem_transactions_global_load_block:128
-                   + p_l1_local * (f_mem_transactions_local_banks:32
-                                   + f_sync_collective_subgroup_shuffle_granularity:subgroup)
+lines    = p_l1_global * f_mem_transactions_global_load_banks:32 + p_l1_line * f_mem_transactions_global_load_block:128
+local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
+l1       = {BUSY} * (lines + local
                    + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
                    + p_constant * f_mem_transactions_global_load_block:4_tag:constant
                    + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
@@ -131,14 +127,16 @@ scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written)) + scatter
 near     = {LOADED} / f_thread_groups / p_near
-fresh    = min({FRESH} / max({ASKED}, 1), {LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
-lost     = fresh + (1 - fresh) * near ** 2 / (1 + near ** 2)
-far      = min({WAITS}:longest, lost * f_mem_rounds_global_granularity:longest)
+whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
+fresh    = min(f_mem_rounds_global_fresh_granularity:longest, whole * f_mem_rounds_global_granularity:longest)
+far      = min({WAITS}:longest, fresh + max(f_mem_rounds_global_granularity:longest - fresh, 0)
+                                        * near ** 2 / (1 + near ** 2))
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
-           + p_wait_near * {WAITS}:longest + (p_wait_load + p_wait_dram * missed) * far
+           + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * min(far, fresh)
            + p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * {IN_A_ROW}
            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
+           + 32 * p_units * (lines + local)
 even     = max(f_mem_waits_global, 1) / max({WAITS}:longest, 1)
 latency  = waits * max(1 / f_work_items, even / together)
 chip     = overlap(compute, l1, latency, tensor, p_chip)
