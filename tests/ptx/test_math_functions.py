@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from perfmodel import Kernel, emulate
+from perfmodel import Kernel, emulate, feature
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
 
@@ -88,3 +88,20 @@ def test_large_and_special_arguments() -> None:
     x, _, found = values("float", "sinf(x[i] * 1e7f) + expf(-x[i] * 40.0f) + logf(x[i] * 1e-30f)")
     large = (x * np.float32(1e7)).astype("float64")
     np.testing.assert_allclose(found, np.sin(large) + np.log(x.astype("float64") * np.float32(1e-30)), 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "native"), [("__sinf(x[i])", 1), ("__log2f(x[i])", 1), ("__expf(x[i])", 1), ("__powf(x[i], 3.5f)", 2)]
+)
+def test_functions_of_one_instruction_are_native(call: str, native: int) -> None:
+    source = f"__global__ void f(const float *x, float *z) {{ int i = threadIdx.x; z[i] = {call}; }}"
+    kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32, "z": 32})
+    assert feature("f_op_float32_native").eval(kernel) == 32 * native
+
+
+def test_tables_in_constant_memory_have_a_tag() -> None:
+    source = """__constant__ float table[64];
+    __global__ void f(const float *x, float *z) { int i = threadIdx.x; z[i] = x[i] * table[i & 15]; }"""
+    kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32, "z": 32})
+    assert feature("f_mem_access_global_load_tag:constant").eval(kernel) == 32
+    assert feature("f_mem_transactions_global_load_block:4_tag:constant").eval(kernel) == 16

@@ -163,7 +163,8 @@ class AccessCounter:
         jumps = is_scattered and access.space == "global" and self.jumps(access)
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
-            touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in (32, 128))
+            sizes = (4, 32, 128) if instruction.has("const") else (32, 128)
+            touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in sizes)
         is_counter = access.direction == "atomic" and touched is not None
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
         has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))

@@ -1,0 +1,55 @@
+"""Rounds that bring fresh sectors, against the sectors that a sub-group asks for iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import perfmodel as pm
+from perfmodel.basics.errors import FeatureError
+
+ROWS, COLUMNS, SECTOR, WIDTH = 256, 512, 32, 32
+SOURCE = """__kernel void f(__global const float *a, __global const float *x, __global float *y, const int n)
+{{
+    const int i = get_global_id(0);
+    float total = 0;
+    for (int j = 0; j < n; ++j)
+        total += {};
+    y[i] = total;
+}}
+"""
+# The text of what is added up, and the element of each array that work-item i reads in iteration j.
+CASES: dict[str, tuple[str, list[Callable[[NDArray[Any], int], NDArray[Any]]]]] = {
+    "rows": ("a[i * n + j]", [lambda i, j: i * COLUMNS + j]),
+    "columns": ("a[j * 256 + i]", [lambda i, j: j * ROWS + i]),
+    "rows by a vector": ("a[i * n + j] * a[j]", [lambda i, j: i * COLUMNS + j, lambda i, j: j + 0 * i]),
+    "columns by a row": ("a[j * 256 + i] * a[i * n + j]", [lambda i, j: j * ROWS + i, lambda i, j: i * COLUMNS + j]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rounds_are_fresh_in_which_a_load_goes_to_new_sectors(case: str) -> None:
+    text, places = CASES[case]
+    kernel = pm.Kernel.from_opencl(
+        SOURCE.format(text), "f", ROWS, 64, {"a": ROWS * COLUMNS, "x": COLUMNS, "y": ROWS}, n=COLUMNS
+    ).as_compiled()
+    lanes, fresh = np.arange(WIDTH), 0
+    before: list[set[int]] = [set() for _ in places]
+    for j in range(COLUMNS):
+        now = [{int(place) * 4 // SECTOR for place in of(lanes, j)} for of in places]
+        fresh += any(sectors - known for sectors, known in zip(now, before, strict=True))
+        before = now
+    found = pm.feature("f_mem_rounds_global_fresh").eval(kernel) / ROWS
+    if case == "rows by a vector":  # of one place for all, a whole line is taken to come; the rows decide
+        assert fresh == COLUMNS / 8
+    assert found == pytest.approx(fresh, rel=0.02)
+    assert pm.feature("f_mem_rounds_global").eval(kernel) / ROWS == COLUMNS
+
+
+def test_only_sectors_of_global_memory_are_fresh() -> None:
+    with pytest.raises(FeatureError, match="only sectors of global memory are fresh"):
+        pm.feature("f_mem_rounds_local_fresh")
