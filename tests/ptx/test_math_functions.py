@@ -104,4 +104,5 @@ def test_tables_in_constant_memory_have_a_tag() -> None:
     __global__ void f(const float *x, float *z) { int i = threadIdx.x; z[i] = x[i] * table[i & 15]; }"""
     kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32, "z": 32})
     assert feature("f_mem_access_global_load_tag:constant").eval(kernel) == 32
-    assert feature("f_mem_transactions_global_load_block:4_tag:constant").eval(kernel) == 16
+    places = feature("f_mem_transactions_global_load_block:4_tag:constant").eval(kernel)
+    assert places == pytest.approx(16)
