@@ -28,7 +28,7 @@ LEVEL = 0.9
 STANDARD = 0.6827
 """The probability that a value of a normal distribution lies within one standard deviation."""
 SAMPLED = 0.2
-"""Where work-groups had to be run to count them, a time's logarithm is off by so much beside what samples differ by:
+"""A time's logarithm is off by so much, beside what samples differ by, where work-groups had to be run to count them:
 that is by how much kernels whose work data decide are further off than others (the validating half of
 benchmarks/programs: |ln| is 0.23 in the mean, and 0.14)."""
 
