@@ -127,7 +127,9 @@ def verify_against(original: Launch, launch: Launch, device: Device) -> None:
     arrays = {name: random_values(random, str(dtype), size) for name, (size, dtype) in taken.items()}
     expected, found = (_run_guarded(each, device, arrays) for each in (original, launch))
     for array, values in expected.items():
-        _compare(f"kernel {name}", array, found[array], values, TOLERANCES.get(found[array].dtype.name, 0), "the original")
+        _compare(
+            f"kernel {name}", array, found[array], values, TOLERANCES.get(found[array].dtype.name, 0), "the original"
+        )
 
 
 def _arrays(generator: KernelGenerator, method: str, kernel: Kernel, argument: Any) -> dict[str, NDArray[Any]]:

@@ -133,7 +133,7 @@ typedef struct cudnnContext *cudnnHandle_t;
 typedef int cublasStatus_t, cublasOperation_t, cublasMath_t, cublasComputeType_t, cudnnStatus_t;
 #endif
 """
-"""What functions of the host pass on, whose declarations kernels' headers may have."""
+"""Handles that functions of the host pass on, as headers of kernels may declare some of these."""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}

@@ -257,13 +257,21 @@ class Execution:
         loop = self._loops.get(number)
         is_left = loop is not None and meeting not in loop.blocks and len(parted) > 1
         if loop is not None and is_left and all(each.place != loop.header for each in rounds):
-            around = _Way(loop.header, meeting, way.mask, protected.union(waiting), rounds, [])
+            around = _Way(
+                place=loop.header,
+                meeting=meeting,
+                mask=way.mask,
+                protected=protected.union(waiting),
+                rounds=rounds,
+                coming=[],
+            )
             ways.append(around)
             rounds = (*rounds, around)
         waiting = waiting.union(*(machine.alive[each.place] for each in rounds))
         for position, (place, side) in enumerate(parted):
             others = [machine.alive[other] for k, (other, _) in enumerate(parted) if k != position]
-            ways.append(_Way(place, meeting, side, protected.union(waiting, *others), rounds))
+            needed = protected.union(waiting, *others)
+            ways.append(_Way(place=place, meeting=meeting, mask=side, protected=needed, rounds=rounds))
 
     def _end(self, mask: Mask) -> None:
         """Ends lanes."""
