@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import islpy as isl
 
-from perfmodel.counting.budget import TooHardError, limited, unlimited
+from perfmodel.counting.budget import TooHardError, done_once, limited, unlimited
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
 # Of isl: to simplify a count, and to add up those of a set's parts.
@@ -19,6 +20,8 @@ MOST_TERMS = 20_000
 """Terms of a count times its quotients; more, such as remainders by large numbers have, take isl minutes."""
 LARGE_WINDOW, SMALL_STEP, WORK_OF_WRAPPING = 1024, 16, 20
 """Barvinok takes about so many times as long where steps above the one wrap around in windows above the other."""
+WORTH_REMEMBERING = 100
+"""Sets with fewer corners take Barvinok no longer than it takes to find them again."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
 
@@ -103,10 +106,15 @@ class Points:
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
         most = self.patience * (effort.corners if is_function else effort.fixed_corners)
-        if sum(_corners(part) * _work_at_each(part) for part in parts) > most:
+        work = [_corners(part) * _work_at_each(part) for part in parts]
+        if sum(work) > most:
             raise TooHardError
-        with unlimited():
-            counts = [_cardinality(part) for part in parts]
+        # Kernels are counted as they are and as compiled, for all sizes and at their own: much of that is the same.
+        keys = [str(part) if each >= WORTH_REMEMBERING else None for part, each in zip(parts, work, strict=True)]
+        counts = [
+            _cardinality(part) if key is None else done_once(partial(_cardinality, part), _KNOWN, key)
+            for part, key in zip(parts, keys, strict=True)
+        ]
         if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
             raise TooHardError
         if len(counts) == 1:
@@ -179,11 +187,18 @@ def has_barvinok() -> bool:
     return hasattr(isl.Set, "card")
 
 
-def _cardinality(part: Any) -> Any:
-    """Returns the number of points of a basic set.
+_KNOWN: dict[str, tuple[Any, int]] = {}
 
-    Sizes that have nothing to do with the points, but are in conditions beside, would cost Barvinok seconds.
-    """
+
+def _cardinality(part: Any) -> Any:
+    """Returns the number of points of a basic set, however long that takes."""
+    with unlimited():
+        return _card(part)
+
+
+def _card(part: Any) -> Any:
+    """Returns the same; sizes that have nothing to do with the points, but are in conditions beside, would cost
+    Barvinok seconds."""
     whole, points = isl.Set.from_basic_set(part), isl.dim_type.set
     if part.dim(isl.dim_type.param) <= MOST_SIZES:
         return whole.card()
