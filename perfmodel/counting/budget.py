@@ -125,16 +125,26 @@ def unlimited() -> Iterator[None]:
         _allow(_most)
 
 
-def done_once(function: Callable[[], _T], known: dict[str, tuple[_T, int]], key: str) -> _T:
+def done_once(
+    function: Callable[[], _T], known: dict[str, tuple[_T, int]], key: str, *, may_overrun: bool = False
+) -> _T:
     """Returns what a function returns that several counts ask for, and that is done only once.
 
     Each count is charged with the operations that it took, so that none can do more than it would have by itself.
+
+    Args:
+        may_overrun: whether it is not stopped where there are no more operations, as Barvinok.
+
+    Raises:
+        TooHardError: it takes more operations than there are.
     """
     global _charged
     if key in known:
         found, operations = known[key]
         _charged += operations
         _allow(_most)
+        if _most and not may_overrun and _is_over(_most):
+            raise TooHardError
         return found
     before = _done()
     found = function()

@@ -21,7 +21,9 @@ MOST_TERMS = 20_000
 LARGE_WINDOW, SMALL_STEP, WORK_OF_WRAPPING = 1024, 16, 20
 """Barvinok takes about so many times as long where steps above the one wrap around in windows above the other."""
 WORTH_REMEMBERING = 100
-"""Sets with fewer corners take Barvinok no longer than it takes to find them again."""
+"""Barvinok takes no longer for sets with fewer corners than it takes to find them again."""
+MANY_PIECES = 4
+"""Counts with fewer are simplified as fast as they are found again."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
 
@@ -112,7 +114,7 @@ class Points:
         # Kernels are counted as they are and as compiled, for all sizes and at their own: much of that is the same.
         keys = [str(part) if each >= WORTH_REMEMBERING else None for part, each in zip(parts, work, strict=True)]
         counts = [
-            _cardinality(part) if key is None else done_once(partial(_cardinality, part), _KNOWN, key)
+            _cardinality(part) if key is None else done_once(partial(_cardinality, part), _KNOWN, key, may_overrun=True)
             for part, key in zip(parts, keys, strict=True)
         ]
         if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
@@ -157,11 +159,17 @@ class Points:
         if id(count) in self._gists:
             return count
         try:
-            found = limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
+            found = limited(partial(self._simplified, count), MOST_SIMPLIFYING)
         except TooHardError:
             return count
         self._gists[id(found)] = found
         return found
+
+    def _simplified(self, count: Any) -> Any:
+        simplify = partial(count.gist_params, self.assumptions)
+        if count.n_piece() < MANY_PIECES:
+            return simplify()
+        return done_once(simplify, _SIMPLIFIED, f"{count} where {self.assumptions}")
 
     def one(self) -> Any:
         point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
@@ -178,7 +186,8 @@ class Points:
         """Returns an isl polynomial as a function of the sizes; equal ones are one object."""
         text = str(count)
         if text not in self._functions:
-            self._functions[text] = from_isl(count)
+            read = partial(from_isl, count)
+            self._functions[text] = done_once(read, _FUNCTIONS, text) if count.n_piece() >= MANY_PIECES else read()
         return self._functions[text]
 
 
@@ -188,6 +197,8 @@ def has_barvinok() -> bool:
 
 
 _KNOWN: dict[str, tuple[Any, int]] = {}
+_SIMPLIFIED: dict[str, tuple[Any, int]] = {}
+_FUNCTIONS: dict[str, tuple[QuasiPolynomial, int]] = {}
 
 
 def _cardinality(part: Any) -> Any:
