@@ -19,6 +19,8 @@ _T = TypeVar("_T")
 
 MOST_WORK = 3_000_000
 """Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""
+MOST_KNOWN = 1024
+"""So much is remembered that several counts ask for."""
 _STEP = 64
 """Operations are told apart so finely."""
 
@@ -33,6 +35,8 @@ _budget = USUAL
 """The budget of the count under way."""
 _at_least = 0
 """Operations that isl had done when it was last asked, unless they are counted anew since."""
+_charged = 0
+"""Operations of the count under way that isl did for another one before."""
 
 
 def scaled(most: int) -> int:
@@ -47,12 +51,11 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
     Raises:
         OutOfBudgetError: there are no more.
     """
-    global _most, _budget
-    context = isl.DEFAULT_CONTEXT
-    context.reset_operations()
-    _budget = budget
+    global _most, _budget, _charged
+    isl.DEFAULT_CONTEXT.reset_operations()
+    _budget, _charged = budget, 0
     _most = most = scaled(MOST_WORK)
-    context.set_max_operations(most)
+    _allow(most)
     try:
         yield
     except (isl.Error, CountingError, TooHardError, TypeError) as error:
@@ -64,9 +67,9 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
             ) from error
         raise
     finally:
-        _most, _budget = 0, USUAL
-        context.set_max_operations(0)
-        context.reset_operations()
+        _most, _budget, _charged = 0, USUAL, 0
+        _allow(0)
+        isl.DEFAULT_CONTEXT.reset_operations()
 
 
 def limited(function: Callable[[], _T], most: int) -> _T:
@@ -78,7 +81,7 @@ def limited(function: Callable[[], _T], most: int) -> _T:
     global _most
     before, start, most = _most, _done(), scaled(most)
     _most = start + most if not before else min(start + most, before)
-    isl.DEFAULT_CONTEXT.set_max_operations(_most)
+    _allow(_most)
     try:
         return function()
     except (isl.Error, TypeError) as error:  # islpy finds no type for what isl refuses to convert
@@ -87,7 +90,7 @@ def limited(function: Callable[[], _T], most: int) -> _T:
         raise TooHardError from error
     finally:
         _most = before
-        isl.DEFAULT_CONTEXT.set_max_operations(before)
+        _allow(before)
 
 
 @contextmanager
@@ -96,12 +99,12 @@ def extended(by: int) -> Iterator[None]:
     not touched."""
     global _most
     before, _most = _most, _done() + scaled(by)
-    isl.DEFAULT_CONTEXT.set_max_operations(_most)
+    _allow(_most)
     try:
         yield
     finally:
         _most = before
-        isl.DEFAULT_CONTEXT.set_max_operations(before)
+        _allow(before)
 
 
 def unless_too_hard(function: Callable[[], _T], most: int) -> _T | None:
@@ -115,15 +118,49 @@ def unless_too_hard(function: Callable[[], _T], most: int) -> _T | None:
 @contextmanager
 def unlimited() -> Iterator[None]:
     """Counts operations without stopping: for Barvinok, which, unlike isl, corrupts memory where they run out."""
-    isl.DEFAULT_CONTEXT.set_max_operations(0)
+    _allow(0)
     try:
         yield
     finally:
-        isl.DEFAULT_CONTEXT.set_max_operations(_most)
+        _allow(_most)
+
+
+def done_once(
+    function: Callable[[], _T], known: dict[str, tuple[_T, int]], key: str, *, may_overrun: bool = False
+) -> _T:
+    """Returns what a function returns that several counts ask for, and that is done only once.
+
+    Each count is charged with the operations that it took, so that none can do more than it would have by itself.
+
+    Args:
+        may_overrun: whether it is not stopped where there are no more operations, as Barvinok.
+
+    Raises:
+        TooHardError: it takes more operations than there are.
+    """
+    global _charged
+    if key in known:
+        found, operations = known[key]
+        _charged += operations
+        _allow(_most)
+        if _most and not may_overrun and _is_over(_most):
+            raise TooHardError
+        return found
+    before = _done()
+    found = function()
+    if len(known) >= MOST_KNOWN:
+        known.clear()
+    known[key] = found, _done() - before
+    return found
+
+
+def _allow(most: int) -> None:
+    """Has isl refuse more than so many operations, those that are charged included; 0 for no limit."""
+    isl.DEFAULT_CONTEXT.set_max_operations(most and max(most - _charged, 1))
 
 
 def _done() -> int:
-    """Returns how many operations isl has done; it does not say, but whether there are more."""
+    """Returns how many operations were done or charged; isl does not say, but whether there are more."""
     global _at_least
     low = _at_least if _at_least and _is_over(_at_least) else 0
     step = _STEP
@@ -139,11 +176,11 @@ def _done() -> int:
 
 def _is_over(most: int) -> bool:
     """Returns whether isl has done so many operations."""
-    isl.DEFAULT_CONTEXT.set_max_operations(most)
+    _allow(most)
     try:
         isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
     except isl.Error:
         return True
     finally:
-        isl.DEFAULT_CONTEXT.set_max_operations(_most)
+        _allow(_most)
     return False

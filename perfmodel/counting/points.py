@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import islpy as isl
 
-from perfmodel.counting.budget import TooHardError, limited, unlimited
+from perfmodel.counting.budget import TooHardError, done_once, limited, unlimited
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
 # Of isl: to simplify a count, and to add up those of a set's parts.
@@ -19,6 +20,10 @@ MOST_TERMS = 20_000
 """Terms of a count times its quotients; more, such as remainders by large numbers have, take isl minutes."""
 LARGE_WINDOW, SMALL_STEP, WORK_OF_WRAPPING = 1024, 16, 20
 """Barvinok takes about so many times as long where steps above the one wrap around in windows above the other."""
+WORTH_REMEMBERING = 100
+"""Barvinok takes no longer for sets with fewer corners than it takes to find them again."""
+MANY_PIECES = 4
+"""Counts with fewer are simplified as fast as they are found again."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
 
@@ -103,10 +108,15 @@ class Points:
         parts = limited(lambda: points.make_disjoint().compute_divs().get_basic_sets(), effort.parting)
         is_function = points.dim(isl.dim_type.param) > 0
         most = self.patience * (effort.corners if is_function else effort.fixed_corners)
-        if sum(_corners(part) * _work_at_each(part) for part in parts) > most:
+        work = [_corners(part) * _work_at_each(part) for part in parts]
+        if sum(work) > most:
             raise TooHardError
-        with unlimited():
-            counts = [_cardinality(part) for part in parts]
+        # Kernels are counted as they are and as compiled, for all sizes and at their own: much of that is the same.
+        keys = [str(part) if each >= WORTH_REMEMBERING else None for part, each in zip(parts, work, strict=True)]
+        counts = [
+            _cardinality(part) if key is None else done_once(partial(_cardinality, part), _KNOWN, key, may_overrun=True)
+            for part, key in zip(parts, keys, strict=True)
+        ]
         if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
             raise TooHardError
         if len(counts) == 1:
@@ -149,11 +159,17 @@ class Points:
         if id(count) in self._gists:
             return count
         try:
-            found = limited(lambda: count.gist_params(self.assumptions), MOST_SIMPLIFYING)
+            found = limited(partial(self._simplified, count), MOST_SIMPLIFYING)
         except TooHardError:
             return count
         self._gists[id(found)] = found
         return found
+
+    def _simplified(self, count: Any) -> Any:
+        simplify = partial(count.gist_params, self.assumptions)
+        if count.n_piece() < MANY_PIECES:
+            return simplify()
+        return done_once(simplify, _SIMPLIFIED, f"{count} where {self.assumptions}")
 
     def one(self) -> Any:
         point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
@@ -170,7 +186,8 @@ class Points:
         """Returns an isl polynomial as a function of the sizes; equal ones are one object."""
         text = str(count)
         if text not in self._functions:
-            self._functions[text] = from_isl(count)
+            read = partial(from_isl, count)
+            self._functions[text] = done_once(read, _FUNCTIONS, text) if count.n_piece() >= MANY_PIECES else read()
         return self._functions[text]
 
 
@@ -179,11 +196,20 @@ def has_barvinok() -> bool:
     return hasattr(isl.Set, "card")
 
 
-def _cardinality(part: Any) -> Any:
-    """Returns the number of points of a basic set.
+_KNOWN: dict[str, tuple[Any, int]] = {}
+_SIMPLIFIED: dict[str, tuple[Any, int]] = {}
+_FUNCTIONS: dict[str, tuple[QuasiPolynomial, int]] = {}
 
-    Sizes that have nothing to do with the points, but are in conditions beside, would cost Barvinok seconds.
-    """
+
+def _cardinality(part: Any) -> Any:
+    """Returns the number of points of a basic set, however long that takes."""
+    with unlimited():
+        return _card(part)
+
+
+def _card(part: Any) -> Any:
+    """Returns the same; sizes that have nothing to do with the points, but are in conditions beside, would cost
+    Barvinok seconds."""
     whole, points = isl.Set.from_basic_set(part), isl.dim_type.set
     if part.dim(isl.dim_type.param) <= MOST_SIZES:
         return whole.card()

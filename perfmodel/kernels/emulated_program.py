@@ -40,6 +40,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.accesses import tags_of
 from perfmodel.opencl_c.static.scratch import scratch_arrays, words_in_registers
 from perfmodel.opencl_c.types import element_of
 
@@ -248,7 +249,7 @@ class _Counter:
         return AccessCount(
             space="global" if access.space == "constant" else access.space,
             variable=access.variable or "?",
-            tags=frozenset(),
+            tags=tags_of(access, array is not None, isinstance(array, Image)),
             dtype=access.dtype,
             bits=8 * (array.pixel_bytes if isinstance(array, Image) else access.bytes),
             direction=direction,

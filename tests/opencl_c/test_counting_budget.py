@@ -13,7 +13,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.basics.errors import KernelError, OutOfBudgetError
-from perfmodel.counting.budget import TooHardError, limited, within_budget
+from perfmodel.counting.budget import MOST_WORK, TooHardError, done_once, limited, within_budget
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.counting.points import Points
 from perfmodel.report.count_table import as_text, count_tables
@@ -192,6 +192,37 @@ def test_a_budget_stops_what_takes_more() -> None:
             limited(work, 100)
         work()
     work()
+
+
+def test_what_is_done_once_for_several_counts_is_charged_to_each() -> None:
+    calls: list[int] = []
+
+    def work() -> object:
+        calls.append(1)
+        sets = [isl.Set(f"[n] -> {{ [i] : 0 <= i < n and exists (k : i = {step}k) }}") for step in range(2, 40)]
+        return [each.complement() for each in sets]
+
+    known: dict[str, tuple[object, int]] = {}
+    with within_budget("k"):
+        first = done_once(work, known, "complement")
+        assert done_once(work, known, "complement") is first
+    assert len(calls) == 1
+    (_, operations) = known["complement"]
+    assert operations > 1000
+    for times in (1, 2):  # a count that has done it before may do as much beside as one that does it itself
+        part = 1.5 * operations / MOST_WORK
+        with within_budget("k", part):
+            assert done_once(work, known, "complement") is first
+            if times == 1:
+                isl.Set("{ [i] : 0 <= i < 9 }").complement()
+                continue
+            with pytest.raises(TooHardError):
+                done_once(work, known, "complement")
+            with pytest.raises(TooHardError):
+                limited(lambda: isl.Set("{ [i] : 0 <= i < 9 }").complement(), MOST_WORK)
+    assert len(calls) == 1
+    with pytest.raises(OutOfBudgetError), within_budget("k", 0.5 * operations / MOST_WORK):
+        work()
 
 
 def test_a_kernel_is_counted_within_the_budget_that_it_is_given() -> None:

@@ -59,5 +59,5 @@ def kernel() -> pm.Kernel:
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_images_and_tables_have_tags(kernel: pm.Kernel, name: str) -> None:
-    for form in (kernel, kernel.as_compiled()):
+    for form in (kernel, kernel.as_compiled(), kernel.as_emulated()):
         assert pm.feature(name).eval(form) == COUNTS[name] * N * N

@@ -240,10 +240,7 @@ class StaticAccesses:
     def _tags(self, access: low.Access) -> frozenset[str]:
         """Returns what tells an access of global memory from others that go another way: to images, and constants."""
         array = self.arrays.get(access.variable or "")
-        if array is not None and array.pixel is not None:
-            return IMAGE
-        # Arguments in constant memory come through the caches of global memory.
-        return CONSTANT if array is None and access.space == "constant" else frozenset()
+        return tags_of(access, array is not None, array is not None and array.pixel is not None)
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""
@@ -496,6 +493,13 @@ class StaticAccesses:
                     apart.append(1)
                 found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
         return found
+
+
+def tags_of(access: low.Access, is_argument: bool, is_image: bool) -> frozenset[str]:
+    """Returns the tags of an access; arguments in constant memory come through the caches of global memory."""
+    if is_image:
+        return IMAGE
+    return CONSTANT if not is_argument and access.space == "constant" else frozenset()
 
 
 def stores_to(loop: low.Loop, space: str) -> bool:

@@ -7,6 +7,7 @@ through the whole loop. Compilers move, unroll and spill; this is the source as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -18,6 +19,7 @@ WORD_BYTES = 4
 Live = frozenset[low.Register]
 
 
+@lru_cache(maxsize=8)
 def words_at_once(kernel: low.LoweredKernel) -> int:
     """Returns the most words that are live together, what expressions are computed from included.
 
