@@ -126,7 +126,7 @@ class ModelString:
 
     @functools.cached_property
     def _expressions(self) -> dict[str, ParsedModel]:
-        """What was parsed over this model's terms: meanings of terms name the same expressions again."""
+        """The expressions that were parsed over this model's terms: meanings of terms name the same ones again."""
         return {}
 
     @functools.cached_property

@@ -63,7 +63,7 @@ def attribute(string: ModelString, parameters: Mapping[str, float], features: Ma
 
 @dataclass(frozen=True)
 class _Division:
-    """What a model's parts are, whatever its parameters and features.
+    """The parts of a model, whatever its parameters and features.
 
     Attributes:
         factors: parameters, one for each part, by which it grows from nothing to what it is.
