@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CalibrationError, KernelError
 from perfmodel.basics.tables import grid, kernel_text, seconds, told_apart
+from perfmodel.cli import impossible_launches
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
@@ -124,7 +125,9 @@ def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     calibration = calibration_called(_calibration_name(parsed))
     warn_of(calibration)
     _tell_of_another_processor(calibration)
-    return calibration, selected(parsed)
+    kernels = selected(parsed)
+    impossible_launches.tell(calibration, kernels)
+    return calibration, kernels
 
 
 def _tell_of_another_processor(calibration: Calibration) -> None:
