@@ -119,13 +119,15 @@ def _rank(parsed: argparse.Namespace) -> None:
 
 def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     """Returns the calibration that a command names, or its --device, and the kernels that it selects."""
-    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
+    from perfmodel.kernels.remembered_program import remembering  # keeps start-up quick
+    from perfmodel.modelling.calibration import calibration_called
     from perfmodel.modelling.transfer import warn_of
 
     calibration = calibration_called(_calibration_name(parsed))
     warn_of(calibration)
     _tell_of_another_processor(calibration)
-    kernels = selected(parsed)
+    with remembering():
+        kernels = selected(parsed)
     impossible_launches.tell(calibration, kernels)
     return calibration, kernels
 
