@@ -24,6 +24,8 @@ install: .venv/installed ## make .venv with pinned versions
 demo: install ## calibrate two models on this machine and check their predictions; results in demo-out/
 	$(BIN)/perfmodel demo --out demo-out $(DEMO_ARGS)
 
+# Rewriting the tests' assertions takes seconds in each process, and is kept where Python may keep it.
+test: export PYTHONDONTWRITEBYTECODE =
 test: install ## the whole test suite: on two cores what counts, then by itself what measures
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not timed"
 	$(BIN)/python -m pytest -m timed

@@ -21,26 +21,34 @@ def module_of(path: Path) -> str:
     return ".".join((*package, *parts)).removesuffix(".__init__")
 
 
-def records(trees: Mapping[str, ast.Module]) -> set[tuple[str, str]]:
+class Nodes:
+    """The classes, imports and calls of a module, which is walked once."""
+
+    def __init__(self, text: str) -> None:
+        found = list(ast.walk(ast.parse(text)))
+        self.classes = [node for node in found if isinstance(node, ast.ClassDef)]
+        self.imports = [node for node in found if isinstance(node, ast.ImportFrom)]
+        self.calls = [node for node in found if isinstance(node, ast.Call)]
+
+
+def records(modules: Mapping[str, Nodes]) -> set[tuple[str, str]]:
     """Returns module and name of each class that is a dataclass, a named tuple, or derives from one in its module."""
     found, names = set(), set(BY_BASE)
-    for module, tree in trees.items():
+    for module, nodes in modules.items():
         own = set(names)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-                if bases & own or any("dataclass" in ast.unparse(each) for each in node.decorator_list):
-                    own.add(node.name)
-                    found.add((module, node.name))
+        for node in nodes.classes:
+            bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            if bases & own or any("dataclass" in ast.unparse(each) for each in node.decorator_list):
+                own.add(node.name)
+                found.add((module, node.name))
     return found
 
 
-def origins(module: str, tree: ast.Module) -> dict[str, str]:
+def origins(module: str, nodes: Nodes) -> dict[str, str]:
     """Returns for each name that a module imports, or defines as a class, its full name."""
-    found = {node.name: f"{module}.{node.name}" for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+    found = {node.name: f"{module}.{node.name}" for node in nodes.classes}
+    for node in nodes.imports:
+        found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
     return found
 
 
@@ -52,13 +60,13 @@ def values_in_a_row(call: ast.Call) -> int:
     return len(call.args) - len(starred) + sum(map(len, starred))
 
 
-def in_a_row(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+def in_a_row(modules: Mapping[str, Nodes]) -> Iterator[str]:
     """Yields ``module:line: class`` of each record that is built with more values in a row than `MOST`."""
-    known = records(trees)
-    for module, tree in trees.items():
-        names = origins(module, tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and values_in_a_row(node) > MOST:
+    known = records(modules)
+    for module, nodes in modules.items():
+        names = origins(module, nodes)
+        for node in nodes.calls:
+            if values_in_a_row(node) > MOST:
                 first, *rest = ast.unparse(node.func).split(".")
                 home, _, name = ".".join((names.get(first, first), *rest)).rpartition(".")
                 if (home, name) in known:
@@ -67,9 +75,9 @@ def in_a_row(trees: Mapping[str, ast.Module]) -> Iterator[str]:
 
 def test_records_of_many_fields_are_built_by_keyword() -> None:
     files = [path.relative_to(ROOT) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-    trees = {module_of(path): ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in files}
-    assert len(records(trees)) > 400
-    found = list(in_a_row(trees))
+    modules = {module_of(path): Nodes((ROOT / path).read_text(encoding="utf-8")) for path in files}
+    assert len(records(modules)) > 400
+    found = list(in_a_row(modules))
     assert not found, "name the fields:\n" + "\n".join(found)
 
 
@@ -80,5 +88,5 @@ def test_what_is_found() -> None:
         "A(1, 2, 3, 4, 5)\nD(1, 2, 3, 4, e=5)\nD(1, 2, 3, *e)\nD(*(1, 2, 3), 4, 5)\na.C(1, 2, 3, 4, 5)\n",
         "c": "class A:\n    pass\nA(1, 2, 3, 4, 5)\nprint(1, 2, 3, 4, 5)\nB(1, 2, 3, 4, 5)\n",
     }
-    trees = {module: ast.parse(text) for module, text in texts.items()}
-    assert list(in_a_row(trees)) == ["b:3: A", "b:6: B", "b:7: C"]
+    modules = {module: Nodes(text) for module, text in texts.items()}
+    assert list(in_a_row(modules)) == ["b:3: A", "b:6: B", "b:7: C"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.version import VERSION
-from perfmodel.cli import completion, hints, own_parts, project_file
+from perfmodel.cli import completion, hints, later, own_parts, project_file
 from perfmodel.cli.options import CommandParser, SentenceParser, added_command
 from perfmodel.cli.summaries import SUMMARIES, summary_of
 
@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupted.
     """
     gc.set_threshold(GARBAGE)
+    later.put_off("loopy", "pymbolic")
     first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
     parser = command_parser("" if completion.VARIABLE in os.environ else first)
     if completion.VARIABLE in os.environ:

@@ -212,6 +212,8 @@ def countable(kernel: Kernel, parsed: argparse.Namespace) -> Kernel:
 
 def _only_kernel(text: str, file: str, options: Sequence[str]) -> str:
     kernels = unit_of(text, tuple(options)).kernels
+    if not kernels:
+        raise KernelError(f"{file} has no kernel; give a file with a function that is declared __kernel void")
     if len(kernels) != 1:
-        raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels) or 'none'}); name one by --kernel")
+        raise KernelError(f"{file} has {len(kernels)} kernels ({', '.join(kernels)}); name one by --kernel")
     return kernels[0]

@@ -67,6 +67,8 @@ class SentenceParser(argparse.ArgumentParser):
             return f"{words[0]!r} is one word more than the command takes"
         name = option.partition("=")[0]
         known = [text for action in self._actions for text in action.option_strings]
+        if "--option" in known and re.match("-(D|I|U|cl-|f|W)", option):
+            return f"{option} is the compiler's, did you mean '--option={option}'?"
         return f"there is no option {name}{nearest(name, known)}"
 
 

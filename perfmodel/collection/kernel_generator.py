@@ -21,6 +21,7 @@ from perfmodel.collection.tags import COMMON, GROUPS_FIT, LSIZES, RESERVED, TRAN
 from perfmodel.device import Device, find_device
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.remembered_program import remembered
 
 MOST_PROGRAMS = 256
 """So many programs are remembered, of all families together."""
@@ -316,9 +317,16 @@ class KernelGenerator(ABC):
 def _open(generator: KernelGenerator, variant: tuple[tuple[str, str], ...]) -> Kernel:
     """Returns a variant's kernel with sizes still open: of the same program as before, which is counted, and translated
     to OpenCL C, once."""
-    program = generator._called("program", dict(variant))
-    if program is None:
-        raise GeneratorError(f"program(…) of generator {generator.name!r} gives None; return the program that it makes")
+
+    def made() -> Any:
+        program = generator._called("program", dict(variant))
+        if program is None:
+            raise GeneratorError(
+                f"program(…) of generator {generator.name!r} gives None; return the program that it makes"
+            )
+        return program
+
+    program = remembered(generator, dict(variant), made)
     return Kernel(program, {"generator": generator.name, **dict(variant)})
 
 

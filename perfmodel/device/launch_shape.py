@@ -52,6 +52,8 @@ def check_extent(kernel: str, array: str, extent: Any, sizes: Mapping[str, Any])
     """Refuses a launch with an array of no element, or with none of its local memory."""
     empty = extent < 1
     if empty is not False and np.any(empty):
+        if not sizes:
+            raise KernelError(f"array {array!r} of kernel {kernel!r} has no element; give it some")
         at = listed(first_of(empty, sizes))
         raise KernelError(f"array {array!r} of kernel {kernel!r} has no element at {at}; choose other sizes")
 

@@ -10,13 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
+<<<<<<< HEAD
 from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
+=======
+from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
+>>>>>>> s33B
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
 from perfmodel.kernels.opencl_file import included
 from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.source_words import source_text
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of
 from perfmodel.ptx.reading.reader import read
@@ -121,8 +126,10 @@ def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
         text = text_of(Path(text))
     if entry is None:
         entries = read(text).entries
+        if not entries:
+            raise KernelError("the PTX text has no kernel; give one that has an .entry")
         if len(entries) != 1:
-            raise KernelError(f"the PTX text has {len(entries)} kernels ({', '.join(entries) or 'none'}); name one")
+            raise KernelError(f"the PTX text has {len(entries)} kernels ({', '.join(entries)}); name one")
         entry = entries[0]
     return _with_arguments(text, entry, entry, None)
 
@@ -149,20 +156,21 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
 def only_kernel(text: str, file: str) -> str:
     """Returns the name of a source's only kernel."""
     names = list(kernels_in(text))
+    if not names:
+        raise KernelError(f"{file} has no kernel; give a file with a function that is declared __global__ void")
     if len(names) != 1:
-        raise KernelError(f"{file} has {len(names)} kernels ({', '.join(names) or 'none'}); name one")
+        raise KernelError(f"{file} has {len(names)} kernels ({', '.join(names)}); name one")
     return names[0]
 
 
 def text_of(path: Path) -> str:
     """Returns what a file holds; raises KernelError where it cannot be read."""
     try:
-        check_file(path)
-        return path.read_text(encoding="utf-8")
+        return source_text(path)
     except OSError as error:
         raise KernelError(f"source file {path} cannot be read ({error.strerror}); give its path") from error
-    except (UnicodeDecodeError, ValueError) as error:
-        raise KernelError(f"source file {path} is no text; give it as compilers take or write it") from error
+    except ValueError as error:
+        raise KernelError(f"source file {path} is no text in UTF-8; save it so") from error
 
 
 def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument | Derived]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,12 +88,14 @@ class LoopyProgram:
         return found
 
     def _counted(self, subgroup_size: int | None) -> KernelCounts:
-        from perfmodel.counting.cache import cached_counts, loopy_key
-        from perfmodel.counting.loopy.counts import count_loopy
+        from perfmodel.counting.cache import cached_counts
 
-        count = partial(count_loopy, self.translation_unit, self.statistics, subgroup_size, self.budget)
-        known_by = partial(loopy_key, self.translation_unit)
-        counts = cached_counts(known_by, self.statistics, subgroup_size, count, self.budget)
+        def count() -> KernelCounts:
+            from perfmodel.counting.loopy.counts import count_loopy  # as Loopy is
+
+            return count_loopy(self.translation_unit, self.statistics, subgroup_size, self.budget)
+
+        counts = cached_counts(self.known_by, self.statistics, subgroup_size, count, self.budget)
         if not counts.exact:
             warnings.warn(
                 f"counts of kernel {self.name!r} are bounds from above: the installed islpy cannot count; for "
@@ -102,6 +104,12 @@ class LoopyProgram:
                 stacklevel=4,
             )
         return counts
+
+    def known_by(self) -> str:
+        """Returns the text by which counts of the program are kept; TypeError where Loopy can't know it again."""
+        from perfmodel.counting.cache import loopy_key
+
+        return loopy_key(self.translation_unit)
 
     @cached_property
     def content(self) -> str:

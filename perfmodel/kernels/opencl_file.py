@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.source_words import source_text
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.syntax import Unit
@@ -72,15 +72,14 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
         return included(source, list(map(Path, folders))), "kernel.cl"
     path = Path(source)
     try:
-        check_file(path)
-        text = path.read_text(encoding="utf-8")
+        text = source_text(path)
         return included(text, [path.parent, *map(Path, folders)], path.name), path.name
     except OSError as error:
         raise KernelError(
             f"source file {path} cannot be read ({error.strerror}); give the path of a .cl file"
         ) from error
-    except (UnicodeDecodeError, ValueError) as error:
-        raise KernelError(f"source file {path} is no text; give OpenCL C source, as compilers take it") from error
+    except ValueError as error:
+        raise KernelError(f"source file {path} is no text in UTF-8; save it so") from error
 
 
 def options_of_includes(source: str | Path, text: str, folders: Sequence[str | Path]) -> list[str]:
@@ -115,7 +114,7 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
         return _INCLUDE.sub(replaced, content)
 
     def included_once(path: Path) -> str:
-        content = path.read_text(encoding="utf-8", errors="replace")
+        content = path.read_text(encoding="utf-8-sig", errors="replace")
         if "#pragma once" in content:
             if path in seen:
                 return ""

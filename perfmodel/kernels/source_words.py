@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from perfmodel.basics.files import check_file
+
 CUDA = (".cu", ".cuh", ".hip", ".ptx")
 SOURCES = (".cl", *CUDA)
 """The endings of files with kernels' source: OpenCL C, CUDA C++, HIP and PTX."""
@@ -17,6 +21,24 @@ def is_source(argument: str) -> bool:
 def is_cuda(argument: str) -> bool:
     """Returns True if a command's argument names a file of CUDA C++, HIP or PTX, or a kernel in it."""
     return split(argument)[0].endswith(CUDA)
+
+
+def source_text(path: Path) -> str:
+    """Returns what a file of source holds, as compilers take it: UTF-8, also with its mark, or Latin-1 in comments.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no text.
+    """
+    check_file(path)
+    content = path.read_bytes()
+    if b"\0" in content:
+        raise ValueError(f"{path} is no text")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def split(argument: str) -> tuple[str, str]:

@@ -23,6 +23,11 @@ FILES = {
     "syntax.py": "def (\n",
     "not.json": "{}",
     "text.txt": "p_a *",
+    "empty.cl": "",
+    "empty.cu": "",
+    "zero.cl": "\0\0",
+    "empty.json": "",
+    "scale.cl": "__kernel void scale(__global float *x, float f) { x[get_global_id(0)] *= f; }",
 }
 LAUNCH = "--global n,n --local 16,16 --arg out=n*n --arg image=n*n"
 OTHERS = "--arg out=n*n --arg image=n*n n=64"
@@ -91,6 +96,21 @@ MISTAKES = {
     "predict gpu@h200 matmul_sq --global n,n": "and there is none; leave it out",
     "predict gpu@h200 matmul_sq --load nothing.py": "nothing.py cannot be read (No such file or directory)",
     "emulate blur.cl": "needs --global",
+    "predict gpu@h200 empty.cl --global 64 --local 64": "empty.cl has no kernel; give a file with a function",
+    "predict gpu@h200 empty.cu --grid 64 --block 64": "empty.cu has no kernel; give a file with a function",
+    "predict gpu@h200 zero.cl --global 64 --local 64": "zero.cl is no text in UTF-8; save it so",
+    "predict empty.json matmul_sq n=64": "calibration empty.json is damaged",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=0": "is launched with 0 × 0 work-items in groups of 16 × 16 at n=0, which is",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=-16": "'n=-16' gives no size",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=1e3": "'n=1e3' gives no size",
+    f"predict gpu@h200 blur.cl {LAUNCH} n=1600000000000": "does not fit into int32; declare a wider argument",
+    f"predict gpu@h200 blur.cl --global n,n --local 0,16 {OTHERS}": "in groups of 0 × 16 at n=64, which is empty",
+    "predict gpu@h200 scale.cl --global 64 --local 64 --arg x=0": "array 'x' of kernel 'scale' has no element; give",
+    "predict gpu@h200 scale.cl --global 64 --local 64 --arg x=64 --arg x=64": "--arg x is given twice; give it once",
+    "predict gpu@h200 scale.cl --global 64 --local 64 --arg x=64 --arg f=abc": "--arg f=abc is no number; write one",
+    "predict gpu@h200 scale.cl --global 64 --local 64 --arg x=no.npy": "no.npy cannot be read; give a file that numpy",
+    "predict gpu@h200 scale.cl --global 64,,3 --local 64 --arg x=64": "global size of kernel 'scale' cannot be ''",
+    "predict gpu@h200 scale.cl -DN=3 --global 64 --local 64": "did you mean '--option=-DN=3'?",
     # features and models
     "features f_opp": "no feature family knows 'f_opp'; did you mean 'f_op'",
     "features f_op_float32_maddd": "did you mean 'madd' or 'add'?",
@@ -143,6 +163,43 @@ def test_a_mistake_is_answered(
     assert shown.err.count("\n") <= MOST_LINES  # a model string is shown with a caret below it
     assert len(shown.err) <= MOST_CHARACTERS
     assert not any(call in shown.err for call in ("kernel.", "Kernel.from", "pm.", "args="))
+
+
+SCALE = "__kernel void scale(__global float *x) { x[get_global_id(0)] *= 2; }"
+READABLE = {
+    "Windows' ends of lines": f"#define A(a) \\\r\n (a)\r\n{SCALE}\r\n".encode(),
+    "a mark of UTF-8": b"\xef\xbb\xbf" + SCALE.encode(),
+    "Latin-1 in a comment": b"// \xe9\n" + SCALE.encode(),
+}
+
+
+@pytest.mark.parametrize("kind", READABLE)
+def test_sources_of_any_editor_are_read(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a file.cl"
+    file.write_bytes(READABLE[kind])
+    assert main(["predict", "gpu@h200", str(file), *shlex.split("--global 64 --local 64 --arg x=64")]) == 0
+    shown = capsys.readouterr()
+    assert "scale" in shown.out
+    assert shown.err == ""
+
+
+DOUBTFUL = {
+    f"{LAUNCH.replace('out=n*n', 'out=16')} n=64": "touches 4096 elements of 'out', which has 16; give it more",
+    f"{LAUNCH.replace('16,16', '64,64')} n=64": "has work-groups of 4096 work-items, and NVIDIA H200 takes up to 1024",
+    f"{LAUNCH} n=64": "",
+}
+
+
+@pytest.mark.parametrize("launch", DOUBTFUL)
+def test_launches_that_would_fail_are_predicted_with_a_warning(
+    launch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("blur.cl").write_text(BLUR)
+    assert main(["predict", "gpu@h200", "blur.cl", *shlex.split(launch)]) == 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == bool(DOUBTFUL[launch])
+    assert DOUBTFUL[launch] in said
 
 
 def test_there_are_many() -> None:

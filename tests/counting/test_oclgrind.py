@@ -49,8 +49,8 @@ SELECTIONS = (
     "matmul_sq tiled_prefetch:* work_removed:True lsize_0:8 lsize_1:16 n:16",
     "global_copy loads:* stride:1,3 lsize_0:64 n:128",
     "global_copy dtype:float64 loads:1 stride:16 lsize_0:64 n:128",
-    "throughput op:* accumulators:8 lsize_0:64 n:64 m:16",
-    "throughput dtype:float64 accumulators:1,32 lsize_0:64 n:64 m:16",
+    "throughput op:add,mul,madd,div,sqrt accumulators:8 lsize_0:64 n:64 m:16",
+    "throughput dtype:float64 accumulators:1,8 lsize_0:64 n:64 m:16",
     "launch lsize_0:64 groups:2",
 )
 

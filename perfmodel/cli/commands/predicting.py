@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import CalibrationError, KernelError
 from perfmodel.basics.tables import grid, kernel_text, seconds, told_apart
+from perfmodel.cli import impossible_launches
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
@@ -118,13 +119,17 @@ def _rank(parsed: argparse.Namespace) -> None:
 
 def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
     """Returns the calibration that a command names, or its --device, and the kernels that it selects."""
-    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
+    from perfmodel.kernels.remembered_program import remembering  # keeps start-up quick
+    from perfmodel.modelling.calibration import calibration_called
     from perfmodel.modelling.transfer import warn_of
 
     calibration = calibration_called(_calibration_name(parsed))
     warn_of(calibration)
     _tell_of_another_processor(calibration)
-    return calibration, selected(parsed)
+    with remembering():
+        kernels = selected(parsed)
+    impossible_launches.tell(calibration, kernels)
+    return calibration, kernels
 
 
 def _tell_of_another_processor(calibration: Calibration) -> None:

@@ -39,6 +39,8 @@ class _Liveness:
         changed = walks.registers_set(kernel.body)
         self.given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
         self.most = 0
+        # What was live in a loop when it was last looked at is so again: loops around it only add to what is live.
+        self.within: dict[int, tuple[Live, Live]] = {}
         self.before(kernel.body, frozenset(), {})
 
     def before(self, body: Sequence[low.Statement], after: Live, exits: Mapping[str, Live]) -> Live:
@@ -64,11 +66,12 @@ class _Liveness:
 
     @visit.on(low.Loop)
     def loop(self, loop: low.Loop, after: Live, exits: Mapping[str, Live]) -> Live:
-        test, body = after, after
+        test, body = self.within.get(id(loop), (after, after))
         while True:
             head = self.before(loop.body, self.before(loop.step, test, exits), {**exits, loop.label: after})
             again = self.before(loop.test, head | after | {loop.condition}, exits)
             if (again, head) == (test, body):
+                self.within[id(loop)] = again, head
                 return head if loop.is_do else again
             test, body = again, head
 

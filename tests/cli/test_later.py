@@ -1,0 +1,32 @@
+"""A package that is put off is imported when something of it is used, and not before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAMS = {
+    "an attribute": "import wave as w; assert is_off('wave'); w.open; assert not is_off('wave')",
+    "a name": "from wave import Error; assert not is_off('wave')",
+    "a module within": "import xml; import xml.dom; assert xml.dom.Node",
+    "what was imported before": "",
+}
+
+
+@pytest.mark.parametrize("use", PROGRAMS)
+def test_it_is_imported_when_it_is_used(use: str) -> None:
+    program = (
+        "import sys; from perfmodel.cli import later\n"
+        "def is_off(name): return type(sys.modules[name]).__name__ == '_Later'\n"
+        "import json; mine = json\n"
+        "later.put_off('wave', 'xml', 'json', 'nothing_of_this_name')\n"
+        f"{PROGRAMS[use]}\n"
+        "assert sys.modules['json'] is mine\n"
+        "try:\n    import nothing_of_this_name\n"
+        "except ModuleNotFoundError: print('missing')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "missing\n"
