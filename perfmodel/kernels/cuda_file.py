@@ -10,12 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
-<<<<<<< HEAD
-from perfmodel.basics.files import check_file
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
-=======
-from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
->>>>>>> s33B
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
