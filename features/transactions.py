@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.atomics import bank_passes, expected_passes, sector_passes
+from perfmodel.counting.atomics import ADDED_UP, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
@@ -77,19 +77,24 @@ def between_sizes(touched: Blocks, size: int) -> float:
 
 @dataclass(frozen=True)
 class BySubgroups:
-    """Asks for the mean number of blocks (or cycles) over the sub-groups of a group; the last may be partly empty."""
+    """Asks for the mean number of blocks (or cycles) over the sub-groups of a group; the last may be partly empty.
+
+    Attributes:
+        is_added_up: whether a compiler adds up first what a sub-group has for one place.
+    """
 
     kind: str
     size: int
     width: int
+    is_added_up: bool = False
 
     @property
     def period(self) -> int:
         return self.size if self.kind in ("block", "sector_passes") else self.size * WORD_BYTES
 
     def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
-        if self.kind in OF_ATOMICS and addresses.min() == addresses.max():
-            return 1.0  # one place for a whole group: a compiler adds up first what a sub-group has for it
+        if self.is_added_up and addresses.min() == addresses.max():
+            return 1.0
         needs = {**KINDS, **OF_ATOMICS}[self.kind]
         whole = len(addresses) // self.width * self.width
         if whole == 0:
@@ -198,7 +203,8 @@ class TransactionFeature(AccessFeature):
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        question = BySubgroups(kind, self.size, self.width)
+        is_added_up = kind in OF_ATOMICS and access.dtype in ADDED_UP
+        question = BySubgroups(kind, self.size, self.width, is_added_up)
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
             return found

