@@ -56,8 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupted.
     """
     gc.set_threshold(GARBAGE)
-    later.put_off("loopy", "pymbolic")
     first = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+    if first != "run":  # a program that is run finds packages as they are
+        later.put_off("loopy", "pymbolic")
     parser = command_parser("" if completion.VARIABLE in os.environ else first)
     if completion.VARIABLE in os.environ:
         completion.answer(parser)

@@ -69,6 +69,8 @@ class SentenceParser(argparse.ArgumentParser):
         known = [text for action in self._actions for text in action.option_strings]
         if "--option" in known and re.match("-(D|I|U|cl-|f|W)", option):
             return f"{option} is the compiler's, did you mean '--option={option}'?"
+        if name == "--device" and "--predict" in known:
+            return "there is no option --device, did you mean '--predict @DEVICE'?"
         return f"there is no option {name}{nearest(name, known)}"
 
 

@@ -348,17 +348,21 @@ def _items(
     compiled, found = calibration.model.string.compile(), []
     alone = {cost.name: cost.seconds for cost in costs}
     times = [name for name in terms if name in alone]
-
-    def at(parameter: str, value: float) -> tuple[dict[str, float], float]:
-        changed = {**calibration.parameters, parameter: value}
-        known = {name: float(each) for name, each in compiled.terms(changed, features).items()}
-        return known, float(compiled(changed, features))
-
+    # All parameters as they are, but for one after the other, which is nothing and then twice what it is.
+    changed = {name: np.full(2 * len(calibration.parameters), value) for name, value in calibration.parameters.items()}
+    for place, (name, value) in enumerate(calibration.parameters.items()):
+        changed[name][2 * place : 2 * place + 2] = 0.0, 2 * value
     with np.errstate(all="ignore"):  # a capacity of zero has no meaning, and is no price
-        for parameter, value in calibration.parameters.items():
-            (without, rest), (twice, double) = at(parameter, 0.0), at(parameter, 2 * value)
-            changed = [(n, terms[n], without[n], twice[n]) for n in times if terms[n] != without[n]]
-            cost, own, less, more = changed[0] if changed else ("", seconds, rest, double)
+        known, whole = compiled.terms(changed, features), compiled(changed, features)
+        for place, (parameter, value) in enumerate(calibration.parameters.items()):
+            without, twice = 2 * place, 2 * place + 1
+            own_terms = [
+                name for name in times if not np.isclose(known[name][without], terms[name], rtol=1e-12, atol=0)
+            ]
+            cost, own, (less, more) = "", seconds, whole[[without, twice]].tolist()
+            if own_terms:
+                cost, own = own_terms[0], terms[own_terms[0]]
+                less, more = known[cost][[without, twice]].tolist()
             if parameter in alone:  # of a term that is no time by itself
                 cost, own, less, more = parameter, alone[parameter], 0.0, 2 * alone[parameter]
             is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)

@@ -63,5 +63,8 @@ def _limits(charts: Charts) -> list[str]:
     if not limits:
         return []
     (name, count), *others = limits.most_common()
+    total = sum(limits.values())
+    if total == 1:
+        return [f"The kernel that was explained is limited by {name}."]
     also = f"; others by {', '.join(other for other, _ in others[:3])}" if others else ""
-    return [f"Of {sum(limits.values())} kernels that were explained, {count} are limited by {name}{also}."]
+    return [f"Of {total} kernels that were explained, {count} {'is' if count == 1 else 'are'} limited by {name}{also}."]

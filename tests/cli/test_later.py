@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from perfmodel.cli.command_line import main
+
 PROGRAMS = {
     "an attribute": "import wave as w; assert is_off('wave'); w.open; assert not is_off('wave')",
     "a name": "from wave import Error; assert not is_off('wave')",
@@ -30,3 +32,12 @@ def test_it_is_imported_when_it_is_used(use: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout == "missing\n"
+
+
+def test_a_program_that_is_run_finds_packages_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_off: list[str] = []
+    monkeypatch.setattr("perfmodel.cli.later.put_off", lambda *names: put_off.extend(names))
+    assert main(["run", "nothing.py"]) == 2
+    assert put_off == []
+    assert main(["kernels", "nothing"]) == 2
+    assert "loopy" in put_off

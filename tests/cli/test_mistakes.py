@@ -133,6 +133,7 @@ MISTAKES = {
     "browse nothing.sqlite": "give a file that measure or calibrate wrote",
     "evaluate gpu@h200 matmul_sq n=64 --fail-above x": "invalid float value: 'x'",
     "report gpu@h200 --out /nonexistent/r.html": "cannot be written (No such file or directory); give another path",
+    "run --device h200 nothing.py": "did you mean '--predict @DEVICE'?",
     "run nothing.py": "cannot be read (No such file or directory); give a Python file",
     "occupancy --compute-capability 12.9 --block 64": "no limits of compute capability 12.9 are known; there are 5.0",
     "occupancy --arch gfx99": "did you mean 'gfx909'",

@@ -129,7 +129,7 @@ def test_a_function_and_its_derivatives(name: str) -> None:
     parameters = [f"p_{letter}" for letter in "abcdefg"[: len(strategies)]]
     compiled = parse(f"{name}({', '.join(parameters)})").compile()
 
-    @settings(deadline=None, max_examples=examples(20), derandomize=not EXAMPLES)
+    @settings(deadline=None, max_examples=examples(10), derandomize=not EXAMPLES)
     @given(st.tuples(*strategies))
     def check(arguments: tuple[float, ...]) -> None:
         given_values = dict(zip(parameters, arguments, strict=True))

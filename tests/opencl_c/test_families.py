@@ -82,6 +82,9 @@ WRITTEN_IN_OPENCL = frozenset(
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 
+HUGE = ("span", str(2**26))
+"""A tag whose arrays take a quarter of a GiB: for `make fuzz` and `make table`."""
+
 CLAMPED = {"image_reads": "photo"}
 """An image that is read beyond its edges: only the emulation sees that samplers give pixels of the edge."""
 
@@ -96,11 +99,16 @@ def variants(generator: KernelGenerator) -> list[Variant]:
         return _one_choice_each(generator)
     if generator.name in APART:
         return each_value(_one_choice_each(generator))
-    every, chosen = small(generator), {}
+    every, chosen = _checked(generator), {}
     for variant in few(every):
         alike = [other for other in every if other.tags == variant.tags]
         chosen[tuple(variant.tags.items())] = min(alike, key=_size)
     return list(chosen.values())
+
+
+def _checked(generator: KernelGenerator) -> list[Variant]:
+    """Returns every variant by a family's checks, without huge ones unless all are asked for."""
+    return [variant for variant in small(generator) if EXAMPLES or HUGE not in variant.tags.items()]
 
 
 def _one_choice_each(generator: KernelGenerator) -> list[Variant]:
@@ -205,7 +213,7 @@ def family(generator: KernelGenerator) -> list[Forms]:
 
 
 def test_a_device_computes_the_reference(generator: KernelGenerator, cpu: Device) -> None:
-    variants = small(generator)
+    variants = _checked(generator)
     # Code is made to see what can run, so that only the chosen ones are asked.
     while unable := [variant for variant in few(variants) if not can_run(variant.kernel, cpu)]:
         variants = [variant for variant in variants if variant not in unable]

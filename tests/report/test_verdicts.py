@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -96,3 +97,17 @@ def test_a_model_without_a_calibration_is_refused(capsys: pytest.CaptureFixture[
 
 def test_a_row_without_times_is_no_verdict() -> None:
     assert verdict(replace(row("tiled", 64, 1.0, 1.1), measured_s=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (["memory"], "The kernel that was explained is limited by memory."),
+        (["memory", "waits"], "Of 2 kernels that were explained, 1 is limited by memory; others by waits."),
+        (["memory", "memory"], "Of 2 kernels that were explained, 2 are limited by memory."),
+    ],
+)
+def test_what_limits_is_said_of_one_kernel_and_of_several(limits: list[str], said: str) -> None:
+    charts = Charts.of(ReportedModel("mine", {"name": "Abacus"}, {}, ()), ReportedSample({}, 0, 0))
+    breakdowns: Any = [SimpleNamespace(parts=[(name, 1.0)]) for name in limits]
+    assert sentences(replace(charts, breakdowns=breakdowns)) == [said]
