@@ -29,6 +29,8 @@ class KernelCollection:
 
     def __init__(self, generators: Iterable[KernelGenerator]) -> None:
         self.generators: dict[str, KernelGenerator] = {}
+        if not isinstance(generators, Iterable):
+            raise TagError(f"{generators!r:.60} is no list of generators; give one, such as ALL_GENERATORS")
         for generator in generators:
             check_generator(generator)
             if generator.name in self.generators:

@@ -301,6 +301,8 @@ class Calibration(Fitted):
             CalibrationError: if there is none, or more than one.
             DeviceError: for a file that describes no device.
         """
+        if not isinstance(device, str):
+            raise CalibrationError(f"{device!r:.40} does not name a device; give part of its name or its key, as text")
         found, wanted = shipped_files(), device.lower()
         if not wanted:
             raise CalibrationError(

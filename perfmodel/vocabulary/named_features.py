@@ -176,6 +176,8 @@ def feature(name: str, custom: Mapping[str, Feature] | None = None) -> Feature:
     Raises:
         FeatureError: for a name that no family understands, with the nearest known one.
     """
+    if not isinstance(name, str):
+        raise FeatureError(f"{name!r:.40} is no feature's name; give a text, such as 'f_op_float32_madd'")
     for own in (custom or {}, _registered):
         if name in own:
             _check(name, own[name])

@@ -44,9 +44,10 @@ BYTES = {name: feature.replace("access", "bytes") for name, feature in FEATURES.
 Instructions = dict[str, tuple[int, int]]
 
 SELECTIONS = (
-    "matmul_sq dtype:float32,float64 tiled_prefetch:* lsize_0:8 lsize_1:8,16 n:16",
+    "matmul_sq tiled_prefetch:* lsize_0:8 lsize_1:8,16 n:16",
+    "matmul_sq dtype:float64 lsize_0:8 lsize_1:16 n:16",
     "matmul_sq tiled_prefetch:* groups_fit:False lsize_0:8 lsize_1:8 n:5,13",
-    "matmul_sq tiled_prefetch:* work_removed:True lsize_0:8 lsize_1:16 n:16",
+    "matmul_sq tiled_prefetch:True work_removed:True lsize_0:8 lsize_1:16 n:16",
     "global_copy loads:* stride:1,3 lsize_0:64 n:128",
     "global_copy dtype:float64 loads:1 stride:16 lsize_0:64 n:128",
     "throughput op:add,mul,madd,div,sqrt accumulators:8 lsize_0:64 n:64 m:16",

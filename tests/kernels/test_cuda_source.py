@@ -173,7 +173,7 @@ class TestCompiled:
                 None,
                 "the source has 2 kernels (f, g); name one",
             ),
-            ("void f() {}", None, "has 0 kernels (none); name one"),
+            ("void f() {}", None, "has no kernel; give a file"),
             ("missing.cu", None, "cannot be read (No such file or directory)"),
         ],
     )

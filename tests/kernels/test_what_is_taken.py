@@ -86,6 +86,23 @@ def test_what_is_no_kernel_is_said(given: Any, words: str, calibration: pm.Calib
         pm.emulate(given)
 
 
+MISTAKEN: dict[str, tuple[Any, str]] = {
+    "a device by number": (lambda: pm.Calibration.shipped(device=3), "3 does not name a device"),  # type: ignore
+    "a feature by number": (lambda: pm.feature(3), "3 is no feature's name"),  # type: ignore[arg-type]
+    "a list of features": (lambda: pm.feature(["f_op"]), "is no feature's name"),  # type: ignore[arg-type]
+    "one generator": (lambda: pm.KernelCollection(pm.ALL_GENERATORS[0]), "is no list of generators"),  # type: ignore
+    "a store by number": (lambda: pm.Store(3), "3 is no path of a store"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", MISTAKEN)
+def test_what_is_of_another_type_is_said(what: str) -> None:
+    call, words = MISTAKEN[what]
+    with pytest.raises(pm.PerfmodelError, match=words) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
 def test_a_parsed_model_string_is_taken_as_its_text() -> None:
     model = pm.Model("f_cl_wall_time", "p_a * f_thread_groups + p_b")
     assert pm.Model("f_cl_wall_time", model.string) == model

@@ -196,7 +196,7 @@ def test_lines_of_errors() -> None:
     [
         ("", "no .version"),
         ("hello", "'hello' is not understood"),
-        (HEAD, "0 kernels"),
+        (HEAD, "has no kernel"),
         (HEAD + ".visible .entry a() { ret; } .visible .entry b() { ret; }", "2 kernels (a, b)"),
         (HEAD + ".visible .entry a() { ret;", "ends within a function"),
         (HEAD.replace("64", "32"), "addresses have not 64 bits"),

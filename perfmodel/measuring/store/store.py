@@ -85,6 +85,8 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
+        if not isinstance(path, str | os.PathLike | None):
+            raise StoreError(f"{path!r:.40} is no path of a store; give one, or none for a store in memory")
         self.path = None if path is None else Path(path)
         self.name = "the store in memory" if path is None else f"store {self.path}"
         self._opened = opened(self.path, self.name, read_only)
