@@ -23,7 +23,7 @@ from perfmodel.counting.called_functions import operations_of
         ("normalize", 3, {"fabs": 3, "max": 2, "compare": 4, "div": 6, "mul": 2, "madd": 2, "sqrt": 1}),
         ("cross", 4, {"mul": 3, "madd": 3}),
         ("mix", 1, {"add": 1, "madd": 1}),
-        ("native_exp", 1, {"exp": 1}),
+        ("native_exp", 1, {"native": 1, "mul": 1}),
         ("half_divide", 1, {"div": 1}),
         ("native_recip", 1, {"div": 1}),
         ("sincos.0", 1, {"sin": 1}),

@@ -85,7 +85,7 @@ def test_every_term_and_parameter_has_a_meaning_and_the_shipped_calibration_has_
         ("local_access direction:load lstride_0:8 n:262144 m:64", "7.9 times the cycles", "padded by one element"),
         ("transpose access:strided_writes n:4096", "16 times the lines", "neighbouring work-items that store"),
         ("atomic_update counters:1 place:hashed n:1048576 m:4", "131 k of them", "combined in local memory"),
-        ("private_array start:different access:load words:64 m:256 n:262144", "256 bytes", "stay in registers"),
+        ("private_array start:hashed access:load words:64 m:256 n:262144", "256 bytes", "stay in registers"),
         ("launch groups:16384", "16.4 k work-groups, 256 work-items", "larger work-groups"),
         ("throughput op:pow n:262144 m:128", "100 % of that time for powers", "native_powr"),
         ("throughput dtype:float64 op:madd n:262144 m:128", "double-precision operations", "single precision"),
