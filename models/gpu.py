@@ -121,9 +121,8 @@ phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_b
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
-scatter  = p_scatter * max({MISSED} - p_kept * {TURNS}, 0)
-           + p_scatter_store * max({STRAY} - p_kept * {STRAY_TURNS}, 0)
-           + beyond * (p_scatter * spilled * {SPARSE_LOADED} + p_scatter_store * written * {SPARSE_STORED})
+scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
+           + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written)) + scatter
 near     = {LOADED} / f_thread_groups / p_near

@@ -13,7 +13,7 @@ from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.gpu_scales import SCALES
-from perfmodel.models.gpu_terms import FILLED, IN_A_ROW, PARALLEL, TERMS
+from perfmodel.models.gpu_terms import FILLED, IN_A_ROW, PARALLEL, SORTED, TERMS
 
 SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
@@ -44,6 +44,8 @@ LESS_SCRATCH = (
     "private arrays that are small and whose indices are known once loops are unrolled stay in registers, or local "
     "memory in their place, would help"
 )
+OWN_BYTES = "{:.3g} bytes of private arrays for each work-item, which come from there as well"
+SCATTERED = "f_mem_scattered_global_{}_fresh_block:32_reach:>8000000"
 
 
 def _rate(name: str, lanes: int | None = None) -> dict[str, Any]:
@@ -305,9 +307,7 @@ PARAMETERS: dict[str, Meaning] = {
         figures={
             "{:si}B": LOADED,
             "{:.3g} times all data that there are": f"{OFTEN} / step({OFTEN} - 1.5)",
-            "{:.3g} bytes of private arrays for each work-item, which come from there as well": (
-                f"f_mem_scratch / f_work_items / step(spilled - {LOADED})"
-            ),
+            OWN_BYTES: (f"f_mem_scratch / f_work_items / step(spilled - {LOADED})"),
         },
         advice={
             LESS_SCRATCH: f"spilled - {LOADED}",
@@ -364,11 +364,15 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_scatter": Meaning(
         "bytes of single sectors from memory",
+        figures={OWN_BYTES: f"f_mem_scratch / f_work_items / step(beyond * spilled - {SCATTERED.format('load')})"},
+        advice={LESS_SCRATCH: f"beyond * spilled - {SCATTERED.format('load')}", SORTED: ""},
         reads={"{:.3g} TB/s": "1e-12 / p_scatter"},
         physical={"H200": Physical(0, 2.4, f"half of 4.8 TB/s ({SHEET}): memory brings 64 bytes for 32")},
     ),
     "p_scatter_store": Meaning(
         "bytes of single sectors that scattered stores read and write again",
+        figures={OWN_BYTES: f"f_mem_scratch / f_work_items / step(beyond * written - {SCATTERED.format('store')})"},
+        advice={LESS_SCRATCH: f"beyond * written - {SCATTERED.format('store')}", SORTED: ""},
         reads={"{:.3g} TB/s": "1e-12 / p_scatter_store"},
         physical={"H200": Physical(0, 1.2, f"a quarter of 4.8 TB/s ({SHEET}): 64 bytes for 32 come and go")},
     ),

@@ -17,6 +17,7 @@ IN_A_ROW = f"""\
 
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
+SORTED = "places sorted so that neighbouring work-items read near each other, or smaller tables, would help"
 MORE_LOADS = "several independent loads in each work-item, issued before the first is used, would help"
 PARALLEL = {
     "more work-items, or several independent loads in each, would help": f"0.99 - {SLOTS}",
@@ -109,7 +110,7 @@ TERMS: dict[str, Meaning] = {
     "scatter": Meaning(
         "sectors that memory brings one by one for scattered loads, or takes of scattered stores",
         {"{:si}B of them": "scatter / p_scatter"},
-        "places sorted so that neighbouring work-items read near each other, or smaller tables, would help",
+        SORTED,
     ),
     "dram": Meaning("bytes that memory brings or takes"),
     "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
