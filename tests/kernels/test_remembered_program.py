@@ -27,8 +27,9 @@ def chosen(tags: str) -> pm.Kernel:
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Leaves no program that was remembered to other tests."""
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leaves no remembered program to other tests; fuzzers, which are imported beside, switch the cache off."""
+    monkeypatch.delenv("PERFMODEL_NO_CACHE", raising=False)
     yield
     kernel_generator._open.cache_clear()
 

@@ -15,7 +15,7 @@ from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
-from perfmodel.ptx.counting.executions import added, constant, is_partly, scaled
+from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.counting.regions import over_grid
@@ -126,7 +126,7 @@ class AccessCounter:
         for block in {access.block for access, _ in same}:
             own = [count.rounds for access, count in same if access.block == block]
             times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
-            rounds.append(scaled(added(own, with_subgroups), times / len(own)))
+            rounds.append(added(own, with_subgroups).scaled(times / len(own)))
             found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
             shares.append(len({each.level for each in found}) * found[0].share / times)
             depths.append(found[0].depth / times)
@@ -152,7 +152,7 @@ class AccessCounter:
         item = np.dtype(dtype).itemsize
         executions = self.launch.of(instruction, access.block)
         if access.share != 1.0:
-            executions = scaled(executions, access.share)
+            executions = executions.scaled(access.share)
         local, group = addresses.local_strides, addresses.group_strides
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
@@ -205,7 +205,7 @@ class AccessCounter:
         if instruction.opcode in BULK:
             return self.launch.copies(instruction, block)
         return (
-            scaled(executions, 1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
+            executions.scaled(1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
         )
 
     def _recorded(self, access: CountedAccess, width: int, kind: str, size: int) -> float:

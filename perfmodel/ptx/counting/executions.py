@@ -1,4 +1,4 @@
-"""Executions whose numbers are known: added up, scaled, and compared with those of all lanes."""
+"""Executions whose numbers are known: added up, and compared with those of all lanes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ def added(several: Sequence[Executions], with_subgroups: bool) -> Executions:
 
     longest = constant(sum(float(each.longest[0]({})) for each in several))
     return Executions(total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup"), (longest,))
-
-
-def scaled(executions: Executions, factor: float) -> Executions:
-    return Executions(
-        executions.workitem.scaled(factor),
-        None if executions.subgroup is None else executions.subgroup.scaled(factor),
-        executions.workgroup.scaled(factor),
-        tuple(each.scaled(factor) for each in executions.longest),
-    )
 
 
 def is_partly(executions: Executions) -> bool:
