@@ -46,7 +46,7 @@ class CudaClock:
     def begun(self, stream: Any) -> Any:
         """Returns the event before what is timed; None where a stream is captured, which times nothing."""
         cuda = self._cupy.cuda
-        stream = cuda.get_current_stream() if stream is None else stream
+        stream = self._stream(stream)
         if getattr(stream, "is_capturing", bool)():
             return None
         number = int(cuda.Device().id)
@@ -58,7 +58,10 @@ class CudaClock:
         """Has a record tell the time since an event."""
         if start is not None:
             origin = self._origins[int(self._cupy.cuda.Device().id)]
-            record.timed_by(CudaTimer(self._cupy, origin, start, self._event(stream)))
+            record.timed_by(CudaTimer(self._cupy, origin, start, self._event(self._stream(stream))))
+
+    def _stream(self, stream: Any) -> Any:
+        return self._cupy.cuda.get_current_stream() if stream is None else stream
 
     def _event(self, stream: Any) -> Any:
         event = self._cupy.cuda.Event()

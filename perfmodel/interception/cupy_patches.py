@@ -157,7 +157,7 @@ class CupyPatches:
 
     def _kernel(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         kernel = original(*args, **kwargs)
-        return _Made(kernel, self._launching(kernel, kernel.name, kernel.code, kernel.options))
+        return _Made(kernel, self._launching(kernel, kernel.name))
 
     def _module(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         module = original(*args, **kwargs)
@@ -165,12 +165,19 @@ class CupyPatches:
         @functools.wraps(module.get_function)
         def get_function(name: str) -> Any:
             kernel = module.get_function(name)
-            return _Made(kernel, self._launching(kernel, name, module.code, module.options))
+            return _Made(kernel, self._launching(kernel, name))
 
         return _Made(module, get_function=get_function)
 
-    def _launching(self, kernel: Any, name: str, source: str | None, options: tuple[str, ...]) -> Callable[..., Any]:
+    def _launching(self, kernel: Any, name: str) -> Callable[..., Any]:
+        """Returns what launches a kernel and records it, by the name that the program calls it by."""
+        source = kernel.code
         problem = "" if source else _NO_SOURCE.format(name)
+        options = self._options(source, kernel.options)
+
+        @functools.cache  # launches of one kernel without source are known by its being one object
+        def built(parameters: int) -> Built:
+            return Built(name, source, options, parameters, problem)
 
         @functools.wraps(kernel)
         def launch(*args: Any, **kwargs: Any) -> Any:
@@ -181,8 +188,7 @@ class CupyPatches:
             call = dict(zip(("grid", "block", "args"), args, strict=False)) | kwargs
             stream = call.get("stream")
             try:
-                built = Built(name, source, self._options(source, options), len(call["args"]), problem)
-                record = self._record(built, call)
+                record = self._record(built(len(call["args"])), call)
                 _ = kernel.num_regs  # compiles and loads it, which is no part of the launch's time
                 start = self._clock.begun(stream)
             except Exception as error:  # most likely CuPy refuses it as well

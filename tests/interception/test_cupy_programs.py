@@ -110,7 +110,9 @@ def _launched(code: str | None, name: str, *arguments: Any, **options: Any) -> L
         import cupy
 
         module = cupy.RawModule(**({"path": "a.cubin"} if code is None else {"code": code}), **options)
-        module.get_function(name)((2,), (32,), arguments)
+        kernel = module.get_function(name)
+        kernel((2,), (32,), arguments)
+        kernel((2,), (32,), arguments)
     return log
 
 
@@ -130,6 +132,7 @@ def test_what_cannot_be_read_has_a_reason(
     log = _launched(code, name, *arguments)
     times = log.times([perfmodel.Calibration.shipped(device="h200")])
     (line,) = times.lines
+    assert len(line.records) == 2
     assert words in " ".join(line.problems)
     assert line.total is not None
     assert list(line.predicted.values()) == [None]
