@@ -32,7 +32,7 @@ SUMMARIES: dict[str, dict[str, str]] = {
         "improve": "propose changes of a kernel, predict them, compare their results, and measure the best",
         "tune": "search for a kernel's fastest configuration: predict all, measure the most promising, learn, and stop",
         "project": "rank devices for kernels: emulate one work-group, and project its time to each device's profile",
-        "run": "run a Python script that uses pyopencl, and say what its kernels and copies took",
+        "run": "run a Python script that uses pyopencl or CuPy, and say what its kernels and copies took",
     },
     "judge predictions": {
         "evaluate": "measure kernels that a calibration was not fitted to, and compare with what it predicts",

@@ -1,4 +1,4 @@
-"""Launches of any program that uses pyopencl, recorded without changing it: profiled, emulated and predicted.
+"""Launches of any program that uses pyopencl or CuPy, recorded without changing it: profiled, emulated and predicted.
 
 `intercept` is the way in. What a kernel's arguments were set to is noted (`given`, by `patches`), each launch becomes a
 `LaunchRecord`, each copy a `CopyRecord`, and records are kept in a `LaunchLog`. A record gives a `Kernel`, which
@@ -19,7 +19,7 @@ __all__ = ["InterceptionWarning", "LaunchArgument", "LaunchLog", "LaunchRecord",
 def intercept(
     contents: bool | Literal["first"] = False, limit_bytes: int = 256 * 2**20, profiles: bool = False
 ) -> LaunchLog:
-    """Records every launch and copy that this process makes through pyopencl within a ``with`` block.
+    """Records every launch and copy that this process makes by pyopencl or CuPy within a ``with`` block.
 
     >>> with perfmodel.intercept() as log:
     ...     run_my_application()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError
 from perfmodel.interception.copies import CopyRecord
+from perfmodel.interception.cupy_patches import CUPY_PATCHES
 from perfmodel.interception.launches import Launches, predicted
 from perfmodel.interception.patches import PATCHES
 from perfmodel.interception.program_times import ProgramTimes, program_times
@@ -49,9 +50,11 @@ class LaunchLog(Sequence[LaunchRecord]):
     def __enter__(self) -> LaunchLog:
         self._began = self._began or time.perf_counter()
         PATCHES.open(self)
+        CUPY_PATCHES.open(self)
         return self
 
     def __exit__(self, *_: object) -> None:
+        CUPY_PATCHES.close(self)
         PATCHES.close(self)
         self._ended = time.perf_counter()
         self._let_go()

@@ -1,10 +1,10 @@
-"""Notes of what a program puts on a queue when that was, and how long the device took by its event."""
+"""Notes of what a program puts on a queue when that was, and how long the device took by its events."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,37 @@ class Span:
     queued: float
     start: float
     end: float
+
+
+class Timer(Protocol):
+    """Tells when the device worked on a command."""
+
+    def has_ended(self) -> bool: ...
+
+    def span(self) -> Span | None:
+        """Returns the while, after waiting for it; None if the command failed."""
+
+
+class OpenclTimer:
+    """Tells the time of a command by its event."""
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+
+    def has_ended(self) -> bool:
+        import pyopencl as cl  # which may not load
+
+        return bool(self._event.command_execution_status <= cl.command_execution_status.COMPLETE)
+
+    def span(self) -> Span | None:
+        import pyopencl as cl  # which may not load
+
+        try:
+            self._event.wait()
+            clock = self._event.profile
+            return Span(clock.queued * 1e-9, clock.start * 1e-9, clock.end * 1e-9)
+        except cl.Error:  # the command failed, which is for the program to see
+            return None
 
 
 class Queued:
@@ -27,38 +58,32 @@ class Queued:
     def __init__(self, device: str) -> None:
         self.device = device
         self.asked_s = time.perf_counter()
-        self._event: Any = None
+        self._timer: Timer | None = None
         self._span: Span | None = None
 
     def enqueued(self, queue: Any, event: Any) -> None:
-        """Keeps the event if it will tell the time."""
+        """Keeps pyopencl's event if it will tell the time."""
         import pyopencl as cl  # which may not load
 
         if queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
-            self._event = event
+            self.timed_by(OpenclTimer(event))
+
+    def timed_by(self, timer: Timer) -> None:
+        """Keeps what will tell the time."""
+        self._timer = timer
 
     def has_ended(self) -> bool:
         """Returns True if nothing is to be waited for; if so, the time is taken and the event let go."""
-        import pyopencl as cl  # which may not load
-
-        if self._event is not None and self._event.command_execution_status <= cl.command_execution_status.COMPLETE:
+        if self._timer is not None and self._timer.has_ended():
             _ = self.span
-        return self._event is None
+        return self._timer is None
 
     @property
     def span(self) -> Span | None:
         """The while in which the device worked on it, after waiting for it; None without profiling."""
-        if self._event is not None:
-            import pyopencl as cl  # which may not load
-
-            event = self._event
-            try:
-                event.wait()
-                clock = event.profile
-                self._span = Span(clock.queued * 1e-9, clock.start * 1e-9, clock.end * 1e-9)
-            except cl.Error:  # the command failed, which is for the program to see
-                self._span = None
-            self._event = None
+        if self._timer is not None:
+            self._span = self._timer.span()
+            self._timer = None
         return self._span
 
     @property

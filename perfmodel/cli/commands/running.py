@@ -1,4 +1,4 @@
-"""The command ``run`` runs a program that uses pyopencl, and records its launches."""
+"""The command ``run`` runs a program that uses pyopencl or CuPy, and records its launches."""
 
 from __future__ import annotations
 
