@@ -177,7 +177,7 @@ class CupyPatches:
 
         @functools.cache  # launches of one kernel without source are known by its being one object
         def built(parameters: int) -> Built:
-            return Built(name, source, options, parameters, problem)
+            return Built(name=name, source=source, build_options=options, parameters=parameters, problem=problem)
 
         @functools.wraps(kernel)
         def launch(*args: Any, **kwargs: Any) -> Any:
