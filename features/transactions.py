@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.atomics import ADDED_UP, bank_passes, expected_passes, sector_passes
+from perfmodel.counting.atomics import ADDED_UP_TYPES, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_places import of_group
@@ -67,6 +67,7 @@ LINE_BYTES = 128
 KINDS = {"block": blocks, "banks": cycles_of_banks}
 OF_ATOMICS = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
 """Atomics have these in place of `KINDS`."""
+QUESTIONS = {**KINDS, **OF_ATOMICS}
 
 
 def between_sizes(touched: Blocks, size: int) -> float:
@@ -95,7 +96,7 @@ class BySubgroups:
     def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
         if self.is_added_up and addresses.min() == addresses.max():
             return 1.0
-        needs = {**KINDS, **OF_ATOMICS}[self.kind]
+        needs = QUESTIONS[self.kind]
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return needs(addresses[None], item, self.size)
@@ -203,7 +204,7 @@ class TransactionFeature(AccessFeature):
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        is_added_up = kind in OF_ATOMICS and access.dtype in ADDED_UP
+        is_added_up = kind in OF_ATOMICS and access.dtype in ADDED_UP_TYPES
         question = BySubgroups(kind, self.size, self.width, is_added_up)
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
@@ -220,8 +221,7 @@ class TransactionFeature(AccessFeature):
 
     def passes_anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many passes atomics are expected to take, each work-item at any place of an array."""
-        array = next((f for f in counts.footprints if f.variable == access.variable), None)
-        n_bytes = None if array is None else array.array_bytes(sizes)
+        n_bytes = _bytes_of_array(counts, access, sizes)
         words = np.inf if n_bytes is None else n_bytes / (access.bits // 8)
         return np.asarray(expected_passes(words, self.width), np.float64)
 
@@ -229,8 +229,7 @@ class TransactionFeature(AccessFeature):
         """Returns how many blocks a sub-group is expected to hit in an array, each work-item any of them."""
         if access.space == "scratch":
             return np.asarray(self.of_scratch(access, dict(counts.scratch)[access.variable]))
-        array = next((f for f in counts.footprints if f.variable == access.variable), None)
-        n_bytes = None if array is None else array.array_bytes(sizes)
+        n_bytes = _bytes_of_array(counts, access, sizes)
         if access.space != "global" or n_bytes is None:
             return np.asarray(float(self.width))
         among = np.maximum(np.ceil(n_bytes / self.size), 1.0)
@@ -249,6 +248,12 @@ class TransactionFeature(AccessFeature):
         # Work-items whose elements of one row share a block hit it if any of them goes to that row.
         hit = -rows * np.expm1(neighbours * np.log1p(-1 / rows))
         return float(self.width / neighbours * max(item / self.size, 1.0) * hit)
+
+
+def _bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:
+    """Returns the bytes of the array that is accessed; None where they are not known."""
+    array = next((each for each in counts.footprints if each.variable == access.variable), None)
+    return None if array is None else array.array_bytes(sizes)
 
 
 class TransactionFamily(AccessFamily):

@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ import perfmodel as pm
 from perfmodel.device import Device, find_device
 from perfmodel.measuring.campaign import work
 from perfmodel.measuring.isolation.child import as_timing
+from tests.browser import Page, browser, chromium
 
 TESTS = Path(__file__).parent
 TIMED = frozenset(
@@ -113,3 +114,13 @@ def eventually() -> Callable[[Callable[[], bool]], None]:
             time.sleep(0.05)
 
     return wait
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Gives a page of a browser of its own, or skips the test where there is none."""
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium is installed; on Debian: apt-get install chromium")
+    with browser(program, tmp_path_factory.mktemp("profile")) as page:
+        yield page

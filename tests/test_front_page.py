@@ -6,12 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser import Page, browser, chromium
+from tests.browser import Page
 from tests.report.test_report_page import SCREENSHOTS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -29,15 +28,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "sphinx", "-Q", "-b", "html"]
     subprocess.run([*command, str(source), str(site)], check=True)
     return site / "index.html"
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("no Chromium is installed; on Debian: apt-get install chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

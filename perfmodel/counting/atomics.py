@@ -20,7 +20,7 @@ from perfmodel.counting.banks import WORD_BYTES
 Integers = NDArray[np.int64]
 SECTOR = 32
 """Global atomics reach the memory that all compute units share in blocks of so many bytes."""
-ADDED_UP = ("int32", "uint32")
+ADDED_UP_TYPES = ("int32", "uint32")
 """The types that compilers add up for a sub-group first."""
 MOST_WORDS = 2**20
 """Hardly any two work-items of a sub-group meet among more words than so many."""

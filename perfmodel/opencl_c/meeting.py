@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfmodel.counting.atomics import ADDED_UP as TYPES
+from perfmodel.counting.atomics import ADDED_UP_TYPES
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
@@ -26,7 +26,9 @@ def added_up_first(kernel: low.LoweredKernel) -> frozenset[int]:
     return frozenset(
         atomic.access.number
         for atomic in atomics
-        if atomic.operation in ADDED_UP and atomic.access.dtype in TYPES and not _differs(origins, atomic.pointer)
+        if atomic.operation in ADDED_UP
+        and atomic.access.dtype in ADDED_UP_TYPES
+        and not _differs(origins, atomic.pointer)
     )
 
 

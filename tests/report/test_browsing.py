@@ -21,7 +21,7 @@ from perfmodel.measuring.store import Failure, Measurement
 from perfmodel.report.browsing import page
 from perfmodel.report.browsing.contents import StoreView, Wanted, versions_of
 from perfmodel.report.browsing.server import serve
-from tests.browser import Page, browser, chromium
+from tests.browser import Page
 from tests.measuring.test_store_evaluations import FIRST, SECOND
 
 pytest.importorskip("tornado", reason="the optional extra browse is not installed")
@@ -175,15 +175,6 @@ def test_a_port_that_is_taken_and_a_store_that_is_not_there(
         serve(Path(__file__), 0, print)
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as found:
-        yield found
-
-
 def until(holds: Callable[[], object]) -> None:
     end = time.monotonic() + 20
     while not holds():
@@ -193,19 +184,21 @@ def until(holds: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_the_page_fits_asks_nobody_else_and_is_live(
-    width: int, theme: str, address: str, path: Path, tab: Page, tmp_path: Path
+    width: int, theme: str, address: str, path: Path, chrome: Page, tmp_path: Path
 ) -> None:
-    tab.emulate(width, 900, theme)
-    tab.open(f"{address}?words=matmul&calibration=calibration-overlap.json")
-    until(lambda: tab.evaluate("document.getElementById('live').textContent"))
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    chrome.emulate(width, 900, theme)
+    chrome.open(f"{address}?words=matmul&calibration=calibration-overlap.json")
+    until(lambda: chrome.evaluate("document.getElementById('live').textContent"))
+    assert chrome.evaluate("document.documentElement.scrollWidth") <= width
     rows = "document.querySelectorAll('section table.numbers')[0].querySelectorAll('tbody tr').length"
-    assert tab.evaluate(rows) == 2
+    assert chrome.evaluate(rows) == 2
     with pm.Store(path) as store:
         store.put(row("matmul", 512, 1e-4))
-        until(lambda: tab.evaluate(rows) == 3)
-    tab.evaluate("(() => { const f = document.querySelector('form'); f.words.value = 'copy'; f.requestSubmit(); })()")
-    until(lambda: "words=copy" in tab.evaluate("location.search") and tab.evaluate(rows) == 1)
-    assert all(each.startswith(address) for each in tab.requested())
-    assert tab.complaints() == []
-    tab.screenshot(Path(os.environ.get(SCREENSHOTS, tmp_path)) / f"browse-{theme}.png")
+        until(lambda: chrome.evaluate(rows) == 3)
+    chrome.evaluate(
+        "(() => { const f = document.querySelector('form'); f.words.value = 'copy'; f.requestSubmit(); })()"
+    )
+    until(lambda: "words=copy" in chrome.evaluate("location.search") and chrome.evaluate(rows) == 1)
+    assert all(each.startswith(address) for each in chrome.requested())
+    assert chrome.complaints() == []
+    chrome.screenshot(Path(os.environ.get(SCREENSHOTS, tmp_path)) / f"browse-{theme}.png")

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,11 @@ from perfmodel.modelling.rows import CALIBRATION, Row
 from perfmodel.report import chart_data
 from perfmodel.report.page import report_page
 from perfmodel.report.reported import ReportedModel, reported
-from tests.browser import Page, browser, chromium
+from tests.browser import Page
 from tests.report.conftest import EPYC, H200, HOSTILE
 
 SCREENSHOTS = "PERFMODEL_SCREENSHOTS"
 """Names a folder, docs/images, for which the tests make the pictures of the docs."""
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = chromium()
-    if program is None:
-        pytest.skip("no Chromium is installed; on Debian: apt-get install chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")

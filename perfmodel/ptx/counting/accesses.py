@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.counting.atomics import ADDED_UP
+from perfmodel.counting.atomics import ADDED_UP_TYPES
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
@@ -223,7 +223,7 @@ class AccessCounter:
     def _at_once(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
         addresses = access.addresses
         is_of_atomics = kind in ("sector_passes", "bank_passes")
-        if is_of_atomics and addresses.local_strides == (0, 0, 0) and self._dtype(access) in ADDED_UP:
+        if is_of_atomics and addresses.local_strides == (0, 0, 0) and self._dtype(access) in ADDED_UP_TYPES:
             return 1.0
         ask = {"block": addresses.blocks_of_subgroups, "sector_passes": addresses.sector_passes}
         return {**ask, "banks": addresses.bank_cycles, "bank_passes": addresses.bank_passes}[kind](width, size)
