@@ -81,6 +81,22 @@ def test_stores_that_loads_may_see_make_each_iteration_wait(case: str) -> None:
     assert value(body, "f_mem_waits_local") == of_shared
 
 
+# Loops that the assembler leaves as they are, and how they go on ten times.
+NOT_UNROLLED = {
+    "a step that is no number": ("%r6, 1;", "%r6, %r3;", "%r6, 10;", "%r6, 640;"),
+    "a counter of another width": ("%r6, 1;", "%r6, 1; and.b32 %r7, %r6, 65535;", "%r6, 10;", "%r7, 10;"),
+    "two blocks": (GLOBAL, "setp.gt.s32 %p1, %r6, 20; @%p1 bra $on; $on: " + GLOBAL, "", ""),
+}
+
+
+@pytest.mark.parametrize("case", NOT_UNROLLED)
+def test_iterations_wait_one_by_one_where_the_assembler_unrolls_no_loop(case: str) -> None:
+    before, after, bound, changed = NOT_UNROLLED[case]
+    text = TEXT.replace("BODY", GLOBAL + SUM).replace(before, after).replace(bound, changed)
+    kernel = Kernel.from_ptx(text, None, THREADS // 64, 64, {"x": THREADS + 11})
+    assert feature("f_mem_waits_global").eval(kernel) == ITERATIONS * THREADS
+
+
 SQUARE = "mul.f32 %f3, %f3, %f3;"
 
 # Operations on floats that come one after the other in an iteration, and the iterations that are done side by side.

@@ -1,8 +1,8 @@
 """Tells how threads wait for their loads: which follow from others, and which iterations have theirs under way.
 
-PTX stands as its compiler has unrolled it; the assembler unrolls short loops again, and moves loads ahead of all but
-what they need, barriers, divisions and roots that are exact, as these may branch off to a slow way, and stores that
-they might see. Numbers as in `perfmodel.opencl_c.static.waits`.
+PTX stands as its compiler has unrolled it; the assembler unrolls short loops again, if they are of one block and count
+by a number, and moves loads ahead of all but what they need, barriers, divisions and roots that are exact, as these may
+branch off to a slow way, and stores that they might see. Numbers as in `perfmodel.opencl_c.static.waits`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
-from perfmodel.ptx.syntax import Instruction
+from perfmodel.ptx.syntax import Immediate, Instruction
 
 UNROLLED, MOST_UNROLLED = 4, 45
 """The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
@@ -107,17 +107,31 @@ class Waits:
         way = _Way(carried=_carried(inside) if loop is not None else set())
         way.follow(blocks, hiding)
         unrolled = 1
-        if loop is not None and len(inside) <= MOST_UNROLLED and len(blocks) == len(loop.blocks):
+        if loop is not None and len(inside) <= MOST_UNROLLED and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths)
             again.follow(blocks, hiding)
-            exits = sum(any(to not in loop.blocks for to in block.successors) for block in blocks)
-            unrolled = UNROLLED if exits == 1 and again.levels == way.levels else 1
+            unrolled = UNROLLED if again.levels == way.levels else 1
         number = Counter((_space(each), level) for each, level in way.levels.items())
         depth = way.longest / (1 if "global" in way.stopped else unrolled)
         for each, level in way.levels.items():
             together = 1 if _space(each) in way.stopped else unrolled
             waits = max(1.0, number[_space(each), level] * together / MOST_UNDER_WAY)
             self._found[each] = Wait(waits / together, level, depth)
+
+
+def _counts_by_number(block: Block) -> bool:
+    """Returns True if a loop of one block goes on as long as a register says that moves by a number."""
+    deciding = block.guard.register if block.guard is not None else None
+    compared = {
+        operand
+        for each in block.instructions
+        if each.opcode == "setp" and deciding in each.operands[:1]
+        for operand in each.operands[1:]
+    }
+    return any(
+        each.opcode in ("add", "sub") and isinstance(each.operands[2], Immediate) and each.operands[0] in compared
+        for each in block.instructions
+    )
 
 
 def _space(instruction: Instruction) -> str | None:
