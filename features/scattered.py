@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.counts import PAGE_BYTES, AccessCount, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import block_bytes
+from perfmodel.features.transactions import between_sizes, block_bytes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
 FLAGS = ("fresh", "turns")
+SECTOR = 32
+ALL_OVER = 0.5
+"""A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
 DENSE = 0.4
 """The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is."""
 
@@ -46,20 +49,27 @@ class ScatteredFeature(CountedFeature):
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
-            if access.space == "global" and self.direction in (None, access.direction) and self.jumps(access):
+            if (
+                access.space == "global"
+                and self.direction in (None, access.direction)
+                and self.jumps(access, counts, sizes)
+            ):
                 total = total + self.counted(self.moved(access, counts, sizes), self.reach_of(access, counts, sizes))
         return total
 
-    def jumps(self, access: AccessCount) -> bool:
+    def jumps(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> bool:
         """Returns True if no strides say where the next groups access.
 
         Where these are known, a group's work-items may be spread in whatever way, as those that bring a tile: what they
         touch is in the footprints. What data decide, and nobody looked at, is taken to be anywhere in its array: the
-        footprints of work-groups have it as often as it is loaded, but memory has to bring it again, too.
+        footprints of work-groups have it as often as it is loaded, but memory has to bring it again, too. So is what a
+        group was seen to touch all over the array, a little on each page.
         """
         if None not in access.group_strides.values():
             return False
-        return access.places is not None or (self.fresh and access.touched is None)
+        return access.places is not None or (
+            self.fresh and (access.touched is None or _is_all_over(counts, access, sizes))
+        )
 
     def counted(self, moved: Floats, reach: Floats) -> Floats:
         return np.where(reach > self.reach, moved / np.maximum(reach, 1.0) if self.turns else moved, 0.0)
@@ -79,6 +89,16 @@ class ScatteredFeature(CountedFeature):
         known = None if array is None else array.array_bytes(sizes)
         whole: Floats = np.asarray(np.inf) if known is None else known
         return whole if access.reach is None else np.minimum(whole, access.reach)
+
+
+def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> bool:
+    """Returns True if emulated groups touched most pages of an array, or a page for most of the blocks they touched."""
+    for each in counts.footprints:
+        if (each.variable, each.direction) == (access.variable, access.direction) and each.touched is not None:
+            seen, whole = dict(each.touched), each.array_bytes(sizes)
+            pages = np.inf if whole is None else float(np.max(whole)) / PAGE_BYTES
+            return PAGE_BYTES in seen and seen[PAGE_BYTES] >= ALL_OVER * min(between_sizes(each.touched, SECTOR), pages)
+    return False
 
 
 class ScatteredFamily(FeatureFamily):

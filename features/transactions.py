@@ -6,6 +6,7 @@ memory accesses"), local memory in banks, each of which serves one word at a tim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -208,7 +209,7 @@ class TransactionFeature(AccessFeature):
         question = BySubgroups(kind, self.size, self.width, is_added_up)
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
-            return found
+            return self.of_active(found, counts, access, sizes)
         if access.passes is not None and (is_of_banks or kind == "sector_passes"):
             return np.asarray(access.passes)
         if kind == "sector_passes":
@@ -218,6 +219,16 @@ class TransactionFeature(AccessFeature):
         if access.touched is not None:
             return np.asarray(between_sizes(access.touched, self.size))
         return self.anywhere(counts, access, sizes)
+
+    def of_active(self, found: Floats, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns what is left of a sub-group's blocks (or cycles) where some of its work-items, any of them, don't take
+        part: those whose loops have ended, or whose conditions don't hold."""
+        group = math.prod(np.asarray(size(sizes), np.float64) for size in counts.local_size)
+        lanes = group / np.ceil(group / self.width)
+        made = self.pattern.granularity.executions(access.executions, self.name)(sizes) * lanes
+        taking_part = np.divide(access.executions.workitem(sizes), made, out=np.ones_like(made), where=made > 0)
+        left_out = np.clip(1.0 - taking_part, 0.0, 1.0)
+        return np.maximum(found * (1.0 - left_out ** (lanes / np.maximum(found, 1e-9))), np.minimum(found, 1.0))
 
     def passes_anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many passes atomics are expected to take, each work-item at any place of an array."""

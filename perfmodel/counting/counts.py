@@ -32,6 +32,8 @@ class CountingWarning(PerfmodelWarning):
 Stride = QuasiPolynomial | None
 # Sizes of aligned blocks in bytes, each with how many such blocks are touched on average.
 Blocks = tuple[tuple[int, float], ...]
+PAGE_BYTES = 65536
+"""Blocks of this size show how far the places of a work-group lie apart."""
 
 
 @dataclass(frozen=True)

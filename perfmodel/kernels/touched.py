@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from perfmodel.counting.counts import FOOTPRINTS, AccessCount, Blocks, Footprint, KernelCounts
+from perfmodel.counting.counts import FOOTPRINTS, PAGE_BYTES, AccessCount, Blocks, Footprint, KernelCounts
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
@@ -119,7 +119,8 @@ _COUNTED = ("subgroups", "transactions", "lines", "bank_cycles", "passes")
 
 def _of_groups(found: NDArray[np.void], direction: str, block: int) -> Blocks:
     recorded = "store" if direction == "atomic" else direction
-    return (1, float(found[f"{recorded}_bytes"].mean())), (block, float(found[f"{recorded}_blocks"].mean()))
+    kinds = {1: "bytes", block: "blocks", PAGE_BYTES: "pages"}
+    return tuple((size, float(found[f"{recorded}_{kind}"].mean())) for size, kind in kinds.items())
 
 
 def _arrays_behind(origins: Origins, pointer: low.Expression) -> set[str]:

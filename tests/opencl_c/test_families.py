@@ -75,6 +75,7 @@ WRITTEN_IN_OPENCL = frozenset(
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
         *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
+        *("row_passes", "sparse_rows"),
         *("private_array", "residency", "special_functions"),
     }
 )
@@ -255,7 +256,10 @@ def test_static_counts_of_the_source_are_those_of_the_loopy_program(
         ours, theirs = converted.counts_for(SUBGROUP), kernel.counts_for(SUBGROUP)
         assert operations(ours, sizes, name) == operations(theirs, sizes, name), kernel
         assert accesses(ours, sizes) == accesses(theirs, sizes), kernel
-        assert evaluate_all(features, converted, sizes) == evaluate_all(features, kernel, sizes), kernel
+        found, expected = (evaluate_all(features, each, sizes) for each in (converted, kernel))
+        assert found.keys() == expected.keys()
+        for feature in found:
+            assert found[feature] == pytest.approx(expected[feature], rel=1e-12), (kernel, feature)
 
 
 def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
@@ -279,7 +283,7 @@ def test_the_emulation_computes_the_reference_and_counts_as_the_static_counts(
         assert {finding.kind for finding in run.findings} <= OVERLAPPING.get(generator.name, set()), kernel
         for name, values in expected.items():
             assert_close(run.array(name).ravel(), values.ravel(), f"{name} of {kernel}")
-        if generator.name not in DECIDED_BY_DATA:
+        if generator.name not in DECIDED_BY_DATA.keys() | OF_RANDOM_LENGTH:
             seen = without_unknown(emulated(lowered, run), converted, SUBGROUP)
             found = counted(converted, SUBGROUP)
             for key in [key for key in found | seen if key[:2] == ("footprint", CLAMPED.get(generator.name))]:

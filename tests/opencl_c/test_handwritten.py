@@ -30,6 +30,8 @@ IN_SOURCE = {
     "special_functions",
     "index_arithmetic",
     "pointer_chase",
+    "row_passes",
+    "sparse_rows",
     "private_array",
     "random_expression",
     "sq_mod",

@@ -50,7 +50,7 @@ class Emulation:
             ``lines``: as ``transactions``, but blocks of the machine's ``line_bytes``; and
             ``passes`` of atomics, see `perfmodel.counting.atomics`.
         footprints: of each of `variables`, by name: ``load_bytes``, ``store_bytes`` and ``any_bytes``, and
-            ``…_blocks`` of a transaction's size that they are in.
+            ``…_blocks`` of a transaction's size and ``…_pages`` of `PAGE_BYTES` that they are in.
         variables: (space, name) of arguments and of objects in constant and local memory.
         findings: the kernel's mistakes.
         extrapolated: loops whose later iterations were counted without being carried out, which makes results wrong.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -92,22 +93,25 @@ def _nonzero(marks: Bytes) -> Integers:
     return groups[row] * 8 + column
 
 
-def sizes(touched: tuple[Integers, Integers], groups: int, unit: int, block: int, low: int, high: int) -> Integers:
-    """Returns, by group, bytes touched between two offsets, and blocks of so many bytes that they are in."""
+def sizes(
+    touched: tuple[Integers, Integers], groups: int, unit: int, blocks: Sequence[int], low: int, high: int
+) -> Integers:
+    """Returns, by group, bytes touched between two offsets, and blocks of each size that they are in."""
     group, number = touched
     if groups == 1:  # which are in order
         first, last = number.searchsorted((-(-low // unit), -(-high // unit)))
-        blocks = number[first:last] * unit // block
-        distinct = np.count_nonzero(blocks[1:] != blocks[:-1]) + bool(len(blocks))
-        return np.array([[len(blocks) * unit, distinct]])
-    inside = (number * unit >= low) & (number * unit < high)
-    group, number = group[inside], number[inside]
-    count = np.bincount(group, minlength=groups) * unit
-    blocks = number * unit // block
-    # They are in order, so that the blocks of a group are too.
-    new = np.ones(len(blocks), bool)
-    new[1:] = (blocks[1:] != blocks[:-1]) | (group[1:] != group[:-1])
-    return np.stack([count, np.bincount(group[new], minlength=groups)], axis=1).astype(np.int64)
+        group, number = group[first:last], number[first:last]
+    else:
+        inside = (number * unit >= low) & (number * unit < high)
+        group, number = group[inside], number[inside]
+    found = [np.bincount(group, minlength=groups) * unit]
+    for block in blocks:
+        within = number * unit // block
+        # They are in order, so that the blocks of a group are too.
+        new = np.ones(len(within), bool)
+        new[1:] = (within[1:] != within[:-1]) | (group[1:] != group[:-1])
+        found.append(np.bincount(group[new], minlength=groups))
+    return np.stack(found, axis=1).astype(np.int64)
 
 
 _ONES = {1: 1, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}

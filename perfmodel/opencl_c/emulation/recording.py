@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.counts import PAGE_BYTES
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.access_patterns import Pattern, atomic_passes, blocks_touched, local_cycles
@@ -22,7 +23,7 @@ from perfmodel.opencl_c.meeting import added_up_first
 ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts", "lines", "passes")
 ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])
 FOOTPRINT_FIELDS = np.dtype(
-    [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks")]
+    [(f"{what}_{kind}", np.int64) for what in ("load", "store", "any") for kind in ("bytes", "blocks", "pages")]
 )
 _AT_ONCE = 1 << 21
 """So many addresses are sorted at a time."""
@@ -180,8 +181,9 @@ def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integer
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
-    """Returns, by group and (space, variable), bytes and transactions' blocks that are loaded, stored, either."""
+    """Returns, by group and (space, variable), bytes, transactions' blocks and pages of loads, of stores and of both."""
     groups = regions.layout.groups
+    blocks = machine.transaction_bytes, PAGE_BYTES
     result = np.zeros((groups, len(names)), FOOTPRINT_FIELDS)
     # Several variables may lie in one region, which is gone through once.
     touched: dict[tuple[int, int], tuple[Integers, Integers]] = {}
@@ -205,7 +207,7 @@ def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Mach
             if key not in touched:
                 touched[key] = one.touched(other)
             if key not in known:
-                known[key] = sizes(touched[key], groups, unit, machine.transaction_bytes, first, last)
-            result[f"{what}_bytes"][:, column] = known[key][:, 0]
-            result[f"{what}_blocks"][:, column] = known[key][:, 1]
+                known[key] = sizes(touched[key], groups, unit, blocks, first, last)
+            for place, field in enumerate(("bytes", "blocks", "pages")):
+                result[f"{what}_{field}"][:, column] = known[key][:, place]
     return result

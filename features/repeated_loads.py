@@ -1,0 +1,101 @@
+"""Counts what is loaded again after a loop has gone through it: ``f_mem_repeated_global_load_block:32``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
+from perfmodel.features.transactions import TransactionFeature, between_sizes, side_by_side
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+
+
+class RepeatedLoadsFeature(CountedFeature):
+    """Bytes of the blocks that sub-groups load again after they have gone through other data of the array.
+
+    An outer loop that does not move an access repeats what the loops within go through: all passes over a row but the
+    first. So does a later loop whose access moves as that of an earlier one does. What an iteration shares with the one
+    before it is not loaded again here, as a cache or a register has it.
+    """
+
+    unit = "byte"
+
+    def __init__(self, name: FeatureName, block: int) -> None:
+        super().__init__(name)
+        self.block = block
+        pattern = AccessPattern(space="global", direction="load")
+        self.blocks = TransactionFeature(name, pattern, "block", block, is_distinct=True, is_fresh=True)
+        self.subgroup_size = self.blocks.subgroup_size
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        loaded: dict[Any, tuple[AccessCount, Floats]] = {}
+        for access, found in self.blocks.each(self.blocks.pattern, counts, sizes):
+            key = side_by_side(access)
+            before = loaded[key][1] if key in loaded else np.asarray(0.0)
+            loaded[key] = access, np.maximum(before, found * self.block)
+        total: Floats = np.asarray(0.0)
+        ways: set[Any] = set()
+        for access, n_bytes in loaded.values():
+            way = _way(access)
+            if way in ways:
+                total = total + n_bytes
+            elif _is_repeated(access, sizes):
+                total = total + np.maximum(n_bytes - self.touched(access, counts, sizes), 0.0)
+            if way is not None:
+                ways.add(way)
+        return total
+
+    def touched(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns the bytes of an array that all work-groups touch, each counted by itself; infinite if not known."""
+        for each in counts.footprints:
+            if each.variable == access.variable and each.direction == "load":
+                if each.by_group is not None:
+                    return np.asarray(each.by_group(sizes) * np.dtype(each.dtype).itemsize)
+                if each.touched is not None:
+                    return between_sizes(each.touched, self.block) * self.block * counts.work_groups(sizes)
+        return np.asarray(np.inf)
+
+
+def _way(access: AccessCount) -> Any:
+    """Returns how an access goes through its array, whatever its loops are called; None where that is not known."""
+    strides = (access.local_strides, access.group_strides, access.loop_strides)
+    if any(None in each.values() for each in strides) or not access.loop_strides:
+        return None
+    beside = (tuple(sorted((axis, str(stride)) for axis, stride in each.items())) for each in strides[:2])
+    return access.variable, *beside, tuple(map(str, access.loop_strides.values()))
+
+
+def _is_repeated(access: AccessCount, sizes: Sizes) -> bool:
+    """Returns True if a loop that does not move an access is around one that does."""
+    moved = [None if stride is None else np.any(stride(sizes) != 0) for stride in access.loop_strides.values()]
+    return None not in moved and False in moved and True in moved[moved.index(False) :]
+
+
+class RepeatedLoadsFamily(FeatureFamily):
+    prefix = ("mem", "repeated")
+    summary = "bytes of global memory's blocks that sub-groups load again after a loop has gone through them"
+    examples = ("f_mem_repeated_global_load_block:32",)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if any(access.space == "global" and len(access.loop_strides) > 1 for access in counts.accesses):
+            yield self.examples[0]
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RepeatedLoadsFeature:
+        block, said = None, set()
+        for word in words:
+            condition = word.condition or ""
+            if word.key in ("global", "load") and word.condition is None:
+                said.add(word.key)
+            elif word.key == "block" and condition.isdecimal() and 0 < int(condition) < 10000:
+                block = int(condition)
+            else:
+                raise unknown_word(name, word, ("global", "load", "block:32"))
+        if said != {"global", "load"} or block is None:
+            raise FeatureError(f"feature {name.text!r} is of loads from global memory; write {self.examples[0]}")
+        return RepeatedLoadsFeature(name, block)
