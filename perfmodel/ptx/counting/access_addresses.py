@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.atomics import bank_passes, sector_passes
-from perfmodel.counting.banks import bank_cycles
+from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
@@ -112,29 +113,41 @@ class AccessAddresses:
 
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
-        return self._mean(width, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0])
+        return self._mean(
+            width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
+        )
 
     def bank_passes(self, width: int, banks: int) -> float:
         """Returns the passes of atomics in local memory likewise."""
-        return self._mean(width, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active))
+        return self._mean(
+            width, WORD_BYTES, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active)
+        )
 
     def sector_passes(self, width: int, size: int) -> float:
         """Returns the passes of atomics in global memory likewise."""
-        return self._mean(width, lambda table, active: sector_passes(table, size, active))
+        return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
 
-    def _mean(self, width: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
-        """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part."""
-        total = subgroups = 0
+    def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
+        """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.
+
+        Args:
+            unit: addresses that are all moved by a multiple of so many bytes have the same answer.
+        """
+        patterns: Counter[bytes] = Counter()
         for mask, addresses in self.executions_at(MOST_LOOKED_AT):
             names, rows = np.unique(_subgroups(self.lanes, mask, width), return_inverse=True)
             starts = np.searchsorted(rows, np.arange(len(names)))
-            table = np.zeros((len(names), width), np.int64)
-            active = np.zeros(table.shape, bool)
+            table = np.full((len(names), width), NOWHERE)
             columns = np.arange(len(rows)) - starts[rows]
-            table[rows, columns], active[rows, columns] = addresses, True
-            total += int(asked(table, active).sum())
-            subgroups += len(names)
-        return total / max(subgroups, 1)
+            table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
+            patterns.update(row.tobytes() for row in table)
+        if not patterns:
+            return 0.0
+        tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
+        active = tables != NOWHERE
+        answers = asked(np.where(active, tables, 0), active)
+        counts = np.fromiter(patterns.values(), np.int64)
+        return float((answers * counts).sum() / counts.sum())
 
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
