@@ -104,12 +104,7 @@ class AccessAddresses:
 
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
-        touched = subgroups = 0
-        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-            group = _subgroups(self.lanes, mask, width)
-            touched += len(_distinct(group, addresses // size)[0])
-            subgroups += len(np.unique(group))
-        return touched / max(subgroups, 1)
+        return self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
 
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
@@ -133,21 +128,33 @@ class AccessAddresses:
         Args:
             unit: addresses that are all moved by a multiple of so many bytes have the same answer.
         """
-        patterns: Counter[bytes] = Counter()
-        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-            names, rows = np.unique(_subgroups(self.lanes, mask, width), return_inverse=True)
-            starts = np.searchsorted(rows, np.arange(len(names)))
-            table = np.full((len(names), width), NOWHERE)
-            columns = np.arange(len(rows)) - starts[rows]
-            table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
-            patterns.update(row.tobytes() for row in table)
-        if not patterns:
+        tables, counts = self._patterns(width, unit)
+        if not len(tables):
             return 0.0
-        tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
         active = tables != NOWHERE
         answers = asked(np.where(active, tables, 0), active)
-        counts = np.fromiter(patterns.values(), np.int64)
         return float((answers * counts).sum() / counts.sum())
+
+    def _patterns(self, width: int, unit: int) -> tuple[Array, Array]:
+        """Returns the different patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in
+        `NOWHERE`; and how often there is each."""
+        if (width, unit) not in self._known_patterns:
+            patterns: Counter[bytes] = Counter()
+            for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+                starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
+                sizes = np.diff(starts, append=len(addresses))
+                rows = np.repeat(np.arange(len(starts)), sizes)
+                table = np.full((len(starts), width), NOWHERE)
+                columns = np.arange(len(rows)) - starts[rows]
+                table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
+                patterns.update(row.tobytes() for row in table)
+            tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
+            self._known_patterns[width, unit] = tables, np.fromiter(patterns.values(), np.int64)
+        return self._known_patterns[width, unit]
+
+    @cached_property
+    def _known_patterns(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+        return {}
 
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
@@ -229,11 +236,10 @@ def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
     return union(parts)
 
 
-def _distinct(groups: Array, numbers: Array) -> tuple[Array, Array]:
-    """Returns the distinct pairs of two numbers, the second of which is not negative."""
-    span = int(numbers.max(initial=0)) + 1
-    pairs = np.unique(groups * span + numbers)
-    return pairs // span, pairs % span
+def _distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
+    """Returns how many different numbers each row has where it is active, which is in its first places."""
+    ordered = np.sort(np.where(active, numbers, numbers[:, :1]), axis=1)
+    return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

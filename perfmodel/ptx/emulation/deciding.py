@@ -53,7 +53,7 @@ def _places_of(instruction: Instruction) -> list[str]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in memory an instruction accesses something.
+    """A place in memory that an instruction accesses.
 
     Attributes:
         space: ``shared``, ``local``, ``const`` or ``global``; empty where it may be any.

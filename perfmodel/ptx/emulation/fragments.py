@@ -53,7 +53,7 @@ class Layout:
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """Which of the lanes' numbers is at each place of the matrix."""
+        """The places among the lanes' numbers of the matrix' elements."""
         order = np.empty(self.rows * self.columns, np.int64)
         order[self._places] = np.arange(self.row.size)
         return order
