@@ -155,7 +155,7 @@ __global__ void ordered(const int *order, const float *x, float *y, int n, int m
 
 
 def test_only_what_decides_is_run_where_data_decide() -> None:
-    """What a kernel stores and loads again before it is a place is computed; the sums that it then makes are not."""
+    """Places that a kernel stores and loads again are computed; the sums that it then makes are not."""
     kernel = Kernel.from_cuda(ORDERED, "ordered", "n / 128", 128, {"order": "n", "x": "n * m", "y": "n"}, n=1024, m=300)
     order = {"order": np.random.default_rng(5).permutation(1024).astype(np.int32)}
     every, every_place, none = executions(kernel, order, False)
