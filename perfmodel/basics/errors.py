@@ -118,7 +118,7 @@ class CalibrationError(PerfmodelError):
     """Raised for a calibration file that is damaged or does not fit the kernel or model."""
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Returns what an error says, in one line that can be printed, however long it is."""
     return " ".join(str(error).encode("utf-8", "replace").decode().split())[:300]
 

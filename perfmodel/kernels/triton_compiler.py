@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError, one_line
@@ -38,27 +37,40 @@ class TritonText:
     maps: list[list[Any]]
 
 
-def unwrapped(fn: Any) -> tuple[Any, tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]]:
-    """Returns the compiled function within what decorators made of it, and what heuristics among them compute.
+@dataclass(frozen=True)
+class Decorated:
+    """A kernel without its decorators, and what these say of its constants and options.
+
+    Attributes:
+        fn: under ``@triton.jit``.
+        heuristics: what computes constants and options from what else is known, by name, in the order of Triton.
+        configurations: those that an autotuner chooses from, as keywords of a call.
+    """
+
+    fn: Any
+    heuristics: tuple[tuple[str, Callable[[dict[str, Any]], Any]], ...]
+    configurations: tuple[Mapping[str, Any], ...]
+
+
+def undecorated(fn: Any) -> Decorated:
+    """Returns the compiled function within what decorators made of it.
 
     Raises:
         KernelError: for what is no kernel of Triton, or where Triton is not installed.
     """
-    heuristics: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+    heuristics: list[tuple[str, Callable[[dict[str, Any]], Any]]] = []
+    configurations: list[Mapping[str, Any]] = []
     while not hasattr(fn, "arg_names") or not hasattr(fn, "cache_key"):
         values = getattr(fn, "values", None)
         if isinstance(values, Mapping):
-            heuristics.append(partial(_computed, values))
+            heuristics += values.items()
+        configurations += [each.all_kwargs() for each in getattr(fn, "configs", ()) if each.kwargs]
         fn = getattr(fn, "fn", None)
         if fn is None:
             raise KernelError(
                 "what Kernel.from_triton is given is no kernel of Triton; give a function under @triton.jit"
             )
-    return fn, tuple(heuristics)
-
-
-def _computed(rules: Mapping[str, Callable[[dict[str, Any]], Any]], known: dict[str, Any]) -> dict[str, Any]:
-    return {name: rule(known) for name, rule in rules.items()}
+    return Decorated(fn, tuple(heuristics), tuple(configurations))
 
 
 def backend_of(target: str) -> tuple[Any, Any]:
@@ -144,10 +156,20 @@ def compiled(
     return TritonText(**kept(key, compile_))
 
 
-def _said(error: Exception) -> str:
-    """Returns the reason of Triton's error, without the source that it shows."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reasons = [line for line in lines if re.match(r"(\w+Error|error:|ValueError)", line)]
-    place = re.match(r"at (\d+):(\d+)", lines[0]) if lines else None
+def _said(error: BaseException) -> str:
+    """Returns the reason of Triton's error, without the source that it shows.
+
+    An error in a function that the kernel calls is the cause of one that tells the call's place and no reason.
+    """
+    place = re.match(r"at (\d+):(\d+)", str(error))
     where = f" (line {place[1]} of it)" if place else ""
-    return f"{one_line(error) if not lines else (reasons or lines[-1:])[-1]}{where}"
+    while not _reason(error) and error.__cause__ is not None:
+        error = error.__cause__
+    return f"{_reason(error) or one_line(error)}{where}"
+
+
+def _reason(error: BaseException) -> str:
+    """Returns the line of an error's text that tells why; nothing where it only points at the source."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reasons = [line for line in lines if re.match(r"(\w+Error|error:)", line)]
+    return "" if not reasons and lines[-1:] == ["^"] else (reasons or lines or [""])[-1]

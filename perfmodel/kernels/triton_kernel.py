@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import KernelError, one_line
 from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar
 from perfmodel.kernels.given_arguments import (
     Given,
@@ -22,7 +22,7 @@ from perfmodel.kernels.given_arguments import (
     with_numbers,
 )
 from perfmodel.kernels.ptx_program import Extent, PtxProgram
-from perfmodel.kernels.triton_compiler import TritonText, backend_of, compiled, unwrapped
+from perfmodel.kernels.triton_compiler import Decorated, TritonText, backend_of, compiled, undecorated
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of
 
@@ -48,11 +48,13 @@ class _Call:
         arguments: by name, those that are no constants.
         constants: the values of those that are.
         numbers: all that is known: constants, values and sizes.
+        options: of Triton's compiler.
     """
 
     arguments: Mapping[str, Given]
     constants: Mapping[str, Any]
     numbers: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 
 def triton_program(
@@ -69,16 +71,14 @@ def triton_program(
         keywords: constants, sizes and other numbers, and options of Triton's compiler.
     """
     _, backend = backend_of(target)
-    function, heuristics = unwrapped(fn)
-    known = set(backend.parse_options({}).__dict__)
-    options = {name: value for name, value in keywords.items() if name in known and name not in function.arg_names}
-    numbers = {name: value for name, value in keywords.items() if name not in options}
-    call = _called(function, heuristics, args, numbers)
-    sizes, free = _sizes(function.__name__, call, grid, numbers)
+    decorated = undecorated(fn)
+    function = decorated.fn
+    call = _called(decorated, args, keywords, frozenset(backend.parse_options({}).__dict__))
+    sizes, free = _sizes(function.__name__, call, grid, keywords)
     signature, constants, divisible, said = _specialized(function, call, sizes, assumptions)
-    text = compiled(function, target, signature, constants, divisible, options)
+    text = compiled(function, target, signature, constants, divisible, call.options)
     whole = {name: int(value) for name, value in call.constants.items() if isinstance(value, int)}
-    grid = _grid(function.__name__, grid, {**sizes, **call.numbers, **options})
+    grid = _grid(function.__name__, grid, {**sizes, **call.numbers, **call.options})
     declared = _declared(text, call, signature, grid, whole)
     program = PtxProgram(
         text.ptx,
@@ -103,18 +103,29 @@ def _arrays(call: _Call) -> dict[str, GivenArray]:
 
 
 def _called(
-    function: Any,
-    heuristics: Sequence[Callable[[dict[str, Any]], dict[str, Any]]],
+    decorated: Decorated,
     args: Mapping[str, Any] | Sequence[Any],
-    numbers: Mapping[str, Any],
+    keywords: Mapping[str, Any],
+    known_options: frozenset[str],
 ) -> _Call:
-    """Returns the arguments of a call, as Triton would bind them."""
+    """Returns the arguments of a call, as Triton would bind them.
+
+    A keyword that names both a constant and an option of the compiler (``num_warps``) is both.
+    """
+    function = decorated.fn
     name, names = function.__name__, list(function.arg_names)
+    if len(decorated.configurations) == 1:
+        keywords = {**decorated.configurations[0], **keywords}
+    numbers = {n: value for n, value in keywords.items() if n not in known_options or n in names}
     args = by_name(name, names, args, numbers)
     defaults = {p.name: p.default for p in function.params if p.has_default}
     values = {**defaults, **args, **{n: value for n, value in numbers.items() if n in names}}
-    for rule in heuristics:
-        values |= rule({**values, **numbers})
+    chosen = {n: value for n, value in keywords.items() if n in known_options}
+    for constant, rule in decorated.heuristics:
+        value = _computed(name, constant, rule, {**values, **keywords})
+        values[constant] = value
+        if constant in known_options:
+            chosen[constant] = value
     constants: dict[str, Any] = {}
     arguments: dict[str, Given] = {}
     for parameter in function.params:
@@ -123,6 +134,7 @@ def _called(
             if parameter.name not in values:
                 raise KernelError(
                     f"kernel {name!r} needs the constant {parameter.name!r}; give it as {parameter.name}=…"
+                    f"{_tuned(decorated)}"
                 )
             constants[parameter.name] = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
         elif value is None:
@@ -130,7 +142,28 @@ def _called(
         else:
             arguments[parameter.name] = given(parameter.name, value)
     plain = {n: each.value for n, each in arguments.items() if isinstance(each, GivenNumber) and each.value is not None}
-    return _Call(arguments, constants, {**numbers, **constants, **plain})
+    return _Call(arguments, constants, {**numbers, **constants, **plain}, chosen)
+
+
+def _computed(kernel: str, constant: str, rule: Callable[[dict[str, Any]], Any], known: dict[str, Any]) -> Any:
+    """Returns what a heuristic says of a constant; what was given, where it asks for more than is known."""
+    try:
+        return rule(known)
+    except Exception as error:  # it is the user's own function
+        if constant in known:
+            return known[constant]
+        raise KernelError(
+            f"the heuristic for {constant!r} of kernel {kernel!r} fails on what is given ({one_line(error)}); give "
+            f"{constant}=…, or tensors that have what it asks for"
+        ) from error
+
+
+def _tuned(decorated: Decorated) -> str:
+    """Returns the first configuration of an autotuner in words."""
+    if not decorated.configurations:
+        return ""
+    first = ", ".join(f"{name}={value!r}" for name, value in decorated.configurations[0].items())
+    return f" (the first of its autotuner's {len(decorated.configurations)} configurations is {first})"
 
 
 def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -143,7 +176,7 @@ def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tu
             expressions += each.shape if isinstance(each, GivenArray) else [each.expression]
     constants = {n for n, value in call.constants.items()}
     free = tuple(n for n in names_in(expressions) if n not in call.arguments and n not in constants)
-    check_known(name, numbers, (*call.arguments, *call.constants, *free))
+    check_known(name, numbers, (*call.arguments, *call.constants, *free, *call.options))
     return {n: v for n, v in call.numbers.items() if n not in constants}, free
 
 

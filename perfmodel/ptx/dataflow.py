@@ -180,10 +180,14 @@ class Dataflow:
                 if instruction.opcode == "ld" and instruction.has("param"):
                     own += self._stored_parameters(instruction)
                 found.update(own)
-                yield from (register for each in own for register in read(each))
+                yield from (register for each in own for register in self._read[each])
 
         reached(names, before)
         return found
+
+    @cached_property
+    def _read(self) -> dict[Instruction, tuple[str, ...]]:
+        return {each: read(each) for block in self.flow.blocks for each in block.instructions}
 
     def _stored_parameters(self, load: Instruction) -> list[Instruction]:
         """Returns the stores to the parameter of a call that a load reads."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import ACCESSING, STORES, address_of, registers_in, written
+from perfmodel.ptx.dataflow import ACCESSING, LOADS, STORES, address_of, registers_in, written
 from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
 from perfmodel.ptx.types import Type
 
@@ -47,21 +47,41 @@ def parameters_of(code: Code) -> tuple[Parameter, ...]:
 def roots(code: Code, access: Instruction) -> set[str]:
     """Returns the parameters of pointers' width whose values an access's address is a sum of: at most one is its
     array."""
+    found = {name for each in _summands(code, access) for name in _parameter_behind(each)}
+    names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
+    return names & _converted(code) or names
+
+
+def has_loaded_pointer(code: Code, access: Instruction) -> bool:
+    """Returns whether an access's address may be one that lies in memory."""
+    return any(
+        each.opcode in LOADS and not each.has("param") and each.types[-1].bits == 64 for each in _summands(code, access)
+    )
+
+
+def shared_variables(code: Code, access: Instruction) -> set[str]:
+    """Returns the variables in shared memory from which an access's address is counted."""
+    address = address_of(access)
+    operands = [operand for each in _summands(code, access, 32) for operand in each.operands]
+    return {each.name for each in [*operands, address and address.base] if isinstance(each, Symbol)}
+
+
+def _summands(code: Code, access: Instruction, bits: int = 64) -> set[Instruction]:
+    """Returns the instructions that write what an access's address, of so many bits or more, is a sum of."""
     address = address_of(access)
     if address is None or not isinstance(address.base, Register):
         return set()
-    found: set[str] = set()
+    found: set[Instruction] = set()
 
     def added_to(name: str) -> Iterator[str]:
         for instruction in code.dataflow.definitions.get(name, ()):
-            found.update(_parameter_behind(instruction))
-            is_wide = instruction.has("wide") or any(type_.bits == 64 for type_ in instruction.types)
+            found.add(instruction)
+            is_wide = instruction.has("wide") or any(type_.bits >= bits for type_ in instruction.types)
             if instruction.opcode in _ADDING and is_wide:
                 yield from (each for operand in instruction.operands[1:] for each in registers_in(operand))
 
     reached([address.base.name], added_to)
-    names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
-    return names & _converted(code) or names
+    return found
 
 
 def _converted(code: Code) -> frozenset[str]:

@@ -15,7 +15,7 @@ class Type:
     Attributes:
         kind: ``s``, ``u``, ``b``, ``f`` or ``p`` (a predicate).
         bits: of one value.
-        lanes: two for packed halves (``f16x2``).
+        lanes: two for packed halves and short whole numbers (``f16x2``, ``s16x2``).
         form: of floats that numpy lacks: ``bf16``, ``e4m3``, ``e5m2`` or ``tf32``.
     """
 
@@ -74,8 +74,9 @@ def _all() -> dict[str, Type]:
     }
     found |= {f"{name}x2": Type(name=f"{name}x2", kind="f", bits=16, lanes=2, form=name) for name in ("e4m3", "e5m2")}
     found |= {name: Type(name=name, kind="f", bits=8, lanes=1, form=name) for name in ("e4m3", "e5m2")}
+    found |= {f"{kind}16x2": Type(f"{kind}16x2", kind, 32, 2) for kind in "suf"}
     found["tf32"] = Type(name="tf32", kind="f", bits=32, lanes=1, form="tf32")
-    return {**found, "f16x2": Type("f16x2", "f", 32, 2), "pred": Type("pred", "p", 1)}
+    return {**found, "pred": Type("pred", "p", 1)}
 
 
 TYPES = _all()

@@ -11,7 +11,7 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.device.occupancy import limits_of
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.triton_compiler import unwrapped
+from perfmodel.kernels.triton_compiler import undecorated
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.tuning.foreseeing import Foreseen, Foresight, foreseen, together
 from perfmodel.tuning.limits import Limits
@@ -109,7 +109,7 @@ class TritonPredictions:
     def _compiled(self, call: dict[str, Any]) -> Kernel:
         given = dict(call)
         grid = given.pop("grid", None)
-        parameters = unwrapped(self._kernel)[0].params
+        parameters = undecorated(self._kernel).fn.params
         names = [parameter.name for parameter in parameters if not parameter.is_constexpr]
         args = {name: given.pop(name) for name in names if name in given}
         if grid is None:

@@ -330,3 +330,24 @@ $turn:
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 10"}, n=1024)
     assert feature("f_mem_rounds_global").eval(kernel) == 1024 * 11
     assert feature("f_mem_waits_global").eval(kernel) == 1024 * (1 + 10 / together)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add.s16x2", np.add),
+        ("add.u16x2", np.add),
+        ("min.s16x2", np.minimum),
+        ("max.u16x2", np.maximum),
+    ],
+)
+def test_packed_short_whole_numbers(name: str, expected: np.ufunc) -> None:
+    numbers = np.random.default_rng(3).integers(0, 1 << 16, (1000, 2), np.uint16)
+    kernel = twice(f"mov.b32 %r6, %f1; prmt.b32 %r7, %r6, %r6, 0x1032; {name} %r8, %r6, %r7; mov.b32 %f2, %r8;")
+    found = emulate(kernel, {"x": numbers.view(np.float32)}, groups="all").array("x").view(np.uint16).reshape(-1, 2)
+    dtype = np.int16 if ".s" in name else np.uint16
+    own = numbers.view(dtype)
+    assert np.array_equal(found.view(dtype), expected(own, own[:, ::-1]))
+    kind = {"add": "add", "min": "min", "max": "max"}[name[:3]]
+    counted = feature(f"f_op_{'int' if '.s' in name else 'uint'}32_{kind}").eval(kernel)
+    assert counted == 2 * 1000

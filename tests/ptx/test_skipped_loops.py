@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.cuda_kernels.twins import TWINS
 from perfmodel import Kernel
+from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.vocabulary.named_features import feature
 from tests.ptx.cuda import CASES
 from tests.ptx.executed import executions
@@ -133,6 +134,50 @@ def test_iterations_of_nested_loops_are_skipped() -> None:
 def test_what_data_decide_is_run() -> None:
     kernel = CASES["collatz"].kernel()
     assert executions(kernel, {"x": np.full(128, 27, "int32")}, True)[2] == 0
+
+
+ORDERED = """
+__global__ void ordered(const int *order, const float *x, float *y, int n, int m) {
+  __shared__ int places[128];
+  __shared__ float sums[128];
+  int t = threadIdx.x, i = blockIdx.x * 128 + t;
+  places[t] = order[i] / 2;
+  places[t] += order[i] % 2;
+  __syncthreads();
+  int j = places[127 - t];
+  float sum = 0;
+  for (int k = 0; k < m; k++) sum += expf(x[k * n + j]);
+  sums[t] = sum;
+  __syncthreads();
+  y[i] = sums[t ^ 1];
+}
+"""
+
+
+def test_only_what_decides_is_run_where_data_decide() -> None:
+    """Places that a kernel stores and loads again are computed; the sums that it then makes are not."""
+    kernel = Kernel.from_cuda(ORDERED, "ordered", "n / 128", 128, {"order": "n", "x": "n * m", "y": "n"}, n=1024, m=300)
+    order = {"order": np.random.default_rng(5).permutation(1024).astype(np.int32)}
+    every, every_place, none = executions(kernel, order, False)
+    some, some_places, _ = executions(kernel, order, True)
+    assert (some, some_places, none) == (every, every_place, 0)
+    program: Any = kernel.program
+    needed = Deciding(program.code).instructions
+    assert any(each.opcode == "st" for each in needed)
+    assert not any(type_.is_float for each in needed for type_ in each.types)
+    names = [
+        "f_mem_transactions_global_load_block:32",
+        "f_mem_transactions_local_banks:32",
+        "f_op_float32_native",
+    ]
+    observed = kernel.as_observed(order)
+    found = [feature(name).eval(observed) for name in names]
+    program = observed.program
+    with pytest.MonkeyPatch.context() as patch:
+        plain = type(program).emulated
+        patch.setattr(type(program), "emulated", lambda own, v, **o: plain(own, v, **{**o, "extrapolate": False}))
+        program._counts.clear()
+        assert [feature(name).eval(observed) for name in names] == found
 
 
 def test_time_does_not_grow_with_loops() -> None:

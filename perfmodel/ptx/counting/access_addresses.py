@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.atomics import bank_passes, sector_passes
-from perfmodel.counting.banks import bank_cycles
+from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
@@ -103,38 +104,57 @@ class AccessAddresses:
 
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
-        touched = subgroups = 0
-        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-            group = _subgroups(self.lanes, mask, width)
-            touched += len(_distinct(group, addresses // size)[0])
-            subgroups += len(np.unique(group))
-        return touched / max(subgroups, 1)
+        return self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
 
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
-        return self._mean(width, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0])
+        return self._mean(
+            width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
+        )
 
     def bank_passes(self, width: int, banks: int) -> float:
         """Returns the passes of atomics in local memory likewise."""
-        return self._mean(width, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active))
+        return self._mean(
+            width, WORD_BYTES, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active)
+        )
 
     def sector_passes(self, width: int, size: int) -> float:
         """Returns the passes of atomics in global memory likewise."""
-        return self._mean(width, lambda table, active: sector_passes(table, size, active))
+        return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
 
-    def _mean(self, width: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
-        """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part."""
-        total = subgroups = 0
-        for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-            names, rows = np.unique(_subgroups(self.lanes, mask, width), return_inverse=True)
-            starts = np.searchsorted(rows, np.arange(len(names)))
-            table = np.zeros((len(names), width), np.int64)
-            active = np.zeros(table.shape, bool)
-            columns = np.arange(len(rows)) - starts[rows]
-            table[rows, columns], active[rows, columns] = addresses, True
-            total += int(asked(table, active).sum())
-            subgroups += len(names)
-        return total / max(subgroups, 1)
+    def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
+        """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.
+
+        Args:
+            unit: addresses that are all moved by a multiple of so many bytes have the same answer.
+        """
+        tables, counts = self._patterns(width, unit)
+        if not len(tables):
+            return 0.0
+        active = tables != NOWHERE
+        answers = asked(np.where(active, tables, 0), active)
+        return float((answers * counts).sum() / counts.sum())
+
+    def _patterns(self, width: int, unit: int) -> tuple[Array, Array]:
+        """Returns the different patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in
+        `NOWHERE`; and how often there is each."""
+        if (width, unit) not in self._known_patterns:
+            patterns: Counter[bytes] = Counter()
+            for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+                starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
+                sizes = np.diff(starts, append=len(addresses))
+                rows = np.repeat(np.arange(len(starts)), sizes)
+                table = np.full((len(starts), width), NOWHERE)
+                columns = np.arange(len(rows)) - starts[rows]
+                table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
+                patterns.update(row.tobytes() for row in table)
+            tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
+            self._known_patterns[width, unit] = tables, np.fromiter(patterns.values(), np.int64)
+        return self._known_patterns[width, unit]
+
+    @cached_property
+    def _known_patterns(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+        return {}
 
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
@@ -216,11 +236,10 @@ def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
     return union(parts)
 
 
-def _distinct(groups: Array, numbers: Array) -> tuple[Array, Array]:
-    """Returns the distinct pairs of two numbers, the second of which is not negative."""
-    span = int(numbers.max(initial=0)) + 1
-    pairs = np.unique(groups * span + numbers)
-    return pairs // span, pairs % span
+def _distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
+    """Returns how many different numbers each row has where it is active, which is in its first places."""
+    ordered = np.sort(np.where(active, numbers, numbers[:, :1]), axis=1)
+    return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
@@ -28,6 +28,37 @@ class Chain:
     operations: Way
 
 
+@dataclass(frozen=True)
+class _Step:
+    """An instruction of a loop: the registers that it reads and writes, and what operations of values it does.
+
+    Attributes:
+        is_sure: whether it is executed whenever its block is.
+    """
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    operations: Way
+    is_sure: bool
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way that values went: the operations of its last step, and the way before it."""
+
+    length: int = 0
+    operations: Way = field(default_factory=Counter)
+    before: _Way | None = None
+
+    def whole(self) -> Way:
+        found: Way = Counter()
+        at: _Way | None = self
+        while at is not None:
+            found += at.operations
+            at = at.before
+        return found
+
+
 def chains_of(code: Code, purposes: Purposes) -> Iterator[Chain]:
     """Iterates over the chains of a kernel's loops; what loops inside a loop do belongs to their own."""
     for loop in code.flow.loops:
@@ -36,33 +67,34 @@ def chains_of(code: Code, purposes: Purposes) -> Iterator[Chain]:
         set_here = {
             name: number for number in own for each in code.flow.blocks[number].instructions for name in written(each)
         }
+        steps = [_step(each, purposes) for number in own for each in code.flow.blocks[number].instructions]
         for register in sorted(code.dataflow.alive[loop.header] & set_here.keys()):
-            way = _way(code, own, register, purposes)
+            way = _longest(steps, register).whole()
             if way:
                 yield Chain(loop, set_here[register], way)
 
 
-def _operations(instruction: Instruction) -> Way:
-    """Returns the operations of an instruction; the multiply-adds of one product of matrices wait as one."""
-    own = own_operations(instruction)
-    return Counter(dict.fromkeys(own, 1) if instruction.opcode in PRODUCTS else own)
+def _step(instruction: Instruction, purposes: Purposes) -> _Step:
+    """Returns an instruction as a step; the multiply-adds of one product of matrices wait as one."""
+    own = own_operations(instruction) if purposes.values(instruction) else {}
+    operations = Counter(dict.fromkeys(own, 1) if instruction.opcode in PRODUCTS else own)
+    return _Step(read(instruction), written(instruction), operations, instruction.guard is None)
 
 
-def _way(code: Code, blocks: list[int], register: str, purposes: Purposes) -> Way:
-    """Returns the operations on the longest way from a register's value before an iteration to that after it."""
-    ways: dict[str, Way] = {register: Counter()}
-    for number in blocks:
-        for instruction in code.flow.blocks[number].instructions:
-            names = written(instruction)
-            before = [ways[name] for name in read(instruction) if name in ways]
-            if not before:
-                if instruction.guard is None:
-                    for name in names:
-                        if name != register or name in ways:
-                            ways.pop(name, None)
-                continue
-            way = max(before, key=Counter.total)
-            own = _operations(instruction) if purposes.values(instruction) else Counter()
-            for name in names:
-                ways[name] = way + own
-    return ways.get(register, Counter())
+def _longest(steps: list[_Step], register: str) -> _Way:
+    """Returns the way with most operations from a register's value before an iteration to that after it."""
+    ways: dict[str, _Way] = {register: _Way()}
+    for step in steps:
+        before = [ways[name] for name in step.reads if name in ways]
+        if not before:
+            if step.is_sure:
+                for name in step.writes:
+                    if name != register or name in ways:
+                        ways.pop(name, None)
+            continue
+        way = max(before, key=lambda each: each.length)
+        if step.operations:
+            way = _Way(way.length + step.operations.total(), step.operations, way)
+        for name in step.writes:
+            ways[name] = way
+    return ways.get(register, _Way())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from perfmodel.ptx.dataflow import LOADS, STORES, address_of, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.syntax import Instruction, Register
@@ -32,29 +34,31 @@ class Origins:
     def arrays_behind(self, access: Instruction) -> frozenset[str]:
         """Returns the arrays whose contents decide on an access's address, also by way of memory on the chip."""
         if access not in self._known:
-            self._known[access] = frozenset(self._behind(access))
+            self._known[access] = self._behind(access)
         return self._known[access]
 
-    def _behind(self, access: Instruction) -> set[str]:
+    def _behind(self, access: Instruction) -> frozenset[str]:
         address = address_of(access)
         if address is None or not isinstance(address.base, Register):
-            return set()
-        found: set[str] = set()
-        seen: set[Instruction] = set()
-        waiting: list[str] = [address.base.name]
-        went_through_chip = False
-        while waiting:
-            instructions = self.flow.behind((waiting.pop(),))
-            for instruction in instructions - seen:
-                if instruction.opcode not in (*LOADS, "atom") or instruction.has("param"):
-                    continue
-                noted = self.emulation.addresses.get(instruction, {}).values()
-                found |= {each.name for each in noted if each.name}
-                if not went_through_chip and any(each.space in _ON_CHIP for each in noted):
-                    went_through_chip = True
-                    waiting += [name for store in self._stores for name in self._values(store)]
-            seen |= instructions
-        return found
+            return frozenset()
+        found, is_through_chip = self._loaded((address.base.name,))
+        return found | self._on_chip if is_through_chip else found
+
+    @cached_property
+    def _on_chip(self) -> frozenset[str]:
+        """The arrays that what is stored to memory on the chip follows from."""
+        return self._loaded(tuple(name for store in self._stores for name in self._values(store)))[0]
+
+    def _loaded(self, registers: tuple[str, ...]) -> tuple[frozenset[str], bool]:
+        """Returns the arrays that registers' values are loaded from, and whether memory on the chip is among them."""
+        loads = [each for each in self.flow.behind(registers) if each.opcode in (*LOADS, "atom")]
+        noted = [
+            place
+            for each in loads
+            if not each.has("param")
+            for place in self.emulation.addresses.get(each, {}).values()
+        ]
+        return frozenset(each.name for each in noted if each.name), any(each.space in _ON_CHIP for each in noted)
 
     def _values(self, store: Instruction) -> list[str]:
         """Returns the registers of what is stored to memory on the chip."""

@@ -1,4 +1,7 @@
-"""Finds what decides in a kernel where lanes go and what they access: the rest need not be computed to be counted."""
+"""Finds what decides in a kernel where lanes go and what they access: the rest need not be computed to be counted.
+
+What is loaded decides with what it follows from, which is also what the kernel itself stores there.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,33 @@ from functools import cached_property
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
-from perfmodel.ptx.dataflow import ACCESSING, BULK, read, registers_in, written
+from perfmodel.ptx.dataflow import ACCESSING, BULK, LOADS, PRODUCTS, STORES, read, registers_in, written
+from perfmodel.ptx.parameters import has_loaded_pointer, roots, shared_variables
 from perfmodel.ptx.syntax import Address, Instruction
 
 _LINEAR = frozenset(("add", "sub", "mov", "cvt", "cvta", "shl", "mul", "mad", "setp", "not"))
 _EXCHANGING = frozenset(("shfl", "vote", "match", "redux", "activemask"))
+_ATOMIC = frozenset(("atom", "red"))
+_SHARED = frozenset(("shared", "shared::cta"))
 TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
 
 
 def is_always_run(instruction: Instruction) -> bool:
     """Returns whether an instruction is run even where nothing follows from its result: copies of tiles, barriers."""
     return instruction.opcode in BULK or instruction.opcode.startswith(("mbarrier.", "bar", "cp.async", "trap"))
+
+
+def _takes_data(instruction: Instruction) -> bool:
+    """Returns whether a result follows from what is in memory, or in registers of other lanes."""
+    if instruction.opcode in ("bar", "barrier"):
+        return instruction.has("red")
+    return (instruction.opcode in ACCESSING and not instruction.has("param")) or instruction.opcode in _EXCHANGING
+
+
+def _takes_memory(instruction: Instruction) -> bool:
+    if instruction.opcode in PRODUCTS:
+        return instruction.opcode == "wgmma.mma_async"
+    return instruction.opcode in LOADS | _ATOMIC and not instruction.has("param")
 
 
 def _places_of(instruction: Instruction) -> list[str]:
@@ -32,8 +51,31 @@ def _places_of(instruction: Instruction) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A place in memory that an instruction accesses.
+
+    Attributes:
+        space: ``shared``, ``local``, ``const`` or ``global``; empty where it may be any.
+        arrays: parameters that point there, or variables in shared memory; none where that is not known.
+    """
+
+    space: str
+    arrays: frozenset[str] = frozenset()
+
+    def meets(self, other: _Place) -> bool:
+        """Returns whether both may be the same place."""
+        if self.space and other.space and self.space != other.space:
+            return False
+        return not self.arrays or not other.arrays or bool(self.arrays & other.arrays)
+
+
 class Deciding:
-    """Finds what decides in a kernel where lanes go, and what they access."""
+    """Finds what decides in a kernel where lanes go, and what they access.
+
+    Attributes:
+        instructions: those that it follows from: their results have to be known.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code, self.flow = code, code.dataflow
@@ -45,14 +87,37 @@ class Deciding:
                     names.append(each.guard.register.name)
                 names += _places_of(each)
         self.instructions = self.flow.behind(tuple(names))
+        self.depends_on_data = any(map(_takes_data, self.instructions))
+        if self.depends_on_data:
+            self._add_what_is_stored()
         self.names = {name for each in self.instructions for name in written(each)}
 
-    @cached_property
-    def depends_on_data(self) -> bool:
-        return any(
-            (each.opcode in ACCESSING and not each.has("param")) or each.opcode in _EXCHANGING
-            for each in self.instructions
-        )
+    def _add_what_is_stored(self) -> None:
+        """Adds what the kernel itself stores where it loads what decides, and what that follows from."""
+        everything = [each for block in self.code.flow.blocks for each in block.instructions]
+        if any(each.opcode in BULK for each in everything):
+            self.instructions = set(everything)
+            return
+        storing = [each for each in everything if each.opcode in STORES | _ATOMIC and not each.has("param")]
+        places = {each: self._place(each) for each in storing}
+        looked_at: set[Instruction] = set()
+        while new := self.instructions - looked_at:
+            looked_at |= new
+            loaded = {self._place(each) for each in new if _takes_memory(each)}
+            met = [each for each in storing if any(places[each].meets(place) for place in loaded)]
+            storing = [each for each in storing if each not in met]
+            self.instructions |= {*met, *self.flow.behind(tuple(name for each in met for name in read(each)))}
+
+    def _place(self, instruction: Instruction) -> _Place:
+        if instruction.opcode in PRODUCTS:
+            return _Place("shared")
+        if instruction.has(*_SHARED) or instruction.opcode in ("ldmatrix", "stmatrix"):
+            return _Place("shared", frozenset(shared_variables(self.code, instruction)))
+        if instruction.has("local", "const"):
+            return _Place("local" if instruction.has("local") else "const")
+        is_known = not has_loaded_pointer(self.code, instruction)
+        arrays = frozenset(roots(self.code, instruction)) if is_known else frozenset[str]()
+        return _Place("global" if instruction.has("global") else "", arrays)
 
     @cached_property
     def waits(self) -> bool:
@@ -60,15 +125,17 @@ class Deciding:
         return any(each.opcode.startswith("mbarrier.") for each in self.instructions)
 
     def is_needed(self, instruction: Instruction) -> bool:
-        """Returns whether an instruction has to be run, and not only counted, where data decide on nothing."""
+        """Returns whether an instruction has to be run, and not only counted."""
         return instruction in self.instructions or is_always_run(instruction)
 
     def plan(self, loop: Loop) -> Plan | None:
         """Returns how a loop's iterations follow from each other; None where that is not known."""
         blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
-        if self.depends_on_data or self.waits or any(block.index is not None for block in blocks):
-            return None
         inside = [each for block in blocks for each in block.instructions]
+        if self.waits or any(block.index is not None for block in blocks):
+            return None
+        if self.depends_on_data and any(_takes_data(each) for each in inside if each in self.instructions):
+            return None
         set_inside = {name for each in inside for name in written(each)}
         carried = self.flow.alive[loop.header] & set_inside & self.names
         own = [each for each in inside if each in self.instructions]

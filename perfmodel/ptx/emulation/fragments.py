@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,24 @@ class Layout:
 
     def matrices(self, held: Array) -> Array:
         """Returns matrices by warp, of what lanes hold."""
-        order = np.empty(self.rows * self.columns, np.int64)
-        order[(self.row * self.columns + self.column).ravel()] = np.arange(self.row.size)
-        return held.reshape(-1, self.row.size)[:, order].reshape(-1, self.rows, self.columns)
+        return held.reshape(-1, self.row.size)[:, self._order].reshape(-1, self.rows, self.columns)
 
     def held(self, matrices: Array) -> Array:
         """Returns what lanes hold of matrices by warp."""
         flat = matrices.reshape(-1, self.rows * self.columns)
-        return flat[:, (self.row * self.columns + self.column).ravel()].reshape(-1, self.per_lane)
+        return flat[:, self._places].reshape(-1, self.per_lane)
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The places in the matrix of what lanes hold."""
+        return (self.row * self.columns + self.column).ravel()
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """The places among the lanes' numbers of the matrix' elements."""
+        order = np.empty(self.rows * self.columns, np.int64)
+        order[self._places] = np.arange(self.row.size)
+        return order
 
 
 def operand_layout(rows: int, columns: int, packed: int) -> Layout:

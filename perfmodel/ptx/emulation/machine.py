@@ -43,10 +43,10 @@ class Machine:
 
     Args:
         width: threads of the sub-groups whose executions are counted.
-        deciding: given where only what was executed is wanted: what decides on nothing is then not computed, unless
-            data decide.
+        deciding: given where only what was executed is wanted: what decides on nothing is then not computed.
 
     Attributes:
+        needs_data: whether what memory holds matters.
         buffers: the arrays of the launch, by name.
         live: the lanes that have not ended.
         tallies: of each basic block.
@@ -59,7 +59,8 @@ class Machine:
 
     def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int, deciding: Deciding | None = None) -> None:
         self.code, self.launch, self.lanes, self.width = code, launch, lanes, width
-        self.deciding = None if deciding is None or deciding.depends_on_data else deciding
+        self.deciding = deciding
+        self.needs_data = deciding is None or deciding.depends_on_data
         self.live = Mask(lanes, lanes.is_thread)
         kernel = code.kernel
         places: dict[str, int] = {}
@@ -68,7 +69,7 @@ class Machine:
             own, ends[space] = variables_at(kernel.variables, space)
             places |= own
         self.memory = Memory(lanes, ends["shared"] + launch.shared, ends["local"], ends["stack"])
-        self.memory.is_filled = self.deciding is None
+        self.memory.is_filled = self.needs_data
         spaces = {name: variable.space for name, variable in kernel.variables.items()}
         self.buffers: dict[str, Allocation] = {}
         # First of all, as their addresses may be taken with 32 bits.
@@ -258,7 +259,7 @@ class Machine:
         if nothing that others compute decides what is executed."""
         operands = [each for each in instruction.operands if not isinstance(each, Symbol)]
         is_of_all = not instruction.has("warp", "arrive") and (reduction is not None or len(operands) == 1)
-        is_of_all = is_of_all and self.deciding is None
+        is_of_all = is_of_all and self.needs_data
 
         def meet(mask: Mask) -> None:
             if is_of_all and mask is not self.live:

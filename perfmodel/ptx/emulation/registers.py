@@ -115,19 +115,19 @@ class Registers:
 
 
 def _unpacked(value: Any, type_: Type) -> Any:
-    """Returns the floats in bits, of a packed type along a last axis."""
+    """Returns the numbers in bits, of a packed type along a last axis."""
     own = np.atleast_1d(value).astype(type_.raw)
     parts = own[:, None].view(f"u{type_.raw.itemsize // 2}") if type_.lanes == 2 else own
     if type_.form:
         found: Any = decoded(parts, type_.form)
     else:
-        found = parts.view(np.float16)
+        found = parts.view(type_.numpy)
     return found if np.ndim(value) or type_.lanes == 2 else found[0]
 
 
 def _packed(value: Any, type_: Type, raw: np.dtype[Any]) -> Any:
-    """Returns the bits of floats, which lie along a last axis if the type is packed."""
-    parts = encoded(value, type_.form) if type_.form else np.ascontiguousarray(value, np.float16).view(np.uint16)
+    """Returns the bits of numbers, which lie along a last axis if the type is packed."""
+    parts = encoded(value, type_.form) if type_.form else np.ascontiguousarray(value, type_.numpy).view(np.uint16)
     if type_.lanes == 2:
         parts = np.ascontiguousarray(parts).view(type_.raw)[..., 0]
         parts = parts[0] if parts.shape == (1,) else parts
