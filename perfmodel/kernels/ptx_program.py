@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Extent = int | str
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
-MOST_WORK = 160_000
+MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
 

@@ -90,7 +90,8 @@ class Addresses:
         scattered: for each execution at other addresses, its lanes and their addresses.
         left_out: executions at other addresses of which nothing was kept.
         beyond: executions by lanes at regular addresses, of which nothing was kept as there were too many.
-        is_thinned: whether some executions stood for others, so that blocks may be in different iterations of a loop.
+        is_thinned: whether some executions stand for others, so that lanes may be in different iterations of a loop,
+            and regular addresses look as if they were not.
     """
 
     space: str
@@ -121,6 +122,8 @@ class Addresses:
                 self.rows.append((mask, base))
             else:
                 self.beyond += mask.count
+        elif self.is_thinned and self.rows and self.is_regular:
+            self.beyond += mask.count
         elif self._kept < MOST_ADDRESSES:
             self._kept += len(addresses)
             self.scattered.append((mask, addresses))

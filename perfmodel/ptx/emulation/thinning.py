@@ -65,6 +65,9 @@ class Thinner(Skipper):
         self._in_vain: dict[int, int] = {}
         self._drawn = 0
         self.parts = PARTS
+        for by_array in self.machine.accesses.addresses.values():
+            for each in by_array.values():
+                each.is_thinned = True
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
         for header in [h for h in self._iterations if block not in self._loops[h].blocks]:
@@ -176,7 +179,6 @@ class Thinner(Skipper):
             left = {noted: list(steps) for noted, steps in part.moving.rows.items()}
             for series in ran.rows:
                 mask = _part_of(series.mask, lanes, masks)
-                series.noted.is_thinned = True
                 moved = left[series.noted].pop(0) if left.get(series.noted) else None
                 if moved is None:
                     series.noted.beyond += mask.count * count * series.count
