@@ -73,7 +73,7 @@ def _way(access: AccessCount) -> Any:
 
 def _is_repeated(access: AccessCount, sizes: Sizes) -> bool:
     """Returns True if a loop that does not move an access is around one that does."""
-    moved = [None if stride is None else np.any(stride(sizes) != 0) for stride in access.loop_strides.values()]
+    moved = [None if stride is None else bool(np.any(stride(sizes) != 0)) for stride in access.loop_strides.values()]
     return None not in moved and False in moved and True in moved[moved.index(False) :]
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
+
 Integers = NDArray[np.int64]
 
 WIDEST = 16
@@ -50,8 +52,8 @@ def bank_cycles(
             break
         low = int(words.min())
         span = int(words.max()) - low + 1
-        distinct = np.unique(np.repeat(group, len(steps)) * span + (words - low))
-        groups, words = distinct // span, distinct % span + low
+        different = distinct(np.repeat(group, len(steps)) * span + (words - low))
+        groups, words = different // span, different % span + low
         served = np.bincount(groups * banks + words % banks, minlength=rows * most * banks)
         served = served.reshape(rows, most, banks)
         cycles += served.max(axis=2).sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,13 +32,14 @@ def emulated(
     seed: int = 0,
     steps: int | None = None,
     extrapolate: bool = False,
+    budget: float = math.inf,
 ) -> Emulation:
     """Emulates blocks of a kernel's launch.
 
     Args:
         arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
             hold random numbers, as in a measurement.
-        groups, width, seed, steps, extrapolate: see `perfmodel.ptx.emulation.emulation.emulate`.
+        groups, width, seed, steps, extrapolate, budget: see `perfmodel.ptx.emulation.emulation.emulate`.
     """
     names = [array.name for array in launch.arrays()]
     variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
@@ -63,7 +65,7 @@ def emulated(
     shape = Launch(
         grid=grid, block=launch.local_size, arguments=tuple(given), shared=launch.shared_bytes, variables=contents
     )
-    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate)
+    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate, budget)
 
 
 def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:

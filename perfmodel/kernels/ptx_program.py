@@ -16,7 +16,7 @@ import numpy as np
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.counting.usual_budget import checked
+from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape, listed
 from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct, scalars_of
 from perfmodel.kernels.launch import PTX, Launch
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Extent = int | str
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
+MOST_WORK = 110_000
+"""So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
+loops stand for others."""
 
 
 class PtxProgram:
@@ -48,6 +51,7 @@ class PtxProgram:
         arrays: what arrays hold, by name, as for `perfmodel.emulate`; of others, random numbers.
         groups, seed: the blocks that are emulated to count it, see `perfmodel.emulate`.
         free: sizes that are no arguments: grid, arrays and derived numbers follow from them.
+        budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
         SourceError: for what is no PTX, or not supported.
@@ -70,6 +74,7 @@ class PtxProgram:
         groups: str | Sequence[Any] = "sample",
         seed: int = 0,
         free: Sequence[str] = (),
+        budget: float = USUAL,
     ) -> None:
         self.text, self.entry, self.name, self.assumptions = text, entry, name, assumptions
         self._declared = tuple(self._plain(argument) for argument in arguments)
@@ -98,6 +103,7 @@ class PtxProgram:
         self._shaping = frozenset(name for axis in shaping for name in axis.names)
         self._extending = self._shaping | {name for each in self._extents.values() for name in each.names}
         self.arrays, self.groups, self.seed = dict(arrays or {}), groups, seed
+        self.budget = checked(budget)
         self._counts: dict[Any, KernelCounts] = {}
         if len(self.code.kernel.parameters) != len(self._declared):
             raise KernelError(
@@ -106,7 +112,8 @@ class PtxProgram:
             )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (PtxProgram, (*self._given, self.assumptions, self.arrays, self.groups, self.seed, self.free))
+        how = (self.assumptions, self.arrays, self.groups, self.seed, self.free, self.budget)
+        return (PtxProgram, (*self._given, *how))
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -149,6 +156,7 @@ class PtxProgram:
                 "width": subgroup_size or 32,
                 "seed": self.seed,
                 "extrapolate": True,
+                "budget": self.budget * MOST_WORK,
             }
             emulation = self.emulated(values, **options)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
@@ -173,9 +181,9 @@ class PtxProgram:
         return twin
 
     def with_budget(self, budget: float) -> PtxProgram:
-        """Returns the program itself, after a look at the number: emulating takes as long as it takes."""
-        checked(budget)
-        return self
+        twin = copy(self)
+        twin.budget, twin._counts = checked(budget), {}
+        return twin
 
     def as_opencl(self) -> NoReturn:
         raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")

@@ -80,6 +80,8 @@ WRITTEN_IN_OPENCL = frozenset(
     }
 )
 """Families that have no other form."""
+OF_RANDOM_LENGTH = frozenset({"sparse_rows"})
+"""Families whose loops are as long as data say, which are observed with other data than are verified."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 

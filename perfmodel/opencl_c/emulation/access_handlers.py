@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_patterns import Accessor, Pattern
 from perfmodel.opencl_c.emulation.batch_context import Context
@@ -351,7 +352,7 @@ class Handler(Accessor):
         else:
             inside = np.zeros(len(addresses), bool)
             found = []
-            for number in np.unique(addresses >> ADDRESS_BITS).tolist():
+            for number in distinct(addresses >> ADDRESS_BITS).tolist():
                 region = self.context.regions.by_number.get(number)
                 if region is not None:
                     end = region.origin + region.size

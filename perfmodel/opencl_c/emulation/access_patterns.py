@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import bank_passes, sector_passes
 from perfmodel.counting.banks import bank_cycles
 from perfmodel.opencl_c import lowered as low
@@ -118,7 +119,7 @@ class Pattern:
             index = np.repeat(active[..., :1], layout.lanes, axis=-1)
             index[..., self.mask.lanes] = active
         if self.is_uniform:
-            marks = np.unique(marks)
+            marks = distinct(marks)
         return index, active, marks
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.opencl_c.emulation.batch_context import Context, Traced
 from perfmodel.opencl_c.emulation.lanes import Mask, Values
 from perfmodel.opencl_c.emulation.loop_plans import Plan
@@ -211,7 +212,7 @@ class Watch:
         for entry, step in steps:
             if len(entry.addresses) * times > _MOST_ADDRESSES:
                 return False
-            ahead.append(Traced(entry.pattern, np.unique(entry.addresses + step * iterations)))
+            ahead.append(Traced(entry.pattern, distinct(entry.addresses + step * iterations)))
         for entry in ahead:
             entry.pattern.accessor.mark_ahead(entry.pattern, entry.addresses)
         # A loop around this one sees all of this as what its iteration met.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint, lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers
 
@@ -98,7 +99,7 @@ class Buffer(Region):
             return
         pages = offsets // PAGE
         if not self._filled[pages].all():
-            pages = np.unique(pages)
+            pages = distinct(pages)
             pages = pages[~self._filled[pages]]
             first, last = int(pages[0]), int(pages[-1])
             if first and self._filled[first - 1] and last - first < len(pages):

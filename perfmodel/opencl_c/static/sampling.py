@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.counting.symbolic import Bounds, Polynomial, is_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -123,8 +124,8 @@ class Sampler:
         if reach < WORTH_LOOKING:
             return 1.0
         blocks = self._blocks(address, self._neighbouring_groups)
-        by_group = np.unique(np.arange(len(blocks)) // self._items * (int(blocks.max()) + 1) + blocks)
-        return len(np.unique(blocks)) / len(by_group)
+        by_group = distinct(np.arange(len(blocks)) // self._items * (int(blocks.max()) + 1) + blocks)
+        return len(distinct(blocks)) / len(by_group)
 
     @staticmethod
     def _blocks(address: Callable[[_Evaluator], Lanes | None], sample: _Evaluator) -> Lanes:
@@ -272,7 +273,7 @@ def _unravelled(numbers: Lanes, extents: Sequence[int]) -> Lanes:
 
 def _distinct(blocks: Lanes) -> int:
     """Returns about how many blocks there are, from those that a sample hits, each as likely as the others."""
-    seen = len(np.unique(blocks))
+    seen = len(distinct(blocks))
     if seen <= 1 or seen > 0.98 * len(blocks):  # too few are hit twice to say: at least so many
         return seen if seen <= 1 else len(blocks) ** 2 // max(2 * (len(blocks) - seen), 1)
     low_, high = float(seen), float(len(blocks)) ** 2

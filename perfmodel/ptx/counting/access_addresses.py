@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
@@ -20,7 +21,11 @@ MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
 MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
-"""So many of the executions that were not run are looked at for strides."""
+"""So many executions of those that follow each other and were not run are looked at for strides."""
+MOST_OF_ALL_SERIES = 1 << 15
+MOST_ELSEWHERE = 0.2
+MOSTLY = 0.5
+"""Blocks that may be in different iterations go by the strides that more than this part of executions have."""
 
 
 class AccessAddresses:
@@ -33,8 +38,9 @@ class AccessAddresses:
     def bases(self) -> Array:
         """The addresses that the thread at the origin of each block would access, execution by execution."""
         rows = [row[None] for _, row in self.noted.rows]
+        most = min(MOST_OF_SERIES, max(MOST_OF_ALL_SERIES // max(len(self.noted.series), 1), 1))
         for _, row, step, count in self.noted.series:
-            some = np.unique(np.linspace(1, count, MOST_OF_SERIES).astype(np.int64))
+            some = distinct(np.linspace(1, count, most).astype(np.int64))
             rows.append(row[None] + some[:, None] * step[None])
         return np.concatenate(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
 
@@ -49,6 +55,12 @@ class AccessAddresses:
     def is_laid_out(self) -> bool:
         """True where threads lie to each other in another way than by strides, which is the same in all blocks."""
         return self.noted.layout is not None
+
+    @property
+    def is_partial(self) -> bool:
+        """True where other executions stood for many that went elsewhere, so that what is touched is not known."""
+        noted = self.noted
+        return noted.is_thinned and noted.beyond > MOST_ELSEWHERE * noted.executions
 
     @cached_property
     def group_strides(self) -> tuple[int, ...] | None:
@@ -67,7 +79,8 @@ class AccessAddresses:
         steps = np.rint(found).astype(np.int64)
         moved = self.bases - (self.lanes.blocks.T @ steps)[None, :]
         first = np.array([row[mask][0] if mask.any() else 0 for row, mask in zip(moved, known, strict=True)])
-        if not np.all((moved == first[:, None]) | ~known):
+        is_steady = np.all((moved == first[:, None]) | ~known, axis=1)
+        if not (np.mean(is_steady) > MOSTLY if self.noted.is_thinned else np.all(is_steady)):
             return None
         return tuple(int(step) for step in steps)
 
@@ -159,7 +172,7 @@ class AccessAddresses:
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
         executions = self.executions_at(MOST_LOOKED_AT)
-        found = np.unique(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
+        found = distinct(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
         return int(found[0]) if len(found) == 1 else None
 
     def region_of(self, block: int) -> Region:
@@ -170,11 +183,32 @@ class AccessAddresses:
         """Returns the bytes that one emulated block touches by executions that were run."""
         if block not in self._parts:
             parts = list(self._regular_regions(block))
-            own = [addresses[self.lanes.block_of[mask.index] == block] for mask, addresses in self.noted.scattered]
-            if own:
-                parts.append(region(np.concatenate(own), self.noted.n_bytes))
+            if self._scattered_by_block:
+                parts.append(region(self._scattered_by_block[block], self.noted.n_bytes))
             self._parts[block] = parts
         return self._parts[block]
+
+    @cached_property
+    def _scattered_by_block(self) -> list[Array]:
+        """The addresses of executions that are not regular, or the only ones by their lanes, by the emulated block."""
+        along, block_of = self._along, self.lanes.block_of
+        found = [(mask.index, addresses) for mask, addresses in self.noted.scattered]
+        single = [(mask.index, rows[0]) for mask, rows in self._rows_by_mask if len(rows) == 1]
+        found += [(index, row[block_of[index]] + along[index]) for index, row in single]
+        if not found:
+            return []
+        addresses = np.concatenate([own for _, own in found])
+        blocks = np.concatenate([block_of[index] for index, _ in found])
+        ends = np.cumsum(np.bincount(blocks, minlength=self.lanes.count))
+        return np.split(addresses[np.argsort(blocks, kind="stable")], ends[:-1])
+
+    @cached_property
+    def _rows_by_mask(self) -> list[tuple[Mask, Array]]:
+        """The executions at regular addresses, those of the same lanes together."""
+        found: dict[int, tuple[Mask, list[Array]]] = {}
+        for mask, row in self.noted.rows:
+            found.setdefault(id(mask), (mask, []))[1].append(row)
+        return [(mask, np.stack(rows)) for mask, rows in found.values()]
 
     @cached_property
     def _parts(self) -> dict[int, list[Region]]:
@@ -184,30 +218,27 @@ class AccessAddresses:
         """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
         they move from one to the next, and how many there are."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
+        found: dict[tuple[int, int, int], tuple[Mask, list[int]]] = {}
         for mask, row, step, count in self.noted.series:
             if row[block] != NOWHERE:
-                addresses = self._along[lanes][mask.active[lanes]] + row[block]
-                yield region(addresses, self.noted.n_bytes), int(step[block]), count
+                found.setdefault((id(mask), int(step[block]), count), (mask, []))[1].append(int(row[block]))
+        for (_, moved, count), (mask, origins) in found.items():
+            one = region(self._along[lanes][mask.active[lanes]], self.noted.n_bytes)
+            yield _shifted(one, np.asarray(origins, np.int64)), moved, count
 
     def _regular_regions(self, block: int) -> Iterator[Region]:
-        """Yields the bytes that a block touches, those of executions by the same lanes together."""
+        """Yields the bytes that a block touches, of executions by the same lanes as others."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
-        patterns: dict[int, bytes] = {}
-        starts: dict[bytes, list[int]] = {}
-        for mask, row in self.noted.rows:
-            if row[block] != NOWHERE:
-                key = patterns.get(id(mask))
-                if key is None:
-                    key = patterns[id(mask)] = mask.active[lanes].tobytes()
-                starts.setdefault(key, []).append(int(row[block]))
+        along = self._along[lanes]
+        starts: dict[bytes, list[Array]] = {}
+        for mask, rows in self._rows_by_mask:
+            own = rows[:, block]
+            own = own[own != NOWHERE]
+            if len(rows) > 1 and len(own):
+                starts.setdefault(mask.active[lanes].tobytes(), []).append(own)
         for pattern, origins in starts.items():
-            one = region(self._along[lanes][np.frombuffer(pattern, bool)], self.noted.n_bytes)
-            addresses = np.unique(np.asarray(origins, np.int64))
-            if len(addresses) * len(one.starts) > MOST_STARTS:
-                addresses = addresses[:: -(-len(addresses) * len(one.starts) // MOST_STARTS)]
-            begins = (addresses[:, None] + one.starts[None, :]).ravel()
-            ends = (addresses[:, None] + one.ends[None, :]).ravel()
-            yield union([Region(begins, ends)])
+            one = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
+            yield _shifted(one, np.concatenate(origins))
 
     def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
         """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
@@ -217,7 +248,7 @@ class AccessAddresses:
         if executions:
             mask, addresses = executions[0]
             of_block = self.lanes.block_of[mask.index]
-            for block in np.unique(of_block)[:groups].tolist():
+            for block in distinct(of_block)[:groups].tolist():
                 own = addresses[of_block == block][:items]
                 found.append(tuple((own - own.min() // aligned * aligned).tolist()))
         return tuple(found)
@@ -240,6 +271,15 @@ def _distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
     """Returns how many different numbers each row has where it is active, which is in its first places."""
     ordered = np.sort(np.where(active, numbers, numbers[:, :1]), axis=1)
     return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))
+
+
+def _shifted(found: Region, by: Array) -> Region:
+    """Returns the union of copies of a region, each shifted by so many bytes."""
+    by = distinct(by)
+    if len(by) * len(found.starts) > MOST_STARTS:
+        by = by[:: -(-len(by) * len(found.starts) // MOST_STARTS)]
+    starts, ends = ((by[:, None] + edges[None, :]).ravel() for edges in (found.starts, found.ends))
+    return union([Region(starts, ends)])
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import ADDED_UP_TYPES
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
@@ -256,7 +257,7 @@ class AccessCounter:
         if not own:
             return SECTOR
         looked_at = sum(map(len, own))
-        seen = len(np.unique(np.concatenate(own)))
+        seen = len(distinct(np.concatenate(own)))
         if seen < 0.5 * looked_at:  # the sample goes to all of them
             return SECTOR * seen
         items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()

@@ -23,7 +23,24 @@ def added(several: Sequence[Executions], with_subgroups: bool) -> Executions:
         return constant(sum(float(getattr(each, name)({})) for each in several))
 
     longest = constant(sum(float(each.longest[0]({})) for each in several))
-    return Executions(total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup"), (longest,))
+    sums = total("workitem"), total("subgroup") if with_subgroups else None, total("workgroup")
+    return Executions(*sums, (longest,), _spread(several, sums))
+
+
+def _spread(
+    several: Sequence[Executions], sums: tuple[QuasiPolynomial, QuasiPolynomial | None, QuasiPolynomial]
+) -> tuple[tuple[float, float, float], ...]:
+    """Returns how many times as much there is of a sum in each replica of its parts."""
+    found = []
+    for number in range(max((len(each.spread) for each in several), default=0)):
+        again = [each.replica(number) for each in several]
+        factors = []
+        for name, total in zip(("workitem", "subgroup", "workgroup"), sums, strict=True):
+            whole = 0.0 if total is None else float(total({}))
+            replica = sum(float(getattr(each, name)({})) for each in again) if whole else 0.0
+            factors.append(replica / whole if whole else 1.0)
+        found.append((factors[0], factors[1], factors[2]))
+    return tuple(found)
 
 
 def is_partly(executions: Executions) -> bool:

@@ -52,6 +52,8 @@ class FootprintCounter:
             by_group=None,
             size=constant(size),
         )
+        if any(each.addresses.is_partial for each in accesses):
+            return found
         if not is_regular:
             if not known or all(self.accesses.jumps(each) for each in accesses):
                 return found

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
+from perfmodel.counting import resampling
 from perfmodel.counting.counts import Executions
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.emulation.emulation import Emulation
-from perfmodel.ptx.emulation.recording import Tally
+from perfmodel.ptx.emulation.recording import PARTS, Tally
 from perfmodel.ptx.syntax import Instruction
 
 
@@ -39,7 +40,9 @@ class EmulatedLaunch:
 
     @cached_property
     def is_estimate(self) -> bool:
-        """True where blocks that stand for several others did not all do the same."""
+        """True where blocks that stand for several others did not all do the same, or iterations stood for others."""
+        if any(tally.parts for tally in self.emulation.blocks):
+            return True
         several = self.weights > 1
         done = np.stack([tally.by_block()[0] for tally in self.emulation.blocks])[:, several]
         return bool(done.size) and bool(np.any(done != done[:, :1]))
@@ -47,14 +50,31 @@ class EmulatedLaunch:
     def executions(self, tally: Tally) -> Executions:
         key = id(tally)
         if key not in self._executions:
-            items, warps, groups = (float(self.weights @ numbers) for numbers in tally.by_block())
+            items, warps, groups = found = tuple(float(self.weights @ numbers) for numbers in tally.by_block())
             self._executions[key] = Executions(
                 constant(items),
                 None if self.subgroup_size is None else constant(warps),
                 constant(groups),
                 (constant(self.items * tally.most()),),
+                self._spread(tally, found),
             )
         return self._executions[key]
+
+    def _spread(self, tally: Tally, counted: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
+        """Returns how many times as much there is in each replica, where iterations of loops stood for others."""
+        if not tally.parts:
+            return ()
+        parts = {number: counts @ self.weights for number, counts in tally.parts.items()}
+        found = []
+        for replica, weights in enumerate(resampling.weights(PARTS)):
+            usual = sum(weights) / len(weights)
+            weights = [*weights, weights[replica]]  # of DECIDED
+            more = sum((weights[number] / usual - 1) * counts for number, counts in parts.items())
+            items, warps, groups = (
+                1 + float(each) / total if total else 1.0 for each, total in zip(more, counted, strict=True)
+            )
+            found.append((items, warps, groups))
+        return tuple(found)
 
     def of(self, instruction: Instruction, block: int) -> Executions:
         return self.executions(self.emulation.tally(instruction, block))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
+
 MOST_INTERVALS = 1 << 20
 
 
@@ -37,7 +39,7 @@ class Region:
 
 def region(starts: NDArray[np.int64], n_bytes: int) -> Region:
     """Returns what accesses of so many bytes at these places touch."""
-    ordered = np.unique(starts)
+    ordered = distinct(starts)
     return _merged(ordered, ordered + n_bytes)
 
 

@@ -5,6 +5,7 @@ What is loaded decides with what it follows from, which is also what the kernel 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -158,6 +159,49 @@ class Deciding:
             return None
         return Plan(loop, tuple(sorted(carried)), tuple(tests))
 
+    def rough_plan(self, loop: Loop) -> Plan | None:
+        """Returns how a loop's counters go on, whatever data decide inside; None where data decide on its end too."""
+        blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
+        if self.waits or any(block.index is not None for block in blocks):
+            return None
+        always = [block for block in blocks if self._is_always_met(block.number, loop)]
+        inside = [each for block in blocks for each in block.instructions]
+        steady = {each for block in always for each in block.instructions if each.guard is None}
+        set_inside = {name for each in inside for name in written(each)}
+        carried = self.flow.alive[loop.header] & set_inside
+        stepping = {name for name in carried if self._steps(name, inside, carried, set_inside, steady)}
+        moving = set(stepping)
+        while True:
+            more = {
+                name
+                for each in steady
+                if self._is_linear(each, set_inside) and each.opcode != "setp"
+                for name in written(each)
+                if name not in moving
+                and set(read(each)) & set_inside <= moving
+                and sum(name in written(other) for other in inside) == 1
+            }
+            if not more:
+                break
+            moving |= more
+        tests = []
+        for block in blocks:
+            if block.guard is not None and any(successor not in loop.blocks for successor in block.successors):
+                name = block.guard.register.name
+                found = [each for each in inside if name in written(each)]
+                if len(found) != 1 or found[0].opcode != "setp" or not self._is_linear(found[0], set_inside):
+                    return None
+                if not set(read(found[0])) & set_inside <= moving or found[0] not in steady:
+                    return None
+                tests.append(found[0])
+        return Plan(loop, tuple(sorted(stepping)), tuple(tests)) if tests and stepping else None
+
+    def _is_always_met(self, block: int, loop: Loop) -> bool:
+        """Returns whether every iteration of a loop executes a block, and once."""
+        flow = self.code.flow
+        ends = [each for each in flow.predecessors[loop.header] if each in loop.blocks]
+        return flow.around(block)[-1] is loop and all(flow.dominates(block, end) for end in ends)
+
     @staticmethod
     def _is_linear(instruction: Instruction, varying: set[str]) -> bool:
         """Returns whether an instruction's result moves by a constant step if its operands do."""
@@ -175,8 +219,16 @@ class Deciding:
             return not instruction.has("hi") and not (moving[0] and moving[1])
         return True
 
-    def _steps(self, name: str, inside: list[Instruction], carried: frozenset[str], varying: set[str]) -> bool:
-        """Returns whether a register grows by what stays the same in the loop, also if it is computed there anew."""
+    def _steps(
+        self,
+        name: str,
+        inside: list[Instruction],
+        carried: frozenset[str],
+        varying: set[str],
+        steady: Collection[Instruction] | None = None,
+    ) -> bool:
+        """Returns whether a register grows by what stays the same in the loop, also if it is computed there anew; by
+        the steady instructions alone, if they are given."""
         seen: set[str] = set()
         waiting = [name]
         while waiting:
@@ -186,6 +238,8 @@ class Deciding:
             seen.add(at)
             definitions = [each for each in inside if at in written(each)]
             if len(definitions) != 1 or definitions[0].opcode not in ("add", "sub", "mov"):
+                return False
+            if steady is not None and definitions[0] not in steady:
                 return False
             before = [n for n in read(definitions[0]) if n in varying]
             if len(before) > 1:

@@ -66,6 +66,7 @@ def emulate(
     seed: int = 0,
     steps: int = MOST_STEPS,
     extrapolate: bool = False,
+    budget: float = math.inf,
 ) -> Emulation:
     """Runs some blocks of a launch.
 
@@ -75,6 +76,8 @@ def emulate(
         steps: basic blocks that may be executed before an endless loop is assumed.
         extrapolate: whether iterations of loops may be counted without being run, and values that decide on nothing not
             be computed; results are unknown then.
+        budget: with `extrapolate`, the work before some iterations of loops stand for others, see
+            `perfmodel.ptx.emulation.execution.Execution`.
 
     Raises:
         EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
@@ -84,7 +87,7 @@ def emulate(
     lanes = Lanes(launch.grid, launch.block, sample.blocks)
     deciding = Deciding(code) if extrapolate else None
     machine = Machine(code, launch, lanes, width, deciding)
-    execution = Execution(machine, steps, deciding)
+    execution = Execution(machine, steps, deciding, budget)
     execution.run()
     return Emulation(
         code=code,

@@ -3,6 +3,7 @@ where the loop begins anew that some of them leave."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,16 @@ from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
+from perfmodel.ptx.emulation.thinning import Thinner
 from perfmodel.ptx.syntax import Immediate, Instruction
 from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
+MORE = 0.1
+"""After so much more of the budget, loops are cut into half as many parts."""
+LANES = 3000
+"""An instruction takes twice as long as of few lanes where there are so many."""
 
 
 def spins(code: Code) -> bool:
@@ -70,25 +76,48 @@ class Execution:
 
     Args:
         deciding: given where iterations of loops may be counted without being run.
+        budget: instructions of few lanes that may be run before some iterations of loops stand for others.
 
     Attributes:
+        work: as many instructions of few lanes would have taken as long.
         branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and
             parted, and how often lanes and the block took it.
     """
 
-    def __init__(self, machine: Machine, steps: int = MOST_STEPS, deciding: Deciding | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        steps: int = MOST_STEPS,
+        deciding: Deciding | None = None,
+        budget: float = math.inf,
+    ) -> None:
         self.machine, self.most = machine, steps
         self.parted = 0
         self.skipper: Skipper | None = None
         if deciding is not None and machine.code.flow.loops:
-            self.skipper = Skipper(machine, deciding)
-            machine.noted, machine.accesses.noted = self.skipper.note_tally, self.skipper.note_row
-            machine.accesses.noted_execution = self.skipper.note_tally
+            self._watch(Skipper(machine, deciding))
+        self.work, self._budget, self._limit = 0.0, budget, budget
+        self._cost = 1 + machine.lanes.total / LANES
         self.steps = 0
         by_size = sorted(machine.code.flow.loops, key=lambda loop: len(loop.blocks), reverse=True)
         self._loops = {number: loop for loop in by_size for number in loop.blocks}  # the innermost one of each block
         self.branches: dict[int, list[Any]] = {}
         self._live_changed = False
+
+    def _watch(self, skipper: Skipper) -> None:
+        machine = self.machine
+        self.skipper = skipper
+        machine.noted, machine.accesses.noted = skipper.note_tally, skipper.note_row
+        machine.accesses.noted_execution = skipper.note_tally
+
+    def _thin(self) -> None:
+        """Has some iterations of loops run for others; for the more, the more work has been done since that began."""
+        assert self.skipper is not None
+        if isinstance(self.skipper, Thinner):
+            self.skipper.parts = max(self.skipper.parts // 2, 1)
+        else:
+            self._watch(Thinner(self.skipper))
+        self._limit += MORE * self._budget
 
     def run(self) -> None:
         """Runs all lanes; of a kernel whose blocks wait for each other's locks, one block after the other.
@@ -156,7 +185,10 @@ class Execution:
                 "for other blocks, or loop without end"
             )
         mask = way.mask
+        self.work += self._cost * len(machine.steps[way.place])
         if self.skipper is not None:
+            if self.work > self._limit:
+                self._thin()
             self.skipper.arrives(block.number, mask, self.parted)
             self.skipper.note_tally(machine.tallies[block.number], mask)
         machine.tallies[block.number].add(mask)

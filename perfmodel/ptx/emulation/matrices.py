@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.emulation.fragments import (
     Layout,
@@ -154,7 +155,7 @@ class Tiles:
         def find(first: NDArray[np.intp]) -> Array:
             descriptors = np.broadcast_to(read(), (total,))[first]
             found = np.empty((len(first), rows, columns), np.float64 if not type_.is_float else np.float32)
-            for descriptor in np.unique(descriptors).tolist():
+            for descriptor in distinct(descriptors).tolist():
                 if descriptor not in known:
                     known[descriptor] = places_of(descriptor, rows, columns, dtype.itemsize, is_transposed)
                 places = known[descriptor]

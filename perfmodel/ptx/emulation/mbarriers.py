@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.lanes import Mask
@@ -137,7 +138,7 @@ class Barriers:
 def changed(words: Cells, at: Cells, n_bytes: Any, arrivals: Any) -> None:
     """Adds to the bytes that barriers wait for, and counts arrivals; ends the phase of those that wait for nothing."""
     np.add.at(words, at, np.asarray(n_bytes, np.int64) * (_OPEN << 1) - np.asarray(arrivals, np.int64))
-    for place in np.unique(at):
+    for place in distinct(at):
         word = int(words[place])
         missing, count = word & (1 << _COUNT) - 1, word >> _COUNT & (1 << _COUNT) - 1
         if missing == 0 and word >> 41 == 0:

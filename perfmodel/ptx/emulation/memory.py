@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.emulation.lanes import Lanes
 
@@ -58,7 +59,7 @@ class Allocation:
         pages = offsets // PAGE
         if self.filled[pages].all():
             return
-        for page in np.unique(pages[~self.filled[pages]]).tolist():
+        for page in distinct(pages[~self.filled[pages]]).tolist():
             self.fill(self.bytes[page * PAGE : (page + 1) * PAGE], page)
             self.filled[page] = True
 

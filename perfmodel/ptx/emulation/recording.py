@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 
 MOST_PENDING = 256
+PARTS = 4
+"""Iterations that stand for others are those of so many parts of a loop, or of a multiple of it."""
+DECIDED = PARTS
+"""The number of a part for what only some lanes execute in such iterations, as data decide: others know other data."""
 MOST_ROWS = 50_000
 """So many executions at regular addresses are kept of one access."""
 MOST_ADDRESSES = 2_000_000
@@ -25,6 +29,8 @@ class Tally:
     Attributes:
         items, warps, groups: executions by the blocks.
         lanes: executions by each lane.
+        parts: of the executions that others stand for, those by lanes, sub-groups and blocks, by the number of their
+            part; empty without such.
     """
 
     def __init__(self, lanes: Lanes, width: int) -> None:
@@ -34,8 +40,13 @@ class Tally:
         self._warps = np.zeros(lanes.count, np.int64)
         self._groups = np.zeros(lanes.count, np.int64)
         self._each = np.zeros(lanes.total, np.int64)
+        self.parts: dict[int, NDArray[np.int64]] = {}
 
-    def add(self, mask: Mask, times: int = 1) -> None:
+    def add(self, mask: Mask, times: int = 1, part: int | None = None) -> None:
+        """Counts executions; with the number of a part, those that others stand for."""
+        if part is not None:
+            counts = np.stack([mask.by_block, mask.warps(self._width), mask.by_block > 0])
+            self.parts[part] = self.parts.get(part, 0) + times * counts
         key = id(mask)
         before = self._pending.get(key)
         self._pending[key] = (mask, times if before is None else before[1] + times)
@@ -79,6 +90,8 @@ class Addresses:
         scattered: for each execution at other addresses, its lanes and their addresses.
         left_out: executions at other addresses of which nothing was kept.
         beyond: executions by lanes at regular addresses, of which nothing was kept as there were too many.
+        is_thinned: whether some executions stand for others, so that lanes may be in different iterations of a loop,
+            and regular addresses look as if they were not.
     """
 
     space: str
@@ -92,6 +105,7 @@ class Addresses:
     scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
     left_out: int = 0
     beyond: int = 0
+    is_thinned: bool = False
     _kept: int = 0
     _along: Any = None
     _laid: Any = None
@@ -108,6 +122,8 @@ class Addresses:
                 self.rows.append((mask, base))
             else:
                 self.beyond += mask.count
+        elif self.is_thinned and self.rows and self.is_regular:
+            self.beyond += mask.count
         elif self._kept < MOST_ADDRESSES:
             self._kept += len(addresses)
             self.scattered.append((mask, addresses))

@@ -182,13 +182,12 @@ class Skipper:
             np.broadcast_to(pair[0], (total,)).astype(np.int64) - np.broadcast_to(pair[1], (total,)).astype(np.int64)
             for pair in (before, now)
         )
-        apart, step = new[mask.active], (new - old)[mask.active]
-        name = next(modifier for modifier in test.modifiers if modifier in TESTS)
-        return int(_turns_until(name, apart, step).min(initial=NEVER))
+        return int(turns_until(test, new[mask.active], (new - old)[mask.active]).min(initial=NEVER))
 
 
-def _turns_until(test: str, apart: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.int64]:
+def turns_until(instruction: Instruction, apart: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns after how many steps a comparison of two numbers, so far apart, has another outcome; many for never."""
+    test = next(modifier for modifier in instruction.modifiers if modifier in TESTS)
     never = np.full(apart.shape, NEVER, np.int64)
     size = np.maximum(np.abs(step), 1)
     match test:
