@@ -157,10 +157,10 @@ class AccessCount:
     footprint: QuasiPolynomial | None
     text: str
     instruction: str
-    pattern: str
-    places: tuple[tuple[int, ...], ...] | None
-    reach: int | None
-    fresh: float | None
+    pattern: str = ""
+    places: tuple[tuple[int, ...], ...] | None = None
+    reach: int | None = None
+    fresh: float | None = None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
     passes: float | None = None

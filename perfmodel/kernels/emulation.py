@@ -69,7 +69,7 @@ def emulate(
         width = (machine or Machine()).subgroup_size
         found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate)
         return cast(Profile, found)  # which offers the same
-    lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
+    lowered = lowered_kernel(launch.source, launch.kernel_name, launch.options)
     given: dict[str, Any] = {}
     items = {p.name: p.type for p in lowered.parameters}
     names = [argument.name for argument in launch.arrays()]

@@ -64,7 +64,7 @@ class Kernel(BoundKernel):
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
         args: Mapping[str, int | str] | Sequence[Argument] | None = None,
-        build_options: Sequence[str] = (),
+        options: Sequence[str] = (),
         *,
         folders: Sequence[str | Path] = (),
         assumptions: str = "",
@@ -80,7 +80,7 @@ class Kernel(BoundKernel):
         Args:
             source: the text, or the path of a file.
             name: of the kernel in it.
-            global_size, local_size, build_options, assumptions, statistics: see `perfmodel.kernels.opencl_program`.
+            global_size, local_size, options, assumptions, statistics: see `perfmodel.kernels.opencl_program`.
             args: how many elements each array argument has, by its name (bytes for local memory), whole numbers or
                 expressions over the sizes; all else is taken from the source. Or a full list of the arguments of
                 `perfmodel.kernels.arguments`, in the kernel's order.
@@ -94,7 +94,7 @@ class Kernel(BoundKernel):
             KernelError: for what cannot be a kernel.
         """
         program = opencl_program(
-            source, name, global_size, local_size, args or {}, build_options, folders, assumptions, statistics
+            source, name, global_size, local_size, args or {}, options, folders, assumptions, statistics
         )
         return cls(program.with_budget(budget), tags, None, **arguments)
 

@@ -285,7 +285,7 @@ class LoopyProgram:
             local_size,
             arguments,
             assumptions=" and ".join(map(str, self._assumptions[0])) if len(self._assumptions) == 1 else "",
-            statistics={loop: turns for loop, turns in self.statistics.items() if loop in loops},
+            statistics={loop: iterations for loop, iterations in self.statistics.items() if loop in loops},
             budget=self.budget,
         )
 

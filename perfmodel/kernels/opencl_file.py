@@ -30,7 +30,7 @@ def opencl_program(
     global_size: int | str | Sequence[int | str],
     local_size: int | str | Sequence[int | str],
     args: Mapping[str, int | str] | Sequence[Argument],
-    build_options: Sequence[str] = (),
+    options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     assumptions: str = "",
     statistics: Mapping[str, float] | None = None,
@@ -41,15 +41,15 @@ def opencl_program(
     if isinstance(folders, str):
         raise KernelError(f"folders {folders!r} are a string; give a list of them")
     text, _ = read_source(source, folders)
-    if isinstance(build_options, str):
-        raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
-    build_options = [*build_options, *options_of_includes(source, text, folders)]
+    if isinstance(options, str):
+        raise KernelError(f"options {options!r} of kernel {name!r} are no strings; give a list of them")
+    options = [*options, *options_of_includes(source, text, folders)]
     if isinstance(args, Mapping):
-        args = declared_arguments(lowered_kernel(text, name, build_options), args)
-    return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
+        args = declared_arguments(lowered_kernel(text, name, options), args)
+    return OpenCLProgram(text, name, global_size, local_size, args, options, assumptions, statistics)
 
 
-def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
+def unit_of(text: str, options: tuple[str, ...] = ()) -> Unit:
     """Reads a source and returns its translation unit: which kernels it has, without what is in them.
 
     Raises:
@@ -57,7 +57,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, build_options, kernels=())
+    return read(text, options, kernels=())
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:

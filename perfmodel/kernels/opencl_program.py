@@ -43,7 +43,7 @@ class OpenCLProgram:
             for a single axis); the former has to be a multiple of the latter.
         arguments: an `Array`, `Image`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each
             of the kernel's arguments, in its order.
-        build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
+        options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
         statistics: what data decide, for the counts: the expected iterations of a loop, by its variable or as
@@ -65,7 +65,7 @@ class OpenCLProgram:
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
         arguments: Sequence[Argument],
-        build_options: Sequence[str] = (),
+        options: Sequence[str] = (),
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         observed: Mapping[int, Observed] | None = None,
@@ -76,15 +76,15 @@ class OpenCLProgram:
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
-        if isinstance(build_options, str) or not all(isinstance(option, str) for option in build_options):
-            raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
-        for option in build_options:
+        if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+            raise KernelError(f"options {options!r} of kernel {name!r} are no strings; give a list of them")
+        for option in options:
             first, *others = option.split() or [""]
             if not first or len(others) > (first in ("-D", "-U", "-I")):
                 raise KernelError(
-                    f"build option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
+                    f"option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
                 )
-        self.source, self.name, self.build_options = source, name, tuple(build_options)
+        self.source, self.name, self.options = source, name, tuple(options)
         self._declared = tuple(self._plain(argument) for argument in arguments)
         scalars = [scalar for argument in self._declared for scalar in scalars_of(argument)]
         others = [argument.name for argument in self._declared if not isinstance(argument, Scalar)]
@@ -139,7 +139,7 @@ class OpenCLProgram:
             tuple(axis.text for axis in self._global_size),
             tuple(axis.text for axis in self._local_size),
             self._declared,
-            self.build_options,
+            self.options,
         )
 
     @cached_property
@@ -247,7 +247,7 @@ class OpenCLProgram:
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        return lowered_kernel(self.source, self.name, self.build_options)
+        return lowered_kernel(self.source, self.name, self.options)
 
     def _check_signature(self) -> None:
         """Refuses arguments that are not those that the source declares."""
@@ -287,10 +287,10 @@ class OpenCLProgram:
         _, name, global_size, local_size, declared, options = self._given
         return self._made(source, name, global_size, local_size, declared, options, self.assumptions)
 
-    def with_build_options(self, build_options: Sequence[str]) -> OpenCLProgram:
+    def with_options(self, options: Sequence[str]) -> OpenCLProgram:
         """Returns the same text built with other options."""
         source, name, global_size, local_size, declared, _ = self._given
-        return self._made(source, name, global_size, local_size, declared, tuple(build_options), self.assumptions)
+        return self._made(source, name, global_size, local_size, declared, tuple(options), self.assumptions)
 
     def with_global_size(self, global_size: Sequence[int | str]) -> OpenCLProgram:
         """Returns the same text launched with other work-items."""
@@ -343,7 +343,7 @@ class OpenCLProgram:
             global_size=global_size,
             local_size=local_size,
             arguments=bound,
-            build_options=self.build_options,
+            options=self.options,
         )
 
     def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:

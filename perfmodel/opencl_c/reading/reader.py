@@ -55,7 +55,7 @@ _REMEDIES = (
 
 def read(
     source: str,
-    build_options: Sequence[str] = (),
+    options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     file: str = "kernel.cl",
     kernels: Collection[str] | None = None,
@@ -63,7 +63,7 @@ def read(
     """Returns the functions and tables of an OpenCL C source, typed.
 
     Args:
-        build_options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
+        options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
             change nothing here.
         folders: where includes are searched, before those of ``-I``; nothing else is ever read.
         file: what the source is called in errors and places.
@@ -72,22 +72,22 @@ def read(
     Raises:
         SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
     """
-    text, unrolls, tree = _prepared(source, tuple(build_options), tuple(map(str, folders)), file)
+    text, unrolls, tree = _prepared(source, tuple(options), tuple(map(str, folders)), file)
     return _Program(Scope(tree, text, Types(tree, text)), unrolls).read(kernels)
 
 
 @lru_cache(maxsize=2)
 def _prepared(
-    source: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
+    source: str, options: tuple[str, ...], folders: tuple[str, ...], file: str
 ) -> tuple[Expanded, dict[int, int], Tree]:
     """Returns what all kernels of a source share: its expanded text, its factors of loops, and clang's tree."""
-    options = BuildOptions.of(build_options)
-    searched = [*map(Path, folders), *options.folders]
-    text = preprocess(source, file, options.macros(predefined(options.standard)), searched)
+    build = BuildOptions.of(options)
+    searched = [*map(Path, folders), *build.folders]
+    text = preprocess(source, file, build.macros(predefined(build.standard)), searched)
     unrolls = _unrolls(text)
     check_nesting(text)
     refuse_unsupported(text)
-    return text, unrolls, _parsed(text, options)
+    return text, unrolls, _parsed(text, build)
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:
@@ -107,9 +107,9 @@ def _next(text: str, offset: int) -> int:
     return offset
 
 
-def _parsed(text: Expanded, options: BuildOptions) -> Tree:
-    arguments = [*_ARGUMENTS, f"-cl-std={options.standard}"]
-    if options.has_single_constants:
+def _parsed(text: Expanded, build: BuildOptions) -> Tree:
+    arguments = [*_ARGUMENTS, f"-cl-std={build.standard}"]
+    if build.has_single_constants:
         arguments.append("-cl-single-precision-constant")
     files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
     try:

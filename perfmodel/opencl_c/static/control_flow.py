@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -95,14 +96,13 @@ class Walk(ABC):
         self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
-        waits = Waits(kernel, self.operations, self.scratch)
-        self.written_out = WrittenOut(kernel, self.operations, waits.written_out)
+        self.waits = Waits(kernel, self.operations, self.scratch)
         self.accesses = StaticAccesses(
             self.domains,
             arrays,
             self.sampler(),
             self.scratch,
-            waits,
+            self.waits,
             as_compiled,
             self.bounds,
         )
@@ -121,6 +121,11 @@ class Walk(ABC):
         self.found_branches: list[BranchCount] = []
         self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
+
+    @cached_property
+    def written_out(self) -> WrittenOut:
+        """The index arithmetic that is left of loops which a compiler writes out; made where it is counted."""
+        return WrittenOut(self.kernel, self.operations, self.waits.written_out)
 
     def sampler(self) -> Sampler | None:
         """Returns what looks at single work-items; only where the launch is of known size."""
