@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from perfmodel.basics.errors import KernelError
+
 C_TYPES = {
     "int8": "char",
     "int16": "short",
@@ -174,6 +176,14 @@ class LocalArray:
 Argument: TypeAlias = Array | Scalar | Struct | LocalArray
 
 
-def scalars_of(argument: Argument) -> tuple[Scalar, ...]:
+def scalars_of(argument: Argument | Derived) -> tuple[Scalar, ...]:
     """Returns the numbers that an argument passes by value: one, those of a struct, or none."""
     return (argument,) if isinstance(argument, Scalar) else argument.fields if isinstance(argument, Struct) else ()
+
+
+def check_range(name: str, value: float, dtype: np.dtype[Any], kernel: str) -> None:
+    """Raises KernelError where a scalar argument's type cannot hold its value."""
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise KernelError(
+            f"{name}={value} of kernel {kernel!r} does not fit into {dtype.name}; declare a wider argument"
+        )

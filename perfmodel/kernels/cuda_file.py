@@ -15,7 +15,8 @@ from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
 from perfmodel.kernels.opencl_file import included
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.source_words import source_text
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of

@@ -20,7 +20,8 @@ from perfmodel.kernels.given_arguments import (
     names_in,
 )
 from perfmodel.kernels.numba_compiler import compiled, function_of, types_of_numba
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import parameters_of
 

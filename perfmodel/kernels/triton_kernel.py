@@ -21,7 +21,8 @@ from perfmodel.kernels.given_arguments import (
     value_of,
     with_numbers,
 )
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.triton_compiler import TritonText, backend_of, compiled, unwrapped
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of
