@@ -28,7 +28,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 Extent = int | str
-"""What people write where a size expression is wanted."""
+"""A number or size expression as people write it."""
 
 
 class SizeExpression:
