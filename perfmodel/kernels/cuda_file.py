@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
+from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
 from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
@@ -178,12 +178,8 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
     Raises:
         KernelError: for an array without extent, and an extent of nothing.
     """
-    names = [each.name for each in kernel.declared]
+    check_known(kernel.name, extents, [each.name for each in kernel.declared])
     for name in extents:
-        if name not in names:
-            raise KernelError(
-                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
     return [

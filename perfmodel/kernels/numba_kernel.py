@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, check_known
 from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
     by_name,
-    check_known,
     given,
     names_in,
 )

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct, check_known
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.source_words import source_text
@@ -151,12 +151,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
     Raises:
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
     """
-    names = [parameter.name for parameter in kernel.parameters]
-    for name in extents:
-        if name not in names:
-            raise KernelError(
-                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
+    check_known(kernel.name, extents, [parameter.name for parameter in kernel.parameters])
     stored = {access.variable for access in kernel.accesses if access.direction != "load"}
     found: list[Argument] = []
     for parameter in kernel.parameters:

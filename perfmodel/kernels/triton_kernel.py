@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, check_known
 from perfmodel.kernels.given_arguments import (
     Given,
     GivenArray,
     GivenNumber,
     GivenTiles,
     by_name,
-    check_known,
     given,
     names_in,
     value_of,
