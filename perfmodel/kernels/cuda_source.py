@@ -42,7 +42,7 @@ _VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])$")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredArgument:
     """An argument as the source declares it.
 
     Attributes:
@@ -74,12 +74,12 @@ class Declared:
         return None
 
 
-def kernels_in(source: str) -> dict[str, tuple[Declared, ...]]:
+def kernels_in(source: str) -> dict[str, tuple[DeclaredArgument, ...]]:
     """Returns the kernels of a source by name, each with its arguments; of a template, types as it has them."""
     return {name: _arguments(head) for name, head, _ in _kernels(source)}
 
 
-def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
+def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
     """Returns the arguments of a kernel, those of a template with its arguments in place; None where it isn't seen.
 
     Args:
@@ -91,7 +91,7 @@ def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
         if found == plain:
             names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in parameters)
             known = dict(zip((each[1] for each in names if each), _split(rest.rpartition(">")[0]), strict=False))
-            return tuple(Declared(each.name, _with(each.type, known)) for each in _arguments(head))
+            return tuple(DeclaredArgument(each.name, _with(each.type, known)) for each in _arguments(head))
     for each in declarations(source):  # or a macro makes it a kernel
         if each.is_function and (called := re.search(rf"\b{re.escape(plain)}\s*\(", each.head)):
             return _arguments(each.head[called.start() :])
@@ -111,7 +111,7 @@ def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
             yield found[1], found[2], [" ".join(word.split()) for word in _split(parameters)]
 
 
-def _arguments(head: str) -> tuple[Declared, ...]:
+def _arguments(head: str) -> tuple[DeclaredArgument, ...]:
     """Returns the arguments that stand in the first brackets of a declaration."""
     opening = head.index("(")
     inside = _split(head[opening + 1 : closing(head, opening) - 1])
@@ -122,7 +122,7 @@ def _with(type_: str, known: Mapping[str, str]) -> str:
     return re.sub(r"\w+", lambda match: known.get(match[0], match[0]).strip(), type_) if known else type_
 
 
-def _declared(text: str, place: int) -> Declared:
+def _declared(text: str, place: int) -> DeclaredArgument:
     text = text.partition("=")[0].strip()
     is_array = bool(re.search(r"\[[^\]]*\]\s*$", text))
     text = re.sub(r"(\[[^\]]*\]\s*)+$", "", text).strip()
@@ -135,7 +135,7 @@ def _declared(text: str, place: int) -> Declared:
     plain = re.sub(r"\b(long|short) int$", r"\1", plain)
     if is_unsigned:
         plain = f"unsigned {plain}".strip()
-    return Declared(name, f"{plain} {stars}".strip())
+    return DeclaredArgument(name, f"{plain} {stars}".strip())
 
 
 def _split(text: str) -> list[str]:

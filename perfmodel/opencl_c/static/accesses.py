@@ -26,7 +26,7 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
-from perfmodel.opencl_c.static.sampling import Places, Sampler
+from perfmodel.opencl_c.static.sampling import AddressSampler, Places
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.waits import WHOLE, Waits
@@ -78,7 +78,7 @@ class StaticAccesses:
         self,
         domains: Domains,
         arrays: Mapping[str, GlobalArray],
-        sampler: Sampler | None,
+        sampler: AddressSampler | None,
         scratch: Mapping[str, ScratchArray],
         waits: Waits,
         is_compiled: bool,

@@ -35,7 +35,7 @@ from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
-from perfmodel.opencl_c.static.sampling import Sampler
+from perfmodel.opencl_c.static.sampling import AddressSampler
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
@@ -127,14 +127,14 @@ class Walk(ABC):
         """The index arithmetic that is left of loops which a compiler writes out; made where it is counted."""
         return WrittenOut(self.kernel, self.operations, self.waits.written_out)
 
-    def sampler(self) -> Sampler | None:
+    def sampler(self) -> AddressSampler | None:
         """Returns what looks at single work-items; only where the launch is of known size."""
         counts = [groups.constant for groups in self.grid.groups]
         known = [count for count in counts if count]
         arguments = {size: value.constant for size, value in self.at.items() if value.constant is not None}
         if self.grid.sizes or len(known) < len(counts):
             return None
-        return Sampler(self.operations.assigned, known, self.grid.local_size, arguments)
+        return AddressSampler(self.operations.assigned, known, self.grid.local_size, arguments)
 
     @property
     def environment(self) -> Environment:

@@ -59,7 +59,7 @@ class Places:
         return Places(groups, None if self.reach is None else int(self.reach * times), self.fresh)
 
 
-class Sampler:
+class AddressSampler:
     """Samples the places of accesses of one launch.
 
     Args:
@@ -172,7 +172,7 @@ class _Evaluator:
         groups, items: ids of groups, and of work-items in them, a row for each axis.
     """
 
-    def __init__(self, sampler: Sampler, groups: Lanes, items: Lanes) -> None:
+    def __init__(self, sampler: AddressSampler, groups: Lanes, items: Lanes) -> None:
         self.sampler, self.groups, self.items = sampler, groups, items
         self.known: dict[low.Register, Lanes | None] = {}
 
