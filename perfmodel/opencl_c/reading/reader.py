@@ -48,7 +48,7 @@ _REMEDIES = (
     (r"bit-fields are not supported", "use shifts and masks"),
     (r"variadic arguments are not allowed", "give every argument a parameter"),
     (r"pointers to functions|taking address of function", "call functions by their names"),
-    (r"program context variable must reside in constant", "write __constant before it"),
+    (r"program scope variable must reside in constant", "write __constant before it"),
     (r"call to '(\w+)' is ambiguous", "convert the arguments to the very types of one overload"),
 )
 
