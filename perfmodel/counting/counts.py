@@ -174,6 +174,9 @@ class AccessCount:
         strides = (*self.local_strides.values(), *self.group_strides.values())
         return self.places is None and self.touched is None and None in strides
 
+    def __repr__(self) -> str:
+        return brief(self, self.space, f"{self.direction} of {self.variable}", f"{self.dtype}", self.text)
+
 
 @dataclass(frozen=True)
 class BranchCount:
