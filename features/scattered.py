@@ -59,7 +59,7 @@ class ScatteredFeature(CountedFeature):
         """
         if None not in access.group_strides.values():
             return False
-        return access.places is not None or (self.fresh and access.touched is None)
+        return access.addresses is not None or (self.fresh and access.touched is None)
 
     def counted(self, moved: Floats, reach: Floats) -> Floats:
         return np.where(reach > self.reach, moved / np.maximum(reach, 1.0) if self.turns else moved, 0.0)
@@ -87,7 +87,7 @@ class ScatteredFamily(FeatureFamily):
     examples = ("f_mem_scattered_global_load_block:32_reach:>8000000", "f_mem_scattered_global_block:64")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        if any(access.space == "global" and access.places is not None for access in counts.accesses):
+        if any(access.space == "global" and access.addresses is not None for access in counts.accesses):
             yield f"{self.name}_global_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScatteredFeature:

@@ -17,7 +17,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import ADDED_UP_TYPES, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
-from perfmodel.features.group_places import of_group
+from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import (
     ZERO,
     AccessFamily,

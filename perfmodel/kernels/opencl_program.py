@@ -105,7 +105,7 @@ class OpenCLProgram(DeclaredProgram):
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
         self.touched = touched
         self.samples: dict[object, OpenCLProgram] = {}
-        self.places: dict[object, TouchedByGroups | None] = {}
+        self.touched_at: dict[object, TouchedByGroups | None] = {}
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -288,7 +288,7 @@ class OpenCLProgram(DeclaredProgram):
     def _twin(self) -> OpenCLProgram:
         """Returns the same program, to be counted in another way."""
         twin = copy(self)
-        twin._counts, twin.samples, twin.places = {}, {}, {}
+        twin._counts, twin.samples, twin.touched_at = {}, {}, {}
         return twin
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:

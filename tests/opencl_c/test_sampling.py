@@ -68,7 +68,7 @@ def test_what_data_decide_is_not_sampled() -> None:
 }"""
     made = pm.Kernel.from_opencl(source, "k", 4096, 256, {"o": 4096, "a": 4096, "t": 4096})
     access = next(a for a in made.counts.accesses if a.variable == "a")
-    assert access.places is None
+    assert access.addresses is None
     assert access.reach is None
     assert pm.feature("f_mem_scattered_global_load_block:32").eval(made) == 0
     # A block for each work-item, and an array at most.

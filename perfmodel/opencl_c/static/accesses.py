@@ -26,7 +26,7 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
-from perfmodel.opencl_c.static.sampling import AddressSampler, Places
+from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.waits import WHOLE, Waits
@@ -36,7 +36,7 @@ IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
 MOST_LANES = 256
-"""No more work-items have their places looked at one by one; these are some sub-groups."""
+"""No more work-items have their addresses looked at one by one; these are some sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -222,22 +222,22 @@ class StaticAccesses:
         is_far = access.space in ("global", "constant")
         if None not in strides and (footprint is not None or not is_far):
             return count
-        places = self._places(pointer, place) if is_far or access.space == "local" else None
-        if places is None:
+        sampled = self._sampled(pointer, place) if is_far or access.space == "local" else None
+        if sampled is None:
             return count
-        places = places.scaled(Fraction(self._bytes(access), access.bytes))
+        sampled = sampled.scaled(Fraction(self._bytes(access), access.bytes))
         if None in count.local_strides.values():
-            count = replace(count, places=places.groups)
-        return replace(count, reach=places.reach, fresh=places.fresh) if is_far else count
+            count = replace(count, addresses=sampled.groups)
+        return replace(count, reach=sampled.reach, fresh=sampled.fresh) if is_far else count
 
-    def _places(self, pointer: low.Expression, place: PointsTo | None) -> Places | None:
+    def _sampled(self, pointer: low.Expression, place: PointsTo | None) -> SampledAddresses | None:
         if self.sampler is None:
             lanes = self._lanes(place)
-            return None if lanes is None else Places((lanes,), None, None)
-        found, piece = self.sampler.places(pointer), None if place is None else place.offset.single
+            return None if lanes is None else SampledAddresses((lanes,), None, None)
+        found, piece = self.sampler.addresses(pointer), None if place is None else place.offset.single
         if found is not None or piece is None:
             return found
-        return self.sampler.places_in_loops(piece, self.domains.axes, self.bounds)
+        return self.sampler.addresses_in_loops(piece, self.domains.axes, self.bounds)
 
     def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
         """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops."""

@@ -189,7 +189,7 @@ class AccessAddresses:
             ends = (addresses[:, None] + one.ends[None, :]).ravel()
             yield union([Region(begins, ends)])
 
-    def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
+    def first_addresses(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
         """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
         `aligned`."""
         found = []
