@@ -134,7 +134,11 @@ KINDS: dict[str, tuple[str, Callable[[], list[bytes]], Callable[[Path, bool], No
     "jsonl": (".jsonl", lambda: [exported(".jsonl")], rows),
     "csv": (".csv", lambda: [exported(".csv")], rows),
     "parquet": (".parquet", lambda: [exported(".parquet")], rows),
-    "kernel_tuner": (".json", files(*sorted((ROOT / "tests" / "kernel_tuner").glob("*.json"))), kernel_tuner),
+    "kernel_tuner": (
+        ".json",
+        files(*sorted((ROOT / "tests" / "tuning" / "kernel_tuner").glob("*.json"))),
+        kernel_tuner,
+    ),
 }
 
 
