@@ -19,7 +19,7 @@ def main() -> None:
     launches: list[Launch] = pickle.load(sys.stdin.buffer)
     seconds = []
     for launch in launches:
-        program = cl.Program(queue.context, launch.source).build(list(launch.build_options))
+        program = cl.Program(queue.context, launch.source).build(list(launch.options))
         kernel = getattr(program, launch.kernel_name)
         arguments = arguments_of(launch, queue)  # which have to live until the kernel has run
         kernel.set_args(*arguments)

@@ -143,10 +143,10 @@ def distinct(steps: Sequence[Step], item: int, block: int) -> tuple[Floats, Floa
 
 def _sampled(access: AccessCount, lanes: int, block: int) -> tuple[float, float] | None:
     """Returns the blocks that a vector and a group touch at once, where the first groups' addresses are known."""
-    if access.places is None:
+    if access.addresses is None:
         return None
     at_once, of_group = [], []
-    for group in access.places:
+    for group in access.addresses:
         blocks = np.asarray(group) // block
         vectors = [blocks[first : first + lanes] for first in range(0, len(blocks), lanes)]
         at_once.append(np.mean([len(np.unique(vector)) for vector in vectors]))

@@ -67,7 +67,7 @@ class ScatteredFeature(CountedFeature):
         """
         if None not in access.group_strides.values():
             return False
-        return access.places is not None or (
+        return access.addresses is not None or (
             self.fresh and (access.touched is None or _is_all_over(counts, access, sizes))
         )
 
@@ -107,7 +107,7 @@ class ScatteredFamily(FeatureFamily):
     examples = ("f_mem_scattered_global_load_block:32_reach:>8000000", "f_mem_scattered_global_block:64")
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
-        if any(access.space == "global" and access.places is not None for access in counts.accesses):
+        if any(access.space == "global" and access.addresses is not None for access in counts.accesses):
             yield f"{self.name}_global_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScatteredFeature:

@@ -18,7 +18,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import ADDED_UP_TYPES, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
-from perfmodel.features.group_places import of_group
+from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import (
     ZERO,
     AccessFamily,
@@ -221,8 +221,8 @@ class TransactionFeature(AccessFeature):
         return self.anywhere(counts, access, sizes)
 
     def of_active(self, found: Floats, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
-        """Returns what is left of a sub-group's blocks (or cycles) where some of its work-items, any of them, don't take
-        part: those whose loops have ended, or whose conditions don't hold."""
+        """Returns what is left of a sub-group's blocks (or cycles) where some work-items, any of them, don't take part,
+        as their loops have ended, or conditions don't hold."""
         group = math.prod(np.asarray(size(sizes), np.float64) for size in counts.local_size)
         lanes = group / np.ceil(group / self.width)
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes) * lanes

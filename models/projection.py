@@ -12,7 +12,7 @@ from perfmodel.device import Device, devices, find_device
 from perfmodel.measuring.campaign import protocol_called
 from perfmodel.measuring.isolation import start
 from perfmodel.measuring.store import Store, looked_into
-from perfmodel.projection.study import (
+from perfmodel.models.projection_study import (
     FIGURE_6,
     FIGURE_7,
     LONGEST_EMULATION,
@@ -20,8 +20,8 @@ from perfmodel.projection.study import (
     DeviceStudy,
     ProjectionFindings,
 )
+from perfmodel.models.projection_tables import text, write
 from perfmodel.recipes.study import Study, StudyOptions
-from perfmodel.report.projection_tables import text, write
 
 WORKERS = "CL_CONFIG_CPU_TBB_NUM_WORKERS"
 """The environment variable of Intel's OpenCL driver: how many threads work, the calling one among them."""

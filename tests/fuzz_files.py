@@ -28,7 +28,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import perfmodel as pm
@@ -135,7 +134,11 @@ KINDS: dict[str, tuple[str, Callable[[], list[bytes]], Callable[[Path, bool], No
     "jsonl": (".jsonl", lambda: [exported(".jsonl")], rows),
     "csv": (".csv", lambda: [exported(".csv")], rows),
     "parquet": (".parquet", lambda: [exported(".parquet")], rows),
-    "kernel_tuner": (".json", files(*sorted((ROOT / "tests" / "kernel_tuner").glob("*.json"))), kernel_tuner),
+    "kernel_tuner": (
+        ".json",
+        files(*sorted((ROOT / "tests" / "tuning" / "kernel_tuner").glob("*.json"))),
+        kernel_tuner,
+    ),
 }
 
 
@@ -343,6 +346,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first file, to repeat one with --count 1")
     parser.add_argument("--save", type=Path, default=Path(tempfile.gettempdir()) / "fuzz_files")
     options = parser.parse_args()
+    os.environ.setdefault("PERFMODEL_NO_CACHE", "1")  # for the processes that are started, too
     numbers = range(options.first, options.first + options.count)
     violations = [run(kind, options.seed, numbers, options.save) for kind in options.kind.split(",")]
     return int(any(violations))

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from perfmodel.basics.errors import CountingError, EmulationError, KernelError, SourceError
@@ -370,6 +369,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--save", type=Path, default=Path(tempfile.gettempdir()) / "fuzz_opencl_c")
     options = parser.parse_args()
+    os.environ.setdefault("PERFMODEL_NO_CACHE", "1")  # for the processes that are started, too
     waiting = iter(range(options.first, options.first + options.count))
     totals: Counter[str] = Counter()
     kinds: Counter[str] = Counter()

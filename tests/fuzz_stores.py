@@ -380,6 +380,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first store, to repeat one with --count 1")
     parser.add_argument("--save", type=Path, default=Path(tempfile.gettempdir()) / "fuzz_stores")
     options = parser.parse_args()
+    os.environ.setdefault("PERFMODEL_NO_CACHE", "1")  # for the processes that are started, too
     totals: Counter[str] = Counter()
     slowest, largest, violations, began = (0.0, 0), (0, 0), 0, time.monotonic()
     worker = Worker(options.seed)
@@ -407,5 +408,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PERFMODEL_NO_CACHE", "1")
     sys.exit(main())

@@ -30,7 +30,7 @@ def arguments_of(launch: Launch, queue: cl.CommandQueue) -> list[Any]:
 
 def run(launch: Launch, queue: cl.CommandQueue) -> None:
     # Without optimisation each access of the source is one in the simulator: no merged loads, no unrolled loops.
-    program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.build_options])
+    program = cl.Program(queue.context, launch.source).build(["-cl-opt-disable", *launch.options])
     kernel = getattr(program, launch.kernel_name)
     kernel(queue, launch.global_size, launch.local_size, *arguments_of(launch, queue))
     queue.finish()

@@ -69,6 +69,8 @@ def shown(store: pm.Store, kernel: pm.Kernel, calibration: pm.Calibration) -> di
         "kernel": kernel,
         "kernel of many tags": pm.Kernel(kernel.program, {**kernel.tags, "note": "long " * 40}, None, n=256),
         "counts": kernel.counts,
+        "access": kernel.counts.accesses[0],
+        "access of unknown number": kernel.at(n=64).as_emulated().counts.accesses[-1],
         "counts of compiled": kernel.as_compiled().counts,
         "program": kernel.program,
         "OpenCL": kernel.as_opencl().program,

@@ -114,9 +114,7 @@ def compile_all(tell: Callable[[str], None]) -> int:
         except Exception as error:
             tell(f"{case.name}: {' '.join(str(error).split())[:150]}")
             continue
-        launch = replace(
-            case.opencl().launch(), source=found.ptx, kernel_name=found.name, build_options=(), language=PTX
-        )
+        launch = replace(case.opencl().launch(), source=found.ptx, kernel_name=found.name, options=(), language=PTX)
         lines.append(json.dumps({"name": case.name, "launch": as_message(launch)}) + "\n")
     COMPILED.write_bytes(lzma.compress("".join(lines).encode(), preset=9))
     return len(lines)
@@ -179,7 +177,7 @@ def _generated() -> Iterable[Case]:
 
         def text(kernel: Callable[[], Kernel] = kernel) -> tuple[str, str]:
             program = kernel().as_opencl().program
-            return as_cuda(program.source, program.name, program.build_options), program.name  # type: ignore[attr-defined]
+            return as_cuda(program.source, program.name, program.options), program.name  # type: ignore[attr-defined]
 
         yield Case(f"{words[0]} {families[words[0]]}", "generator", kernel, text)
 

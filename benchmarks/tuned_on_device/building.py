@@ -56,5 +56,5 @@ def _built(launch: Launch) -> float:
     assert _device is not None
     started = time.perf_counter()
     with suppress(KernelError):  # the campaign meets it again, and keeps the reason
-        _device.session().kernel(launch.source, launch.kernel_name, launch.build_options)
+        _device.session().kernel(launch.source, launch.kernel_name, launch.options)
     return time.perf_counter() - started

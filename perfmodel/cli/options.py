@@ -136,6 +136,23 @@ def added_command(
     return added
 
 
+def subcommands(command: Command, name: str, example: str) -> Callable[..., argparse.ArgumentParser]:
+    """Adds a command that by itself only shows its help, and returns what adds one of its subcommands: given what it
+    runs, its name, summary and example."""
+
+    def show_help(_: Any) -> int:
+        parser.print_help()
+        return 2
+
+    parser = command(show_help, name, f"perfmodel {name} {example}")
+    commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
+
+    def add(run: Callable[[Any], int | None], word: str, summary: str, example: str) -> argparse.ArgumentParser:
+        return added_command(commands, run, word, summary, f"perfmodel {name} {word} {example}")
+
+    return add
+
+
 def tag_option(
     parser: argparse.ArgumentParser, count: str, name: str = "tags", purpose: str = "", **options: Any
 ) -> None:

@@ -135,7 +135,7 @@ class AccessCount:
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
         pattern: its class, one of `ACCESS_CLASSES`; empty for private memory.
-        places: for some groups, the addresses of their first work-items, in bytes from the least; given where the
+        addresses: for some groups, those of their first work-items, in bytes from the least; given where the
             strides along the local axes are not constant, and these addresses are known.
         reach: about how many bytes the access touches over the launch, where that was found out from such addresses.
         fresh: the part of what a group touches that groups just before have not touched, likewise.
@@ -159,10 +159,10 @@ class AccessCount:
     footprint: QuasiPolynomial | None
     text: str
     instruction: str
-    pattern: str
-    places: tuple[tuple[int, ...], ...] | None
-    reach: int | None
-    fresh: float | None
+    pattern: str = ""
+    addresses: tuple[tuple[int, ...], ...] | None = None
+    reach: int | None = None
+    fresh: float | None = None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
     passes: float | None = None
@@ -171,10 +171,13 @@ class AccessCount:
     depth: float = 0.0
 
     @property
-    def has_unknown_place(self) -> bool:
+    def has_unknown_address(self) -> bool:
         """Returns True if its addresses are unknown, as data decide on them, or sizes that are no numbers."""
         strides = (*self.local_strides.values(), *self.group_strides.values())
-        return self.places is None and self.touched is None and None in strides
+        return self.addresses is None and self.touched is None and None in strides
+
+    def __repr__(self) -> str:
+        return brief(self, self.space, f"{self.direction} of {self.variable}", f"{self.dtype}", self.text)
 
 
 @dataclass(frozen=True)
@@ -290,17 +293,17 @@ class KernelCounts:
     local_bytes: QuasiPolynomial | None = None
 
     @cached_property
-    def unknown_places(self) -> int:
+    def unknown_addresses(self) -> int:
         """The number of accesses and footprints whose addresses are unknown: data, or sizes that are no numbers, decide
         on them."""
-        accesses = sum(access.has_unknown_place for access in self.accesses)
+        accesses = sum(access.has_unknown_address for access in self.accesses)
         return accesses + sum(each.elements is None and each.touched is None for each in self.footprints)
 
     @property
     def can_be_observed(self) -> bool:
         """Returns True if emulated work-groups would tell something of addresses that are unknown."""
         accesses = any(
-            (access.space == "global" or access.direction == "atomic") and access.has_unknown_place
+            (access.space == "global" or access.direction == "atomic") and access.has_unknown_address
             for access in self.accesses
         )
         return accesses or any(

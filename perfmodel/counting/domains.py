@@ -98,9 +98,9 @@ class Domains(Points):
         """
         items = self.product((*self.group_counts, *self.local_sizes))
         axes = region.inames & self.axes.keys()
-        places, turns = projected_on(region.points, axes), projected_on(region.points, region.inames - axes)
-        if (_lifted(places, region.points) & _lifted(turns, region.points)).is_subset(region.points):
-            return [self.gist(items * self.cardinality(turns))]
+        places, iterations = projected_on(region.points, axes), projected_on(region.points, region.inames - axes)
+        if (_lifted(places, region.points) & _lifted(iterations, region.points)).is_subset(region.points):
+            return [self.gist(items * self.cardinality(iterations))]
         ends = [
             self.cardinality(region.points & _lifted(end, region.points)) for end in (places.lexmin(), places.lexmax())
         ]

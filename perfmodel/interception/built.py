@@ -33,7 +33,7 @@ class Built:
 
     name: str
     source: str | None
-    build_options: tuple[str, ...]
+    options: tuple[str, ...]
     parameters: int
     problem: str = ""
     note: str = ""
@@ -69,7 +69,7 @@ class Built:
         """
         if self.source is None:
             raise KernelError(self.problem)
-        functions = _functions(self.source, self.build_options, self.name)
+        functions = _functions(self.source, self.options, self.name)
         if isinstance(functions, PerfmodelError):
             raise functions
         found = functions.get(self.name)
@@ -79,12 +79,12 @@ class Built:
 
 
 @lru_cache(maxsize=256)
-def _functions(source: str, build_options: tuple[str, ...], kernel: str) -> Mapping[str, Function] | PerfmodelError:
+def _functions(source: str, options: tuple[str, ...], kernel: str) -> Mapping[str, Function] | PerfmodelError:
     """Returns a kernel and the functions that it calls, or the error that says why they cannot be read."""
     from perfmodel.opencl_c.reading import read  # slow to import
 
     try:
-        return read(source, build_options, kernels=(kernel,)).functions
+        return read(source, options, kernels=(kernel,)).functions
     except PerfmodelError as error:
         return error
 

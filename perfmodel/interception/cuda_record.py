@@ -59,7 +59,7 @@ class CudaLaunchRecord(LaunchRecord):
         try:
             if self.source is None:
                 raise KernelError(self.built.problem)
-            found = cuda_kernel(self.source, self.name, self.build_options)
+            found = cuda_kernel(self.source, self.name, self.options)
             if len(found.declared) != len(self.given):
                 raise KernelError(
                     f"kernel {self.name!r} has {len(found.declared)} arguments and was launched with "
@@ -112,7 +112,7 @@ class CudaLaunchRecord(LaunchRecord):
             self.grid,
             self.group_size,
             extents,
-            self.build_options,
+            self.options,
             shared=self.shared,
             **scalars,
         )

@@ -9,36 +9,26 @@ import functools
 import importlib.util
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.copies import CopyRecord, Direction
 from perfmodel.interception.cuda_record import CudaLaunchRecord
 from perfmodel.interception.cuda_time import CudaClock
 from perfmodel.interception.given import Given, GivenBuffer, GivenBytes, GivenNull, GivenOther
-from perfmodel.interception.record import LaunchRecord
+from perfmodel.interception.patching import Patching, warn_unrecorded
 from perfmodel.interception.stand_ins import StandIn
 
 _NO_SOURCE = "kernel {!r} has no source, as its module was loaded from a file; give its code to have it counted"
 _NUMBERS = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
 """The types that CuPy passes Python's own numbers as."""
-
-
-class Log(Protocol):
-    """Receives what is told of each launch, while it is open."""
-
-    def add(self, record: LaunchRecord) -> None: ...
-
-    def add_copy(self, record: CopyRecord) -> None: ...
 
 
 class _Made:
@@ -89,41 +79,26 @@ class _Finder:
         return spec
 
 
-class CupyPatches:
-    """Opens and closes logs; CuPy is patched while there is any, as soon as it is imported."""
+class CupyPatches(Patching):
+    """Patches CuPy while a log is open, as soon as it is imported."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._logs: tuple[Log, ...] = ()
-        self._patched: list[tuple[Any, str, Any, Any]] = []
+        super().__init__()
         self._finder = _Finder(self._install)
         self._cupy: Any = None
         self._clock: Any = None
         self._copies = threading.local()
 
-    def open(self, log: Log) -> None:
-        with self._lock:
-            self._logs = (*self._logs, log)
-            if len(self._logs) > 1:
-                return
-            if "cupy" in sys.modules:
-                self._install(sys.modules["cupy"])
-            else:
-                sys.meta_path.insert(0, self._finder)
+    def _begin(self) -> None:
+        if "cupy" in sys.modules:
+            self._install(sys.modules["cupy"])
+        else:
+            sys.meta_path.insert(0, self._finder)
 
-    def close(self, log: Log) -> None:
-        """Ends the latest block of this log."""
-        with self._lock:
-            last = len(self._logs) - 1 - self._logs[::-1].index(log)
-            self._logs = self._logs[:last] + self._logs[last + 1 :]
-            if self._logs:
-                return
-            with suppress(ValueError):  # CuPy was there already
-                sys.meta_path.remove(self._finder)
-            for owner, name, original, ours in self._patched:
-                if getattr(owner, name, None) is ours:  # else somebody patched it since: ours then only passes on
-                    setattr(owner, name, original)
-            self._patched = []
+    def _end(self) -> None:
+        with suppress(ValueError):  # CuPy was there already
+            sys.meta_path.remove(self._finder)
+        super()._end()
 
     def _install(self, cupy: Any) -> None:
         with self._lock:
@@ -147,11 +122,6 @@ class CupyPatches:
             with suppress(TypeError):  # a compiled class, whose copies nothing can notice
                 self._patch(cupy.ndarray, "get", self._method(cupy.ndarray.get, "from", ("self", "stream")))
                 self._patch(cupy.ndarray, "set", self._method(cupy.ndarray.set, "to", ("self", "arr", "stream")))
-
-    def _patch(self, owner: Any, name: str, ours: Any) -> None:
-        original = getattr(owner, name)
-        setattr(owner, name, ours)
-        self._patched.append((owner, name, original, ours))
 
     # --- launches
 
@@ -177,7 +147,7 @@ class CupyPatches:
 
         @functools.cache  # launches of one kernel without source are known by its being one object
         def built(parameters: int) -> Built:
-            return Built(name=name, source=source, build_options=options, parameters=parameters, problem=problem)
+            return Built(name=name, source=source, options=options, parameters=parameters, problem=problem)
 
         @functools.wraps(kernel)
         def launch(*args: Any, **kwargs: Any) -> Any:
@@ -197,7 +167,7 @@ class CupyPatches:
                 fault = None
             result = kernel(*args, **kwargs)
             if fault is not None or record is None:
-                _warn(name, fault)
+                warn_unrecorded(name, fault)
                 return result
             self._clock.ended(record, start, stream)
             for log in logs:
@@ -277,18 +247,8 @@ class CupyPatches:
         if record is not None:
             record.n_bytes = int((result if array is None else array).nbytes)
             self._clock.ended(record, start, stream)
-            for log in dict.fromkeys(self._logs):
-                log.add_copy(record)
+            self._add_copy(record)
         return result
 
 
 CUPY_PATCHES = CupyPatches()
-
-
-def _warn(name: str, error: Exception | None) -> None:
-    """Warns that a launch is not recorded; it goes on whatever happens here."""
-    warnings.warn(
-        f"a launch of kernel {name!r} is not recorded rightly ({type(error).__name__}: {error})",
-        InterceptionWarning,
-        stacklevel=3,
-    )

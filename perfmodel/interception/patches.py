@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from perfmodel.device.drivers import pyopencl_module
-from perfmodel.interception.arguments import InterceptionWarning
 from perfmodel.interception.built import Built
 from perfmodel.interception.contents import copied, events, is_read
 from perfmodel.interception.copies import COPIES, Copying, CopyRecord
 from perfmodel.interception.given import SETTERS, UNSET, Given, GivenBuffer
+from perfmodel.interception.patching import Log, Patching, warn_unrecorded
 from perfmodel.interception.record import LaunchRecord
 from perfmodel.interception.stand_ins import StandIn, filled_buffer, profiled_queue
 
@@ -33,20 +31,6 @@ _PARAMETERS = (
 _ARGUMENTS, _BUILT = "_perfmodel_arguments", "_perfmodel_built"
 
 
-class Log(Protocol):
-    """Receives what is told of each launch, while it is open."""
-
-    limit_bytes: int
-    profiles: bool
-
-    def wants_contents(self, record: LaunchRecord) -> bool:
-        """Says whether contents are to be kept of a launch that is about to happen."""
-
-    def add(self, record: LaunchRecord) -> None: ...
-
-    def add_copy(self, record: CopyRecord) -> None: ...
-
-
 @dataclass
 class _Arguments:
     """Holds a kernel's arguments by position, as far as they were set since pyopencl was patched."""
@@ -55,49 +39,27 @@ class _Arguments:
     values: dict[int, Given]
 
 
-class Patches:
-    """Opens and closes logs; pyopencl is patched while there is any."""
+class Patches(Patching):
+    """Patches pyopencl while a log is open."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._logs: tuple[Log, ...] = ()
+        super().__init__()
         self._generation = 0
-        self._patched: list[tuple[Any, str, Any, Any]] = []
         self._replaced: dict[Any, Any] = {}
         self._read: Any = None
         self._num_args: Any = None
         self._device_names: dict[int, str] = {}
 
-    def open(self, log: Log) -> None:
-        with self._lock:
-            if not self._logs:
-                self._install()
-            self._logs = (*self._logs, log)
-
-    def close(self, log: Log) -> None:
-        """Ends the latest block of this log."""
-        with self._lock:
-            last = len(self._logs) - 1 - self._logs[::-1].index(log)
-            self._logs = self._logs[:last] + self._logs[last + 1 :]
-            if not self._logs:
-                self._remove()
-
-    def _install(self) -> None:
+    def _begin(self) -> None:
         cl = pyopencl_module()
         self._generation += 1
         self._num_args = cl.Kernel.num_args
-        self._patched = [
-            (cl.Kernel, name, getattr(cl.Kernel, name), self._setting(getattr(cl.Kernel, name), pairs))
-            for name, pairs in SETTERS.items()
-            if hasattr(cl.Kernel, name)
-        ]
-        self._patched += [
-            (cl.Kernel, "clone", cl.Kernel.clone, self._cloning(cl.Kernel.clone)),
-            (cl.Kernel, "num_args", cl.Kernel.num_args, self._counting(cl.Kernel.num_args)),
-            (cl.Program, "all_kernels", cl.Program.all_kernels, self._listing(cl.Program.all_kernels)),
-        ]
-        for owner, name, _, ours in self._patched:
-            setattr(owner, name, ours)
+        for name, pairs in SETTERS.items():
+            if hasattr(cl.Kernel, name):
+                self._patch(cl.Kernel, name, self._setting(getattr(cl.Kernel, name), pairs))
+        self._patch(cl.Kernel, "clone", self._cloning(cl.Kernel.clone))
+        self._patch(cl.Kernel, "num_args", self._counting(cl.Kernel.num_args))
+        self._patch(cl.Program, "all_kernels", self._listing(cl.Program.all_kernels))
         self._read = cl._cl._enqueue_read_buffer
         launch = getattr(cl._cl, LAUNCH)
         self._replaced = {launch: self._launching(launch)}
@@ -111,10 +73,8 @@ class Patches:
         self._replaced[buffer] = StandIn(buffer, filled_buffer(buffer, self._add_copy))
         _replace(self._replaced)
 
-    def _remove(self) -> None:
-        for owner, name, original, ours in self._patched:
-            if getattr(owner, name) is ours:  # else somebody patched it since: ours then only passes on
-                setattr(owner, name, original)
+    def _end(self) -> None:
+        super()._end()
         _replace({ours: original for original, ours in self._replaced.items()})
 
     # --- arguments
@@ -220,7 +180,7 @@ class Patches:
                 fault = error
             event = original(*args, **kwargs)
             if fault is not None:
-                _warn(call.get("kernel"), fault)
+                warn_unrecorded(getattr(call.get("kernel"), "function_name", "of an unknown name"), fault)
             if record is not None:
                 record.enqueued(call["queue"], event)
                 for log in logs:
@@ -296,10 +256,6 @@ class Patches:
 
         return copy
 
-    def _add_copy(self, record: CopyRecord) -> None:
-        for log in dict.fromkeys(self._logs):
-            log.add_copy(record)
-
 
 PATCHES = Patches()
 
@@ -325,13 +281,3 @@ def _with(
     if place < len(args):
         return (*args[:place], value, *args[place + 1 :]), kwargs
     return args, {**kwargs, name: value}
-
-
-def _warn(kernel: Any, error: Exception) -> None:
-    """Warns that a launch is not recorded; it goes on whatever happens here."""
-    name = getattr(kernel, "function_name", "of an unknown name")
-    warnings.warn(
-        f"a launch of kernel {name!r} is not recorded rightly ({type(error).__name__}: {error})",
-        InterceptionWarning,
-        stacklevel=3,
-    )

@@ -50,14 +50,14 @@ class LaunchRecord(Queued):
         super().__init__(device)
         self.built, self.given = built, given
         self.global_size, self.local_size, self.global_offset = global_size, local_size, global_offset
-        self.name, self.source, self.build_options = built.name, built.source, built.build_options
+        self.name, self.source, self.options = built.name, built.source, built.options
         self.contents: dict[int, Contents | str] = {}
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """A value that is equal for launches of the same kernel on the same device with the same sizes and values."""
         values = tuple(each.n_bytes if isinstance(each, GivenBuffer) else each for each in self.given)
-        what = (self.source, self.build_options) if self.source is not None else id(self.built)
+        what = (self.source, self.options) if self.source is not None else id(self.built)
         return (self.name, what, self.global_size, self.local_size, self.global_offset, values, self.device)
 
     @cached_property
@@ -138,7 +138,7 @@ class LaunchRecord(Queued):
             self.global_size,
             self.group_size,
             extents,
-            self.build_options,
+            self.options,
             statistics=statistics,
         )
         kernel = Kernel(kernel.program, {}, None, **scalars)
@@ -161,7 +161,7 @@ class LaunchRecord(Queued):
         from perfmodel.opencl_c.emulation import LocalBytes, Zeros, emulate  # slow to import
 
         declared = self._declared()
-        lowered = lowered_kernel(self.source or "", self.name, self.build_options)
+        lowered = lowered_kernel(self.source or "", self.name, self.options)
         loaded = {access.variable for access in lowered.accesses if access.direction != "store"}
         arrays: dict[int, Any] = {}
         arguments: dict[str, Any] = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from perfmodel.basics.errors import KernelError, nearest
 
 C_TYPES = {
     "int8": "char",
@@ -174,6 +177,24 @@ class LocalArray:
 Argument: TypeAlias = Array | Scalar | Struct | LocalArray
 
 
-def scalars_of(argument: Argument) -> tuple[Scalar, ...]:
+def scalars_of(argument: Argument | Derived) -> tuple[Scalar, ...]:
     """Returns the numbers that an argument passes by value: one, those of a struct, or none."""
     return (argument,) if isinstance(argument, Scalar) else argument.fields if isinstance(argument, Struct) else ()
+
+
+def check_range(name: str, value: float, dtype: np.dtype[Any], kernel: str) -> None:
+    """Raises KernelError where a scalar argument's type cannot hold its value."""
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise KernelError(
+            f"{name}={value} of kernel {kernel!r} does not fit into {dtype.name}; declare a wider argument"
+        )
+
+
+def check_known(kernel: str, given: Iterable[str], known: Iterable[str], what: str = "argument") -> None:
+    """Raises KernelError for a name that is given, and is none of those known of a kernel."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise KernelError(
+                f"kernel {kernel!r} has no {what} {name!r}{nearest(name, known)} (it has {', '.join(known) or 'none'})"
+            )

@@ -178,10 +178,10 @@ class BoundKernel:
             if not is_bound:
                 raise
             return self.counts_at(self.sizes, subgroup_size)
-        if is_bound and counts.unknown_places:
+        if is_bound and counts.unknown_addresses:
             with suppress(CountingError):  # as numbers may be harder: remainders of them, say
                 here = self.counts_at(self.sizes, subgroup_size)
-                return here if here.unknown_places < counts.unknown_places else counts
+                return here if here.unknown_addresses < counts.unknown_addresses else counts
         return counts
 
     def counts_at(self, sizes: Mapping[str, int], subgroup_size: int | None = None) -> KernelCounts:

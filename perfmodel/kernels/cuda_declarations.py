@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 UNNAMED = "kernel.cu"
 """A source is called so of which no line says its name."""
@@ -17,11 +18,13 @@ _START = re.compile(r"\b(?:template|extern|static|inline|__global__|__device__|_
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
+_TEMPLATE = re.compile(r"\btemplate\s*(?=<)")
+_ATTRIBUTE = re.compile(r"\b(?:alignas|noexcept|decltype|__\w+__)\s*\(")
 _LINE = re.compile(r'^\s*#line (\d+)(?: "(.*)")?')
 
 
 @dataclass(frozen=True)
-class _Declaration:
+class Declaration:
     """One declaration outside of all functions and types: from ``start`` to ``end``, of which ``head`` comes before its
     body, in these name spaces; ``tail`` is what follows a type's body. It is for the device where it says so, itself or
     by a macro."""
@@ -50,11 +53,6 @@ class _Declaration:
         return found[1] if found else ""
 
 
-def device_code(source: str) -> str:
-    """Returns a source without the bodies and heads of functions for the host alone; lines keep their numbers."""
-    return _blanked(source, [(each.start, each.end) for each in _found(source)[1] if _is_for_host(each)])
-
-
 def code_of_kernel(source: str, kernel: str) -> str:
     """Returns a source without functions for the host, and without other kernels than one.
 
@@ -73,7 +71,7 @@ def full_name(source: str, kernel: str) -> str:
     """Returns a kernel's name with the name spaces that it is in, unless it is given with some already."""
     name, opening, arguments = kernel.partition("<")
     if "::" not in name:
-        for each in _declarations(_plain(source)):
+        for each in declarations(source):
             if each.is_function and "__global__" in each.head and each.name == name.strip():
                 return "::".join((*each.spaces, name)) + opening + arguments
     return kernel
@@ -109,7 +107,7 @@ def without(source: str, places: Sequence[tuple[str, int]], kernel: str) -> str 
     return _blanked(source, left_out) if left_out else None
 
 
-def _needed(source: str, plain: str, found: Sequence[_Declaration], kernel: str) -> set[str]:
+def _needed(source: str, plain: str, found: Sequence[Declaration], kernel: str) -> set[str]:
     """Returns all words that a kernel mentions, and what it mentions in turn, macros among them."""
     said: dict[str, set[str]] = defaultdict(set)
     for each in found:
@@ -129,11 +127,11 @@ def _base(kernel: str) -> str:
     return kernel.partition("<")[0].strip().rpartition("::")[2]
 
 
-def _is_for_host(each: _Declaration) -> bool:
+def _is_for_host(each: Declaration) -> bool:
     return each.is_function and not each.is_for_device
 
 
-def _found(source: str) -> tuple[str, list[_Declaration]]:
+def _found(source: str) -> tuple[str, list[Declaration]]:
     """Returns a source without comments, strings and directives, and its declarations."""
     plain = _plain(source)
     macros = _macros_of_device(source)
@@ -141,7 +139,7 @@ def _found(source: str) -> tuple[str, list[_Declaration]]:
         replace(
             each, is_for_device=bool(_OF_DEVICE.search(each.head)) or not macros.isdisjoint(_WORD.findall(each.head))
         )
-        for each in _declarations(plain)
+        for each in declarations(source)
     ]
 
 
@@ -226,20 +224,26 @@ def _offsets(source: str, places: Sequence[tuple[str, int]]) -> list[int]:
     return found
 
 
-def _declarations(plain: str) -> Iterator[_Declaration]:
+@lru_cache(maxsize=4)
+def declarations(source: str) -> tuple[Declaration, ...]:
+    """Returns a source's declarations outside of all functions and types, those in namespaces too."""
+    return tuple(_declarations(_plain(source)))
+
+
+def _declarations(plain: str) -> Iterator[Declaration]:
     """Yields the declarations of a text without comments, strings and directives, those in namespaces too."""
     start = place = 0
     spaces: list[str] = []
     while place < len(plain):
         mark = plain[place]
         if mark == ";":
-            yield _Declaration(start, place + 1, plain[start:place], False)
+            yield Declaration(start, place + 1, plain[start:place], False)
             start = place = place + 1
         elif mark == "}":
             start = place = place + 1
             del spaces[-1:]
         elif mark == "(":
-            place = _closing(plain, place, "()")
+            place = closing(plain, place)
         elif mark == "{":
             head = plain[start:place]
             space = re.search(r"\bnamespace\b\s*([\w:]*)", head)
@@ -247,44 +251,51 @@ def _declarations(plain: str) -> Iterator[_Declaration]:
                 spaces.append(space[1] if space else "")
                 start = place = place + 1
                 continue
-            end = _closing(plain, place, "{}")
+            end = closing(plain, place, "{}")
             bare = _bare(head)
             is_type = "(" not in bare and _TYPE.search(bare) is not None
             has_value = "=" in re.sub(r"\(.*\)", "", bare, flags=re.DOTALL)
             if not is_type and not has_value:
-                yield _Declaration(
+                yield Declaration(
                     start=start, end=end, head=head, is_function="(" in bare, spaces=tuple(filter(None, spaces))
                 )
                 start = end
             else:
                 semicolon = plain.find(";", end)
                 body, end = end, len(plain) if semicolon < 0 else semicolon + 1
-                yield _Declaration(start, end, head, False, tail=plain[body:end].rstrip("; \n"))
+                yield Declaration(start, end, head, False, tail=plain[body:end].rstrip("; \n"))
                 start = end
             place = end
         else:
             place += 1
     if plain[start:].strip():  # calls of macros without a semicolon
-        yield _Declaration(start, len(plain), plain[start:], False)
+        yield Declaration(start, len(plain), plain[start:], False)
 
 
-def _bare(head: str) -> str:
-    """Returns the head of a declaration without its template's parameters, attributes, and an operator's signs."""
-    place = 0
-    while (found := re.compile(r"\btemplate\s*(?=<)").search(head, place)) is not None:
+def parted(head: str) -> tuple[str, str]:
+    """Returns the head of a declaration without its templates' parameters, attributes, and an operator's signs; and the
+    parameters of its last template."""
+    place, parameters = 0, ""
+    while (found := _TEMPLATE.search(head, place)) is not None:
         depth = inside = 0
         for end in range(found.end(), len(head)):
             inside += (head[end] == "(") - (head[end] == ")")
             depth += 0 if inside else (head[end] == "<") - (head[end] == ">")
             if depth == 0 and not inside:
                 break
-        head = head[: found.start()] + head[end + 1 :]
+        parameters, head = head[found.end() + 1 : end], head[: found.start()] + head[end + 1 :]
         place = found.start()
     head = re.sub(r"\[\[.*?\]\]|\boperator\s*[^\s\w(]+", " operator ", head)
-    return re.sub(r"\b(?:alignas|noexcept|decltype|__\w+__)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
+    while (attribute := _ATTRIBUTE.search(head)) is not None:
+        head = f"{head[: attribute.start()]} {head[closing(head, attribute.end() - 1) :]}"
+    return head, parameters
 
 
-def _closing(text: str, opening: int, pair: str) -> int:
+def _bare(head: str) -> str:
+    return parted(head)[0]
+
+
+def closing(text: str, opening: int, pair: str = "()") -> int:
     """Returns the place behind the bracket that closes one."""
     depth = 0
     for place in range(opening, len(text)):

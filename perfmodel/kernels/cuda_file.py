@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError, nearest
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
+from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_of_a_library
-from perfmodel.kernels.cuda_source import Declared, arguments_of, kernels_in, template_parameters
+from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters
 from perfmodel.kernels.opencl_file import included
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.source_words import source_text
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of
@@ -35,7 +36,7 @@ class CompiledKernel:
     text: str
     entry: str
     name: str
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredArgument, ...]
     parameters: tuple[Parameter, ...]
 
     @property
@@ -129,10 +130,10 @@ def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
     return _with_arguments(text, entry, entry, None)
 
 
-def _with_arguments(text: str, entry: str, name: str, declared: Sequence[Declared] | None) -> CompiledKernel:
+def _with_arguments(text: str, entry: str, name: str, declared: Sequence[DeclaredArgument] | None) -> CompiledKernel:
     parameters = parameters_of(code_of(text, entry))
     if declared is None or len(declared) != len(parameters):
-        declared = [Declared(each.name, "") for each in parameters]
+        declared = [DeclaredArgument(each.name, "") for each in parameters]
     return CompiledKernel(text=text, entry=entry, name=name, declared=tuple(declared), parameters=parameters)
 
 
@@ -177,12 +178,8 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
     Raises:
         KernelError: for an array without extent, and an extent of nothing.
     """
-    names = [each.name for each in kernel.declared]
+    check_known(kernel.name, extents, [each.name for each in kernel.declared])
     for name in extents:
-        if name not in names:
-            raise KernelError(
-                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
     return [
@@ -191,7 +188,9 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
     ]
 
 
-def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Extent | None) -> Argument | Derived:
+def _argument(
+    kernel: str, parameter: Parameter, declared: DeclaredArgument, extent: Extent | None
+) -> Argument | Derived:
     if _is_pointer(declared, parameter):
         if extent is None:
             raise KernelError(
@@ -208,17 +207,17 @@ def _argument(kernel: str, parameter: Parameter, declared: Declared, extent: Ext
     return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
 
 
-def _is_pointer(declared: Declared, parameter: Parameter) -> bool:
+def _is_pointer(declared: DeclaredArgument, parameter: Parameter) -> bool:
     """Returns whether an argument is an array: as the source says, or else as the code uses it."""
     return declared.is_pointer or (parameter.is_pointer and declared.numbers() is None)
 
 
-def _element(declared: Declared, parameter: Parameter) -> tuple[str, int]:
+def _element(declared: DeclaredArgument, parameter: Parameter) -> tuple[str, int]:
     """Returns the type of the numbers that an array's element consists of, and how many they are."""
     return (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
 
 
-def _struct(declared: Declared, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:
+def _struct(declared: DeclaredArgument, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:
     """Returns a vector or struct by value; of a struct whose fields are not known, as numbers of 4 bytes."""
     dtype, times = numbers or ("int32", max(n_bytes // 4, 1))
     item = np.dtype(dtype).itemsize

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
-_KERNEL = re.compile(r"\b__global__\b")
+from perfmodel.kernels.cuda_declarations import closing, declarations, parted
+
 _WORDS = re.compile(
     r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct|typename|unsigned|signed|__grid_constant__)\b"
 )
-_BETWEEN = r"static\s+|inline\s+|extern\s+|__\w+__\s*\((?:[^()]|\([^()]*\))*\)\s*"
 _NUMBERS = {
     "float": ("float32", 1),
     "double": ("float64", 1),
@@ -43,7 +42,7 @@ _VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])$")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredArgument:
     """An argument as the source declares it.
 
     Attributes:
@@ -75,12 +74,12 @@ class Declared:
         return None
 
 
-def kernels_in(source: str) -> dict[str, tuple[Declared, ...]]:
+def kernels_in(source: str) -> dict[str, tuple[DeclaredArgument, ...]]:
     """Returns the kernels of a source by name, each with its arguments; of a template, types as it has them."""
-    return {name: arguments for name, arguments, _ in _found(source)}
+    return {name: _arguments(head) for name, head, _ in _kernels(source)}
 
 
-def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
+def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
     """Returns the arguments of a kernel, those of a template with its arguments in place; None where it isn't seen.
 
     Args:
@@ -88,89 +87,42 @@ def arguments_of(source: str, name: str) -> tuple[Declared, ...] | None:
     """
     base, _, rest = name.partition("<")
     plain = base.strip().rpartition("::")[2]
-    for found, arguments, parameters in _found(source):
+    for found, head, parameters in _kernels(source):
         if found == plain:
-            given = _split(rest.rpartition(">")[0]) if rest else []
-            known = dict(zip(parameters, given, strict=False))
-            return tuple(Declared(each.name, _with(each.type, known)) for each in arguments)
-    return _defined(source, plain)
+            names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in parameters)
+            known = dict(zip((each[1] for each in names if each), _split(rest.rpartition(">")[0]), strict=False))
+            return tuple(DeclaredArgument(each.name, _with(each.type, known)) for each in _arguments(head))
+    for each in declarations(source):  # or a macro makes it a kernel
+        if each.is_function and (called := re.search(rf"\b{re.escape(plain)}\s*\(", each.head)):
+            return _arguments(each.head[called.start() :])
+    return None
 
 
 def template_parameters(source: str, name: str) -> list[str]:
     """Returns the parameters of a kernel that is a template, as declared; none for any other."""
-    text = _COMMENT.sub(" ", source)
-    for match in _KERNEL.finditer(text):
-        head = text[match.end() : _opening(text, match.end())].rstrip()
-        if re.search(rf"\b{re.escape(name)}$", head):
-            return [" ".join(each.split()) for each in _template_text(text, match.start())]
-    return []
+    return next((parameters for found, _, parameters in _kernels(source) if found == name), [])
 
 
-def _defined(source: str, name: str) -> tuple[Declared, ...] | None:
-    """Returns the arguments of a function that a macro makes a kernel."""
-    text = _COMMENT.sub(" ", source)
-    for match in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
-        closing = _closing(text, match.end() - 1)
-        if closing >= 0 and text[closing + 1 :].lstrip().startswith("{"):
-            inside = _split(text[match.end() : closing])
-            return tuple(_declared(each, place) for place, each in enumerate(inside))
-    return None
+def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yields each kernel's name, its declaration from there on, and the parameters of a template, as declared."""
+    for each in declarations(source):
+        head, parameters = parted(each.head)
+        if found := re.search(r"\b__global__\b.*?\b(\w+)(\s*\(.*)", head, re.DOTALL):
+            yield found[1], found[2], [" ".join(word.split()) for word in _split(parameters)]
+
+
+def _arguments(head: str) -> tuple[DeclaredArgument, ...]:
+    """Returns the arguments that stand in the first brackets of a declaration."""
+    opening = head.index("(")
+    inside = _split(head[opening + 1 : closing(head, opening) - 1])
+    return tuple(_declared(each, place) for place, each in enumerate(inside))
 
 
 def _with(type_: str, known: Mapping[str, str]) -> str:
     return re.sub(r"\w+", lambda match: known.get(match[0], match[0]).strip(), type_) if known else type_
 
 
-def _found(source: str) -> list[tuple[str, tuple[Declared, ...], list[str]]]:
-    text = _COMMENT.sub(" ", source)
-    found = []
-    for match in _KERNEL.finditer(text):
-        opening = _opening(text, match.end())
-        closing = _closing(text, opening)
-        if opening < 0 or closing < 0:
-            continue
-        head = text[match.end() : opening].rstrip()
-        name = re.search(r"(\w+)$", head)
-        if name is None:
-            continue
-        arguments = [_declared(each, place) for place, each in enumerate(_split(text[opening + 1 : closing]))]
-        found.append((name[1], tuple(arguments), _template(text, match.start())))
-    return found
-
-
-def _opening(text: str, place: int) -> int:
-    """Returns where the arguments begin, beyond ``__launch_bounds__(…)`` and attributes."""
-    while True:
-        opening = text.find("(", place)
-        if opening < 0 or not re.search(
-            r"(__launch_bounds__|__attribute__|__cluster_dims__|__maxnreg__)\s*$", text[place:opening]
-        ):
-            return opening
-        place = _closing(text, opening) + 1
-
-
-def _closing(text: str, opening: int) -> int:
-    depth = 0
-    for place in range(opening, len(text)) if opening >= 0 else ():
-        depth += (text[place] == "(") - (text[place] == ")")
-        if depth == 0:
-            return place
-    return -1
-
-
-def _template_text(text: str, before: int) -> list[str]:
-    """Returns a template's parameters, of a kernel that begins there."""
-    match = re.search(rf"template\s*<([^;{{}}]*)>\s*(?:{_BETWEEN})*$", text[:before])
-    return [] if match is None else [each.strip() for each in _split(match[1])]
-
-
-def _template(text: str, before: int) -> list[str]:
-    """Returns the names of a template's parameters, of a kernel that begins there."""
-    names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in _template_text(text, before))
-    return [name[1] for name in names if name]
-
-
-def _declared(text: str, place: int) -> Declared:
+def _declared(text: str, place: int) -> DeclaredArgument:
     text = text.partition("=")[0].strip()
     is_array = bool(re.search(r"\[[^\]]*\]\s*$", text))
     text = re.sub(r"(\[[^\]]*\]\s*)+$", "", text).strip()
@@ -183,7 +135,7 @@ def _declared(text: str, place: int) -> Declared:
     plain = re.sub(r"\b(long|short) int$", r"\1", plain)
     if is_unsigned:
         plain = f"unsigned {plain}".strip()
-    return Declared(name, f"{plain} {stars}".strip())
+    return DeclaredArgument(name, f"{plain} {stars}".strip())
 
 
 def _split(text: str) -> list[str]:

@@ -263,9 +263,6 @@ class _Counter:
             text=access.text,
             instruction=str(access.place),
             pattern=self.unknown("classes of accesses ('class')"),
-            places=None,
-            reach=None,
-            fresh=None,
             recorded=partial(self.transactions, access.number),
         )
 
@@ -296,9 +293,6 @@ class _Counter:
             text="",
             instruction="",
             pattern=what,
-            places=None,
-            reach=None,
-            fresh=None,
         )
 
     def footprints(self) -> Iterator[Footprint]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError
 from perfmodel.device.buffers import random_values
-from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct
+from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct, check_known
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
@@ -69,15 +69,10 @@ def emulate(
         width = (machine or Machine()).subgroup_size
         found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate)
         return cast(Profile, found)  # which offers the same
-    lowered = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
+    lowered = lowered_kernel(launch.source, launch.kernel_name, launch.options)
     given: dict[str, Any] = {}
     items = {p.name: p.type for p in lowered.parameters}
-    names = [argument.name for argument in launch.arrays()]
-    for name in arrays or {}:
-        if name not in names:
-            raise KernelError(
-                f"kernel {kernel.name!r} has no array {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
+    check_known(kernel.name, arrays or {}, [argument.name for argument in launch.arrays()], "array")
     for position, argument in enumerate(launch.arguments):
         match argument:
             case Image():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.kernels.arguments import Array, Scalar
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.arguments import Array, Scalar, check_known
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.size_expression import SizeExpression
 
@@ -101,15 +101,6 @@ def by_name(
         if name in numbers:
             raise KernelError(f"argument {name!r} of kernel {kernel!r} is given twice; give it once")
     return args
-
-
-def check_known(kernel: str, given_names: Iterable[str], known: Sequence[str]) -> None:
-    """Raises KernelError for a name that is none of those known."""
-    for name in given_names:
-        if name not in known:
-            raise KernelError(
-                f"kernel {kernel!r} has no argument {name!r}{nearest(name, known)} (it has {', '.join(known)})"
-            )
 
 
 def given(name: str, value: Any) -> Given:

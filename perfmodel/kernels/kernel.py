@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.static.branch_statistics import Observed
 
 MOST_STEPS_FOR_PLACES = 5_000
-"""Work-groups are not emulated any further only to see which places they touch."""
+"""Work-groups are not emulated any further only to see which addresses they touch."""
 
 
 class Kernel(BoundKernel):
@@ -64,7 +64,7 @@ class Kernel(BoundKernel):
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
         args: Mapping[str, int | str] | Sequence[Argument] | None = None,
-        build_options: Sequence[str] = (),
+        options: Sequence[str] = (),
         *,
         folders: Sequence[str | Path] = (),
         assumptions: str = "",
@@ -80,7 +80,7 @@ class Kernel(BoundKernel):
         Args:
             source: the text, or the path of a file.
             name: of the kernel in it.
-            global_size, local_size, build_options, assumptions, statistics: see `perfmodel.kernels.opencl_program`.
+            global_size, local_size, options, assumptions, statistics: see `perfmodel.kernels.opencl_program`.
             args: how many elements each array argument has, by its name (bytes for local memory), whole numbers or
                 expressions over the sizes; all else is taken from the source. Or a full list of the arguments of
                 `perfmodel.kernels.arguments`, in the kernel's order.
@@ -94,7 +94,7 @@ class Kernel(BoundKernel):
             KernelError: for what cannot be a kernel.
         """
         program = opencl_program(
-            source, name, global_size, local_size, args or {}, build_options, folders, assumptions, statistics
+            source, name, global_size, local_size, args or {}, options, folders, assumptions, statistics
         )
         return cls(program.with_budget(budget), tags, None, **arguments)
 
@@ -341,9 +341,9 @@ class Kernel(BoundKernel):
             counts = super().counts_for(subgroup_size)
         except (DecidedByDataError, OutOfBudgetError) as error:
             return self._counts_as_seen(error, subgroup_size)
-        return self._with_places(counts) if counts.unknown_places else counts
+        return self._with_addresses(counts) if counts.unknown_addresses else counts
 
-    def _with_places(self, counts: KernelCounts) -> KernelCounts:
+    def _with_addresses(self, counts: KernelCounts) -> KernelCounts:
         """Returns counts with what emulated work-groups touch by accesses whose addresses ids decide."""
         from perfmodel.kernels.touched import decided_by_ids  # slow to import
 
@@ -351,12 +351,12 @@ class Kernel(BoundKernel):
         if not isinstance(program, OpenCLProgram) or program.touched or len(self.sizes) < len(program.sizes):
             return counts
         key = tuple(self._arguments.items())
-        if key not in program.places:
-            program.places[key] = None
+        if key not in program.touched_at:
+            program.touched_at[key] = None
             if decided_by_ids(program.lowered, counts):
                 with suppress(PerfmodelError):  # no harm is done where emulation fails
-                    program.places[key] = self._touched()
-        touched = program.places[key]
+                    program.touched_at[key] = self._touched()
+        touched = program.touched_at[key]
         return counts if touched is None else touched.counts(counts)
 
     def _touched(self) -> TouchedByGroups:

@@ -19,7 +19,7 @@ class Launch:
         global_size: work-items along each axis.
         local_size: work-items of a work-group along each axis; divides `global_size`.
         arguments: in the kernel's order.
-        build_options: given to the OpenCL compiler.
+        options: given to the OpenCL compiler.
         language: of the source: `OPENCL_C` or `PTX`.
         copied_in, copied_out: arrays copied to the device before, and from it after, as part of what is timed.
         shared_bytes: dynamic shared memory of a block, of PTX.
@@ -30,7 +30,7 @@ class Launch:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
     arguments: tuple[Argument, ...]
-    build_options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     copied_in: tuple[str, ...] = ()
     copied_out: tuple[str, ...] = ()
     language: str = OPENCL_C

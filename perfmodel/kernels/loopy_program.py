@@ -15,7 +15,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape
-from perfmodel.kernels.arguments import Argument, Array, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Scalar, check_range
 from perfmodel.kernels.launch import Launch
 
 # Functions import Loopy, and what needs it: it is slow to import, and most programs are none of its.
@@ -238,7 +238,7 @@ class LoopyProgram:
             if isinstance(argument, lp.ValueArg):
                 # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
                 value = arguments.get(argument.name, 0)
-                self._check_range(argument.name, value, dtype)
+                check_range(argument.name, value, dtype, self.name)
                 bound.append(Scalar(argument.name, dtype.name, value))
             else:
                 size = self._elements(argument, context)
@@ -285,7 +285,7 @@ class LoopyProgram:
             local_size,
             arguments,
             assumptions=" and ".join(map(str, self._assumptions[0])) if len(self._assumptions) == 1 else "",
-            statistics={loop: turns for loop, turns in self.statistics.items() if loop in loops},
+            statistics={loop: iterations for loop, iterations in self.statistics.items() if loop in loops},
             budget=self.budget,
         )
 
@@ -304,12 +304,6 @@ class LoopyProgram:
                 "without vector components"
             )
         return steps
-
-    def _check_range(self, name: str, value: float, dtype: Any) -> None:
-        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-            raise KernelError(
-                f"{name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a wider argument"
-            )
 
     def _elements(self, array: Any, context: Mapping[str, float]) -> int:
         """Returns elements from the buffer's start to the array's last, with the gaps that its offset and strides

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, check_known
 from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
     by_name,
-    check_known,
     given,
     names_in,
 )
 from perfmodel.kernels.numba_compiler import compiled, function_of, types_of_numba
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import parameters_of
 

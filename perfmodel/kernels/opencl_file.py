@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perfmodel.basics.errors import KernelError, nearest
-from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct, check_known
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.source_words import source_text
@@ -30,7 +30,7 @@ def opencl_program(
     global_size: int | str | Sequence[int | str],
     local_size: int | str | Sequence[int | str],
     args: Mapping[str, int | str] | Sequence[Argument],
-    build_options: Sequence[str] = (),
+    options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     assumptions: str = "",
     statistics: Mapping[str, float] | None = None,
@@ -41,15 +41,15 @@ def opencl_program(
     if isinstance(folders, str):
         raise KernelError(f"folders {folders!r} are a string; give a list of them")
     text, _ = read_source(source, folders)
-    if isinstance(build_options, str):
-        raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
-    build_options = [*build_options, *options_of_includes(source, text, folders)]
+    if isinstance(options, str):
+        raise KernelError(f"options {options!r} of kernel {name!r} are no strings; give a list of them")
+    options = [*options, *options_of_includes(source, text, folders)]
     if isinstance(args, Mapping):
-        args = declared_arguments(lowered_kernel(text, name, build_options), args)
-    return OpenCLProgram(text, name, global_size, local_size, args, build_options, assumptions, statistics)
+        args = declared_arguments(lowered_kernel(text, name, options), args)
+    return OpenCLProgram(text, name, global_size, local_size, args, options, assumptions, statistics)
 
 
-def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
+def unit_of(text: str, options: tuple[str, ...] = ()) -> Unit:
     """Reads a source and returns its translation unit: which kernels it has, without what is in them.
 
     Raises:
@@ -57,7 +57,7 @@ def unit_of(text: str, build_options: tuple[str, ...] = ()) -> Unit:
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, build_options, kernels=())
+    return read(text, options, kernels=())
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
@@ -151,12 +151,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
     Raises:
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
     """
-    names = [parameter.name for parameter in kernel.parameters]
-    for name in extents:
-        if name not in names:
-            raise KernelError(
-                f"kernel {kernel.name!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
+    check_known(kernel.name, extents, [parameter.name for parameter in kernel.parameters])
     stored = {access.variable for access in kernel.accesses if access.direction != "load"}
     found: list[Argument] = []
     for parameter in kernel.parameters:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -17,10 +16,11 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.counting.waits import Wait
-from perfmodel.device.launch_shape import check_extent, check_shape
-from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Image, LocalArray, Scalar, Struct, scalars_of
+from perfmodel.device.launch_shape import check_shape
+from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Derived, Image, LocalArray, Scalar, Struct
+from perfmodel.kernels.declared_program import DeclaredProgram
 from perfmodel.kernels.launch import Launch
-from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
+from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.kernels.touched import TouchedByGroups
 from perfmodel.opencl_c import lowered_kernel
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.static.branch_statistics import Observed
 
 
-class OpenCLProgram:
+class OpenCLProgram(DeclaredProgram):
     """A kernel in OpenCL C with its launch and arguments; see `perfmodel.kernels.program.Program`.
 
     Its sizes are the scalar arguments of integer type. Expressions over them are whole numbers or strings such as
@@ -43,7 +43,7 @@ class OpenCLProgram:
             for a single axis); the former has to be a multiple of the latter.
         arguments: an `Array`, `Image`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each
             of the kernel's arguments, in its order.
-        build_options: for the OpenCL compiler, such as ``-DWIDTH=8``.
+        options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
         statistics: what data decide, for the counts: the expected iterations of a loop, by its variable or as
@@ -58,6 +58,8 @@ class OpenCLProgram:
         KernelError: for what cannot be a kernel.
     """
 
+    KINDS = (Array, Image, Scalar, Struct, LocalArray)
+
     def __init__(
         self,
         source: str,
@@ -65,7 +67,7 @@ class OpenCLProgram:
         global_size: int | str | Sequence[int | str],
         local_size: int | str | Sequence[int | str],
         arguments: Sequence[Argument],
-        build_options: Sequence[str] = (),
+        options: Sequence[str] = (),
         assumptions: str = "",
         statistics: Mapping[str, float] | None = None,
         observed: Mapping[int, Observed] | None = None,
@@ -76,24 +78,16 @@ class OpenCLProgram:
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
-        if isinstance(build_options, str) or not all(isinstance(option, str) for option in build_options):
-            raise KernelError(f"build options {build_options!r} of kernel {name!r} are no strings; give a list of them")
-        for option in build_options:
+        if isinstance(options, str) or not all(isinstance(option, str) for option in options):
+            raise KernelError(f"options {options!r} of kernel {name!r} are no strings; give a list of them")
+        for option in options:
             first, *others = option.split() or [""]
             if not first or len(others) > (first in ("-D", "-U", "-I")):
                 raise KernelError(
-                    f"build option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
+                    f"option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
                 )
-        self.source, self.name, self.build_options = source, name, tuple(build_options)
-        self._declared = tuple(self._plain(argument) for argument in arguments)
-        scalars = [scalar for argument in self._declared for scalar in scalars_of(argument)]
-        others = [argument.name for argument in self._declared if not isinstance(argument, Scalar)]
-        names = [*others, *(scalar.name for scalar in scalars)]
-        if twice := [argument for argument in names if names.count(argument) > 1]:
-            raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
-        self.arguments: tuple[str, ...] = tuple(scalar.name for scalar in scalars)
-        self.sizes: tuple[str, ...] = tuple(s.name for s in scalars if np.dtype(s.dtype).kind in "iu")
-
+        super().__init__(name, arguments, assumptions)
+        self.source, self.options = source, tuple(options)
         self._global_size = self._axes("global size", global_size)
         self._local_size = self._axes("local size", local_size)
         if len(self._global_size) != len(self._local_size) or not 1 <= len(self._local_size) <= 3:
@@ -103,27 +97,15 @@ class OpenCLProgram:
             )
         self._image_sizes = {
             argument.name: [self._expression(f"size of image {argument.name!r}", size) for size in argument.sizes]
-            for argument in self._declared
+            for argument in self.declared
             if isinstance(argument, Image)
         }
-        self._extents = {
-            argument.name: self._expression(
-                f"extent of array {argument.name!r}",
-                argument.extent if isinstance(argument, Array) else argument.n_bytes,
-            )
-            for argument in self._declared
-            if isinstance(argument, Array | LocalArray)
-        }
-        expressions = [*self._global_size, *self._local_size, *self._extents.values()]
-        self._shaping = frozenset(name for axis in (*self._global_size, *self._local_size) for name in axis.names)
-        self._extending = frozenset(name for expression in expressions for name in expression.names)
-        self.assumptions, self.statistics = assumptions, dict(statistics or {})
-        self.observed = dict(observed or {})
+        self._follows(*self._global_size, *self._local_size)
+        self.statistics, self.observed = dict(statistics or {}), dict(observed or {})
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
         self.touched = touched
         self.samples: dict[object, OpenCLProgram] = {}
-        self.places: dict[object, TouchedByGroups | None] = {}
-        self._conditions = conditions_of(self.assumptions, f"assumption of kernel {name!r}", self.sizes)
+        self.touched_at: dict[object, TouchedByGroups | None] = {}
         self._counts: dict[Any, KernelCounts | CountingError] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -132,19 +114,14 @@ class OpenCLProgram:
 
     @property
     def _given(self) -> tuple[object, ...]:
-        """Returns all that the device is given, as plain values in one form."""
         return (
             self.source,
             self.name,
             tuple(axis.text for axis in self._global_size),
             tuple(axis.text for axis in self._local_size),
-            self._declared,
-            self.build_options,
+            self.declared,
+            self.options,
         )
-
-    @cached_property
-    def content(self) -> str:
-        return hashlib.sha256(repr(self._given).encode()).hexdigest()
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:
@@ -195,7 +172,7 @@ class OpenCLProgram:
                 self._extents[a.name].polynomial().replaced(numbers),
                 a.pixel_bytes if isinstance(a, Image) else None,
             )
-            for a in self._declared
+            for a in self.declared
             if isinstance(a, Array)
         }
         conditions = [text for condition in self._conditions if (text := condition.isl(numbers)) is not None]
@@ -238,7 +215,7 @@ class OpenCLProgram:
     @property
     def local_arguments(self) -> tuple[SizeExpression, ...]:
         """The bytes of the local memory that the launch provides to a work-group, by argument."""
-        return tuple(self._extents[a.name] for a in self._declared if isinstance(a, LocalArray))
+        return tuple(self._extents[a.name] for a in self.declared if isinstance(a, LocalArray))
 
     @cached_property
     def lowered(self) -> LoweredKernel:
@@ -247,12 +224,12 @@ class OpenCLProgram:
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        return lowered_kernel(self.source, self.name, self.build_options)
+        return lowered_kernel(self.source, self.name, self.options)
 
     def _check_signature(self) -> None:
         """Refuses arguments that are not those that the source declares."""
         names = [parameter.name for parameter in self.lowered.parameters]
-        given = [argument.name for argument in self._declared]
+        given = [argument.name for argument in self.declared]
         if names != given:
             raise KernelError(
                 f"kernel {self.name!r} has the arguments {', '.join(names) or 'none'} in its source, but "
@@ -287,10 +264,10 @@ class OpenCLProgram:
         _, name, global_size, local_size, declared, options = self._given
         return self._made(source, name, global_size, local_size, declared, options, self.assumptions)
 
-    def with_build_options(self, build_options: Sequence[str]) -> OpenCLProgram:
+    def with_options(self, options: Sequence[str]) -> OpenCLProgram:
         """Returns the same text built with other options."""
         source, name, global_size, local_size, declared, _ = self._given
-        return self._made(source, name, global_size, local_size, declared, tuple(build_options), self.assumptions)
+        return self._made(source, name, global_size, local_size, declared, tuple(options), self.assumptions)
 
     def with_global_size(self, global_size: Sequence[int | str]) -> OpenCLProgram:
         """Returns the same text launched with other work-items."""
@@ -311,24 +288,15 @@ class OpenCLProgram:
     def _twin(self) -> OpenCLProgram:
         """Returns the same program, to be counted in another way."""
         twin = copy(self)
-        twin._counts, twin.samples, twin.places = {}, {}, {}
+        twin._counts, twin.samples, twin.touched_at = {}, {}, {}
         return twin
-
-    def check(self, sizes: Mapping[str, Any]) -> None:
-        check_sizes(self.name, sizes, self._extending, self._conditions)
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
         global_size, local_size = (
             [axis.values(sizes) for axis in axes] for axes in (self._global_size, self._local_size)
         )
         check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
-        for name, extent in self._extents.items():
-            known = {size: value for size, value in sizes.items() if size in extent.names}
-            check_extent(self.name, name, extent.values(known), known)
-
-    def _shaping_of(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the sizes that the launch's shape follows from."""
-        return {name: size for name, size in sizes.items() if name in self._shaping}
+        self._check_extents(sizes)
 
     def launch(self, arguments: Mapping[str, float]) -> Launch:
         """Returns the launch at these scalar arguments (a value for each of `arguments`)."""
@@ -336,76 +304,37 @@ class OpenCLProgram:
         global_size = tuple(axis.at(sizes) for axis in self._global_size)
         local_size = tuple(axis.at(sizes) for axis in self._local_size)
         check_shape(self.name, global_size, local_size, self._shaping_of(sizes))
-        bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
+        bound = tuple(self._bound(argument, arguments, sizes) for argument in self.declared)
         return Launch(
             source=self.source,
             kernel_name=self.name,
             global_size=global_size,
             local_size=local_size,
             arguments=bound,
-            build_options=self.build_options,
+            options=self.options,
         )
 
-    def _bound(self, argument: Argument, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
-        """Returns an argument in numbers."""
-        match argument:
-            case Image():
-                axes = tuple(axis.at(sizes) for axis in self._image_sizes[argument.name])
-                return replace(argument, extent=self._extents[argument.name].at(sizes), sizes=axes)
-            case Array():
-                return replace(argument, extent=self._extents[argument.name].at(sizes))
-            case LocalArray():
-                return replace(argument, n_bytes=self._extents[argument.name].at(sizes))
-            case Struct():
-                return replace(argument, fields=tuple(self._with_value(field, values) for field in argument.fields))
-        return self._with_value(argument, values)
+    def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
+        found = super()._bound(argument, values, sizes)
+        if not isinstance(found, Image):
+            return found
+        return replace(found, sizes=tuple(axis.at(sizes) for axis in self._image_sizes[found.name]))
 
-    def _with_value(self, scalar: Scalar, values: Mapping[str, float]) -> Scalar:
-        value, dtype = values[scalar.name], np.dtype(scalar.dtype)
-        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-            raise KernelError(
-                f"{scalar.name}={value} of kernel {self.name!r} does not fit into {dtype.name}; declare a wider "
-                "argument"
-            )
-        return replace(scalar, value=value)
+    def _plain(self, argument: Argument | Derived) -> Argument | Derived:
+        found = super()._plain(argument)
+        return replace(found, sizes=tuple(map(str, found.sizes))) if isinstance(found, Image) else found
 
-    def _plain(self, argument: Argument) -> Argument:
-        """Returns the argument in one form, as equal programs have equal content."""
-        if not isinstance(argument, Argument) or not isinstance(argument.name, str):
-            raise KernelError(
-                f"argument {argument!r} of kernel {self.name!r} is no Array, Image, Scalar, Struct or LocalArray; give "
-                "one by name"
-            )
-        match argument:
-            case LocalArray():
-                return replace(argument, n_bytes=str(argument.n_bytes).strip())
-            case Struct():
-                return replace(argument, fields=tuple(map(self._plain_number, argument.fields)))
-            case Array():
-                plain = self._plain_number(Scalar(argument.name, argument.dtype))
-                found = replace(argument, dtype=plain.dtype, extent=str(argument.extent).strip())
-                return replace(found, sizes=tuple(map(str, found.sizes))) if isinstance(found, Image) else found
-        return self._plain_number(argument)
-
-    def _plain_number(self, scalar: Scalar) -> Scalar:
-        """Returns a number's declaration with numpy's name of its type, and without a value."""
+    def _dtype(self, declared: Array | Scalar | Derived) -> str:
         try:
-            dtype = "" if scalar.dtype is None else np.dtype(scalar.dtype).name
+            dtype = "" if declared.dtype is None else super()._dtype(declared)
         except TypeError:
             dtype = ""
         if dtype not in C_TYPES:
             raise KernelError(
-                f"argument {scalar.name!r} of kernel {self.name!r} has dtype {scalar.dtype!r}; give one of "
+                f"argument {declared.name!r} of kernel {self.name!r} has dtype {declared.dtype!r}; give one of "
                 f"{', '.join(C_TYPES)}"
             )
-        return Scalar(scalar.name, dtype)
-
-    def _axes(self, role: str, given: int | str | Sequence[int | str]) -> tuple[SizeExpression, ...]:
-        axes = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-        return tuple(self._expression(role, axis) for axis in axes)
-
-    def _expression(self, role: str, given: int | str) -> SizeExpression:
-        return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)
+        return dtype
 
     def __repr__(self) -> str:
         return brief(

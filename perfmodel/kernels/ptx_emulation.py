@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError
 from perfmodel.device.buffers import random_values
-from perfmodel.kernels.arguments import Array, Described, Scalar, Struct
+from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents
 from perfmodel.kernels.launch import Launch as KernelLaunch
 from perfmodel.ptx.code import Code
@@ -43,11 +43,7 @@ def emulated(
     """
     names = [array.name for array in launch.arrays()]
     variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
-    for name in arrays or {}:
-        if name not in (*names, *variables):
-            raise KernelError(
-                f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-            )
+    check_known(launch.kernel_name, arrays or {}, [*names, *variables], "array")
     given: list[Given] = []
     for position, argument in enumerate(launch.arguments):
         match argument:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import KernelError
 from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.kernels.arguments import check_known
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.ptx.counting.counter import counts_of
@@ -64,8 +64,7 @@ class PtxProfile(EmulationProfile):
         Raises:
             KernelError: for an array that the kernel doesn't have.
         """
-        if name not in self._arrays:
-            raise KernelError(f"kernel {self.kernel.name!r} has no array {name!r} (it has {', '.join(self._arrays)})")
+        check_known(self.kernel.name, [name], self._arrays, "array")
         return self.emulation.array(name).view(np.dtype(self._arrays[name][0]))
 
     @cached_property

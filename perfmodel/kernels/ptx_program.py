@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,20 +12,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.usual_budget import USUAL, checked
-from perfmodel.device.launch_shape import check_extent, check_shape, listed
-from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct, scalars_of
+from perfmodel.device.launch_shape import check_shape, listed
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct
+from perfmodel.kernels.declared_program import DeclaredProgram
 from perfmodel.kernels.launch import PTX, Launch
-from perfmodel.kernels.size_expression import SizeExpression, check_sizes, conditions_of
+from perfmodel.kernels.size_expression import Extent, SizeExpression
 
 if TYPE_CHECKING:
     from perfmodel.ptx.code import Code
     from perfmodel.ptx.emulation.emulation import Emulation
 
-Extent = int | str
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
 MOST_WORK = 110_000
@@ -34,7 +32,7 @@ MOST_WORK = 110_000
 loops stand for others."""
 
 
-class PtxProgram:
+class PtxProgram(DeclaredProgram):
     """A kernel in PTX with its launch and arguments; see `perfmodel.kernels.program.Program`.
 
     It is counted by emulating blocks of its grid, so that counts are known at sizes that are numbers. It is as compiled
@@ -58,6 +56,7 @@ class PtxProgram:
         KernelError: for what cannot be a kernel.
     """
 
+    KINDS = (Array, Scalar, Struct, Derived)
     is_machine_code = True
 
     def __init__(
@@ -76,15 +75,8 @@ class PtxProgram:
         free: Sequence[str] = (),
         budget: float = USUAL,
     ) -> None:
-        self.text, self.entry, self.name, self.assumptions = text, entry, name, assumptions
-        self._declared = tuple(self._plain(argument) for argument in arguments)
-        scalars = [scalar for each in self._declared if not isinstance(each, Derived) for scalar in scalars_of(each)]
-        names = [each.name for each in self._declared if not isinstance(each, Scalar)] + [s.name for s in scalars]
-        if twice := [each for each in names if names.count(each) > 1]:
-            raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
-        self.free = tuple(each for each in free if each not in names)
-        self.arguments: tuple[str, ...] = (*(scalar.name for scalar in scalars), *self.free)
-        self.sizes: tuple[str, ...] = (*(s.name for s in scalars if np.dtype(s.dtype).kind in "iu"), *self.free)
+        super().__init__(name, arguments, assumptions, free)
+        self.text, self.entry = text, entry
         self._grid, self._block = self._axes("grid", grid), self._axes("block", block)
         if not 1 <= len(self._grid) <= 3 or not 1 <= len(self._block) <= 3:
             raise KernelError(
@@ -92,23 +84,14 @@ class PtxProgram:
                 "give 1 to 3 of each"
             )
         self._shared = self._expression("dynamic shared memory", shared)
-        self._extents = {
-            each.name: self._expression(f"extent of {each.name!r}", each.extent)
-            for each in self._declared
-            if isinstance(each, Array | Derived)
-        }
-        self._arrays = frozenset(each.name for each in self._declared if isinstance(each, Array))
-        self._conditions = conditions_of(assumptions, f"assumption of kernel {name!r}", self.sizes)
-        shaping = (*self._grid, *self._block, self._shared)
-        self._shaping = frozenset(name for axis in shaping for name in axis.names)
-        self._extending = self._shaping | {name for each in self._extents.values() for name in each.names}
+        self._follows(*self._grid, *self._block, self._shared)
         self.arrays, self.groups, self.seed = dict(arrays or {}), groups, seed
         self.budget = checked(budget)
         self._counts: dict[Any, KernelCounts] = {}
-        if len(self.code.kernel.parameters) != len(self._declared):
+        if len(self.code.kernel.parameters) != len(self.declared):
             raise KernelError(
                 f"kernel {name!r} has {len(self.code.kernel.parameters)} parameters in its PTX, and "
-                f"{len(self._declared)} arguments are declared; give one for each"
+                f"{len(self.declared)} arguments are declared; give one for each"
             )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -119,22 +102,13 @@ class PtxProgram:
     def _given(self) -> tuple[object, ...]:
         """Returns all that the device is given, as plain values in one form."""
         grid, block = (tuple(axis.text for axis in axes) for axes in (self._grid, self._block))
-        return (self.text, self.entry, self.name, grid, block, self._declared, self._shared.text)
-
-    @cached_property
-    def content(self) -> str:
-        return hashlib.sha256(repr(self._given).encode()).hexdigest()
+        return (self.text, self.entry, self.name, grid, block, self.declared, self._shared.text)
 
     @property
     def code(self) -> Code:
         from perfmodel.ptx.code import code_of  # slow to import, and only for PTX
 
         return code_of(self.text, self.entry)
-
-    @property
-    def declared(self) -> tuple[Argument | Derived, ...]:
-        """The arguments as they are declared, in the kernel's order."""
-        return self._declared
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:
@@ -188,14 +162,11 @@ class PtxProgram:
     def as_opencl(self) -> NoReturn:
         raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")
 
-    def check(self, sizes: Mapping[str, Any]) -> None:
-        check_sizes(self.name, sizes, self._extending, self._conditions)
-
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
         grid, block = ([axis.values(sizes) for axis in axes] for axes in (self._grid, self._block))
         rank = max(len(grid), len(block))
         grid, block = ([*axes, *[1] * (rank - len(axes))] for axes in (grid, block))
-        shaping = {name: size for name, size in sizes.items() if name in self._shaping}
+        shaping = self._shaping_of(sizes)
         check_shape(self.name, [g * b for g, b in zip(grid, block, strict=True)], block, shaping)
         threads = math.prod(block)
         if np.any(threads > MOST_THREADS):
@@ -204,11 +175,7 @@ class PtxProgram:
                 f"kernel {self.name!r} has blocks of {int(np.max(threads))} threads{at}; NVIDIA's GPUs take up to "
                 f"{MOST_THREADS}"
             )
-        for name, extent in self._extents.items():
-            if name not in self._arrays:
-                continue
-            known = {size: value for size, value in sizes.items() if size in extent.names}
-            check_extent(self.name, name, extent.values(known), known)
+        self._check_extents(sizes)
 
     def shape(self, arguments: Mapping[str, float]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Returns blocks of the grid and threads of a block by axis, and the bytes of dynamic shared memory."""
@@ -227,9 +194,8 @@ class PtxProgram:
         grid, block, shared = self.shape(arguments)
         sizes = {name: int(arguments[name]) for name in self.sizes}
         global_size = tuple(g * b for g, b in zip(grid, block, strict=True))
-        shaping = {name: size for name, size in sizes.items() if name in self._shaping}
-        check_shape(self.name, global_size, block, shaping)
-        bound = tuple(self._bound(argument, arguments, sizes) for argument in self._declared)
+        check_shape(self.name, global_size, block, self._shaping_of(sizes))
+        bound = tuple(self._bound(argument, arguments, sizes) for argument in self.declared)
         return Launch(
             source=self.text,
             kernel_name=self.entry,
@@ -241,55 +207,16 @@ class PtxProgram:
         )
 
     def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
-        match argument:
-            case Described():
-                known = [
-                    tuple(
-                        self._extents[f"{argument.name}_{what}_{axis}"].at(sizes) for axis in range(len(argument.box))
-                    )
-                    for what in ("shape", "strides")
-                ]
-                extent = self._extents[argument.name].at(sizes)
-                return replace(argument, extent=extent, sizes=known[0], strides=known[1])
-            case Array():
-                return replace(argument, extent=self._extents[argument.name].at(sizes))
-            case Derived():
-                return Scalar(argument.name, argument.dtype, self._extents[argument.name].at(sizes))
-            case Struct():
-                fields = tuple(replace(each, value=values[each.name]) for each in argument.fields)
-                return replace(argument, fields=fields)
-            case Scalar():
-                value, dtype = values[argument.name], np.dtype(argument.dtype)
-                if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-                    raise KernelError(f"{argument.name}={value} of kernel {self.name!r} does not fit into {dtype.name}")
-                return replace(argument, value=value)
-        return argument
-
-    def _plain(self, argument: Argument | Derived) -> Argument | Derived:
-        """Returns the argument in one form, as equal programs have equal content."""
-        match argument:
-            case Described():
-                return replace(argument, dtype=np.dtype(argument.dtype).name, extent=str(argument.extent).strip())
-            case Array():
-                return Array(
-                    argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip(), argument.is_output
-                )
-            case Struct():
-                return replace(argument, fields=tuple(Scalar(f.name, np.dtype(f.dtype).name) for f in argument.fields))
-            case Scalar():
-                return Scalar(argument.name, np.dtype(argument.dtype).name)
-            case Derived():
-                return Derived(argument.name, np.dtype(argument.dtype).name, str(argument.extent).strip())
-        raise KernelError(f"argument {argument!r} of kernel {self.name!r} is no Array, Scalar or Struct; give such")
-
-    def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:
-        axes = [given] if isinstance(given, str | int) else given
-        return tuple(self._expression(role, axis) for axis in axes)
+        found = super()._bound(argument, values, sizes)
+        if not isinstance(found, Described):
+            return found
+        axes = range(len(found.box))
+        shape, strides = (
+            tuple(self._extents[f"{found.name}_{what}_{axis}"].at(sizes) for axis in axes)
+            for what in ("shape", "strides")
+        )
+        return replace(found, sizes=shape, strides=strides)
 
     def _expression(self, role: str, given: Extent) -> SizeExpression:
         """Returns an expression, in which a quotient may be written as in C."""
-        text = re.sub(r"(?<!/)/(?!/)", "//", str(given))
-        return SizeExpression(f"{role} of kernel {self.name!r}", text, self.sizes)
-
-    def __repr__(self) -> str:
-        return brief(self, self.name, f"sizes {', '.join(self.sizes) or 'none'}")
+        return super()._expression(role, re.sub(r"(?<!/)/(?!/)", "//", str(given)))

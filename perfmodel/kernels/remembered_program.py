@@ -15,7 +15,7 @@ import numpy as np
 from perfmodel.basics.disk_cache import DiskCache, is_on
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.usual_budget import USUAL
-from perfmodel.kernels.arguments import Argument, Array, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
 from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
@@ -72,11 +72,11 @@ def _plain(made: Any) -> dict[str, Any] | None:
         "content": content,
         "extents": [str(extent) for extent, _ in program._extents],
         "opencl": [*opencl._given[:4], opencl.assumptions, opencl.statistics],
-        "declared": [_plain_argument(each) for each in opencl._declared],
+        "declared": [_plain_argument(each) for each in opencl.declared],
     }
 
 
-def _plain_argument(argument: Argument) -> list[Any]:
+def _plain_argument(argument: Argument | Derived) -> list[Any]:
     assert isinstance(argument, Array | Scalar)  # code of Loopy has no others
     more = [argument.extent, argument.is_output] if isinstance(argument, Array) else []
     return [argument.name, argument.dtype, *more]

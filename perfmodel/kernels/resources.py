@@ -56,7 +56,7 @@ def resources(kernel: Kernel, device: str | Device | None = None) -> Resources:
         kernel.bind({})
         launched = sum(n_bytes.at(kernel.sizes) for n_bytes in program.local_arguments)
     if device is not None:
-        usage = find_device(device).session().usage(program.source, program.name, program.build_options)
+        usage = find_device(device).session().usage(program.source, program.name, program.options)
         registers, local_bytes = compiled(usage.log, program.name) or (None, usage.local_bytes)
         return Resources(
             registers=registers, local_bytes=local_bytes + launched, private_bytes=usage.private_bytes, source="driver"

@@ -27,6 +27,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+Extent = int | str
+"""A number or size expression as people write it."""
+
+
 class SizeExpression:
     """A whole number that follows from sizes, those of structs as C writes them; `role` says of what, for errors.
 
@@ -34,7 +38,7 @@ class SizeExpression:
         KernelError: for anything else.
     """
 
-    def __init__(self, role: str, given: int | str, sizes: Sequence[str]) -> None:
+    def __init__(self, role: str, given: Extent, sizes: Sequence[str]) -> None:
         self.role = role
         self.text = str(given).strip()
         try:

@@ -51,7 +51,7 @@ def _words(told: Mapping[str, str]) -> str:
 ASPECTS: dict[str, Callable[[Launch], str]] = {
     "group": lambda launch: "x".join(map(str, launch.local_size)),
     "items": lambda launch: "x".join(map(str, launch.global_size)),
-    "options": lambda launch: ",".join(option.removeprefix("-D") for option in launch.build_options) or "none",
+    "options": lambda launch: ",".join(option.removeprefix("-D") for option in launch.options) or "none",
     "shared": lambda launch: str(launch.shared_bytes),
 }
 

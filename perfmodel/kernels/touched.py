@@ -47,7 +47,7 @@ class TouchedByGroups:
         )
 
     def _access(self, access: AccessCount) -> AccessCount:
-        if access.space not in ("global", "local") or not access.has_unknown_place:
+        if access.space not in ("global", "local") or not access.has_unknown_address:
             return access
         key = access.instruction, access.text, access.direction
         return replace(access, touched=self.by_access.get(key), passes=self.passes.get(key))
@@ -102,7 +102,7 @@ def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:
     unknown = {
         (access.instruction, access.text)
         for access in counts.accesses
-        if (access.space == "global" or access.direction == "atomic") and access.has_unknown_place
+        if (access.space == "global" or access.direction == "atomic") and access.has_unknown_address
     }
     constants = {each.name for each in kernel.objects if each.space == "constant"}
     origins = Origins(kernel.body)

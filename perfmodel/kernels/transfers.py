@@ -11,7 +11,6 @@ from typing import Any
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.launch import Launch
-from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
 
 
@@ -41,7 +40,3 @@ class WithTransfers(DerivedProgram[Program]):
             return tuple(array.name for array in launch.arrays() if array.name in own)
 
         return replace(launch, copied_in=moved("load"), copied_out=moved("store"))
-
-    def as_opencl(self) -> OpenCLProgram:
-        """Returns the kernel without its transfers, of which OpenCL C says nothing."""
-        return self.program.as_opencl()

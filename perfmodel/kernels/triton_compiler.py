@@ -13,9 +13,6 @@ from perfmodel.kernels.ptx_cache import kept
 
 # Functions import Triton, which is an optional dependency.
 
-USUAL_TARGET = "sm_90"
-"""The target where nothing else is said: an H200."""
-
 
 @dataclass(frozen=True)
 class TritonText:

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, one_line
-from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar
+from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, check_known
 from perfmodel.kernels.given_arguments import (
     Given,
     GivenArray,
     GivenNumber,
     GivenTiles,
     by_name,
-    check_known,
     given,
     names_in,
     value_of,
     with_numbers,
 )
-from perfmodel.kernels.ptx_program import Extent, PtxProgram
+from perfmodel.kernels.ptx_program import PtxProgram
+from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.triton_compiler import Decorated, TritonText, backend_of, compiled, undecorated
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of

@@ -44,7 +44,7 @@ def prepared(launch: Launch, device: Device) -> Iterator[OpenCLLaunch]:
         KernelError: it does not compile, does not fit the device, or fails.
     """
     session = device.session()
-    kernel = session.kernel(launch.source, launch.kernel_name, launch.build_options)
+    kernel = session.kernel(launch.source, launch.kernel_name, launch.options)
     with failures_of(launch.kernel_name, device):
         _check_built(launch, kernel, session)
         images = [argument for argument in launch.arrays() if isinstance(argument, Image)]

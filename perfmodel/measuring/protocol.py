@@ -15,7 +15,7 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
 from perfmodel.device.device import CUDA, OPENCL, Device
 from perfmodel.device.launch_shape import check_shape
-from perfmodel.kernels.arguments import Array, LocalArray, Struct
+from perfmodel.kernels.arguments import Array, LocalArray, Struct, check_known
 from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.measuring import cuda_launch, opencl_launch
 from perfmodel.measuring.prepared import Prepared, item_bytes
@@ -341,9 +341,7 @@ def _hosts(launch: Launch, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nda
     """Returns a contiguous host array for each array argument: a copy of the given one, zeros for an output left
     out."""
     known = {argument.name: argument for argument in launch.arrays()}
-    for name in arrays:
-        if name not in known:
-            raise KernelError(f"kernel {launch.kernel_name!r} has no array {name!r}{nearest(name, known)}")
+    check_known(launch.kernel_name, arrays, known, "array")
     hosts = {}
     for name, argument in known.items():
         if name in arrays:

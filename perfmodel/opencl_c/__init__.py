@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from perfmodel.opencl_c.lowered import LoweredKernel
 
 
-def lowered_kernel(source: str, name: str, build_options: Sequence[str] = ()) -> LoweredKernel:
+def lowered_kernel(source: str, name: str, options: Sequence[str] = ()) -> LoweredKernel:
     """Returns a kernel of a source, read, with its calls inlined; the last ones are remembered.
 
     Raises:
         SourceError: for what is no OpenCL C, or not supported, with its place.
         KernelError: if the source has no such kernel.
     """
-    return _lowered_kernel(source, name, tuple(build_options))
+    return _lowered_kernel(source, name, tuple(options))
 
 
 @lru_cache(maxsize=256)
-def _lowered_kernel(source: str, name: str, build_options: tuple[str, ...]) -> LoweredKernel:
+def _lowered_kernel(source: str, name: str, options: tuple[str, ...]) -> LoweredKernel:
     from perfmodel.opencl_c.lowering import lower, relaxed  # slow to import
     from perfmodel.opencl_c.reading import read
 
-    kernel = relaxed(lower(read(source, build_options, kernels=(name,)), name), build_options)
-    return replace(kernel, is_exact="-cl-fp32-correctly-rounded-divide-sqrt" in build_options)
+    kernel = relaxed(lower(read(source, options, kernels=(name,)), name), options)
+    return replace(kernel, is_exact="-cl-fp32-correctly-rounded-divide-sqrt" in options)

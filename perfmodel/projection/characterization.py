@@ -165,24 +165,24 @@ class _Microbenchmarks:
                 continue
             for share in self.shares:
                 items = self.launched(share)
-                turns = max(2, self.sizes.n_bytes // word // items)
+                iterations = max(2, self.sizes.n_bytes // word // items)
                 for direction in ("load", "store"):
                     self.add(
                         (direction, word, share),
                         f"access_pattern dtype:{dtype} direction:{direction} arrays:1 lstride_0:1 lstride_1:0 "
-                        f"gstride_0:tile gstride_1:0 loopstride:n lsize_0:{GROUP} lsize_1:1 n:{items} m:{turns}",
+                        f"gstride_0:tile gstride_1:0 loopstride:n lsize_0:{GROUP} lsize_1:1 n:{items} m:{iterations}",
                     )
 
     def _caches(self) -> None:
         """Adds kernels that read cached bytes: all work-groups of a CPU read the same few, one after the other; a GPU's
         would find them in too near a cache."""
         for n_bytes in CACHED_BYTES if self.kind == "cpu" else ():
-            turns = n_bytes // (4 * GROUP)
-            items = max(self.launched(1.0), min(2**17, self.sizes.n_bytes // 16 // turns) // GROUP * GROUP)
+            iterations = n_bytes // (4 * GROUP)
+            items = max(self.launched(1.0), min(2**17, self.sizes.n_bytes // 16 // iterations) // GROUP * GROUP)
             self.add(
                 ("cached", n_bytes),
                 f"access_pattern dtype:float32 direction:load arrays:1 lstride_0:1 lstride_1:0 gstride_0:0 gstride_1:0 "
-                f"loopstride:{GROUP} lsize_0:{GROUP} lsize_1:1 n:{items} m:{turns}",
+                f"loopstride:{GROUP} lsize_0:{GROUP} lsize_1:1 n:{items} m:{iterations}",
             )
 
     def _local_memory(self) -> None:

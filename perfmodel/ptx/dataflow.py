@@ -7,7 +7,7 @@ from functools import cached_property
 
 from perfmodel.basics.graphs import reached
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
-from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Sink, Symbol, Vector
+from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Symbol, Vector
 
 LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
 STORES = frozenset(("st", "stmatrix", "wmma.store"))
@@ -74,11 +74,6 @@ def read(instruction: Instruction) -> tuple[str, ...]:
     if instruction.opcode in ("addc", "subc", "madc"):
         found.append(CARRY)
     return tuple(found)
-
-
-def is_wanted(instruction: Instruction) -> bool:
-    """Returns whether a result is used at all, as far as the instruction itself says."""
-    return bool(instruction.operands) and not isinstance(instruction.operands[0], Sink)
 
 
 def address_of(instruction: Instruction) -> Address | None:

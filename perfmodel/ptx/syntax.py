@@ -83,6 +83,11 @@ class Sink:
 Operand: TypeAlias = Register | Immediate | Symbol | Special | Address | Vector | Negated | Both | Sink
 
 
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """Returns the operands within braces, or the operand itself."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
 @dataclass(frozen=True)
 class Guard:
     """An instruction is executed where its guard, a predicate or its opposite, holds."""

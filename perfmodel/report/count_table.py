@@ -1,17 +1,15 @@
-"""Makes tables of a program's counts: symbolic, and at sizes; as text for people, as JSON for programs."""
+"""Makes tables of a program's counts, symbolic and at sizes, as values that JSON can hold; `count_text` shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import islpy as isl
 import numpy as np
 
 from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.basics.json_values import plain
-from perfmodel.basics.tables import grid, wrapped
 from perfmodel.basics.version import VERSION
 from perfmodel.counting.counts import (
     SUBGROUP_SIZE,
@@ -28,145 +26,23 @@ from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.resources import estimate
 
-Weighted = tuple[int, QuasiPolynomial]
+if TYPE_CHECKING:
+    from perfmodel.sass.machine_code import MachineCode
+
 DIVERGENCES = ("none", "by work-item", "by data")
 """Divergence of a branch, from the best to the worst."""
-GRANULARITIES = {"workitem": "work-item", "subgroup": "sub-group", "workgroup": "work-group"}
 
-
-@dataclass(frozen=True)
-class CountedQuantity:
-    """A count in isl's notation, and its value at each of the table's points."""
-
-    symbolic: str
-    at: tuple[float, ...]
-
-
-Strides = Mapping[Any, CountedQuantity | None]
-"""Strides by axis, or by the name of a loop; None where the index is not affine."""
-
-
-@dataclass(frozen=True)
-class Granular:
-    """A count of executions in four ways; see `perfmodel.counting.counts.Executions`."""
-
-    workitem: CountedQuantity
-    subgroup: CountedQuantity | None
-    workgroup: CountedQuantity
-
-
-@dataclass(frozen=True)
-class OperationRow:
-    """All operations of one kind and type."""
-
-    kind: str
-    dtype: str
-    count: Granular
-
-
-@dataclass(frozen=True)
-class ChainRow:
-    """Operations of one kind and type that one instruction does, iteration by iteration, to its own result."""
-
-    kind: str
-    dtype: str
-    loops: tuple[str, ...]
-    count: CountedQuantity
-
-
-@dataclass(frozen=True)
-class AccessRow:
-    """One access; `afr` is its access-to-footprint ratio at each point, None where there is no footprint."""
-
-    text: str
-    tags: tuple[str, ...]
-    space: str
-    variable: str
-    direction: str
-    dtype: str
-    bits: int
-    local_strides: Strides
-    group_strides: Strides
-    loop_strides: Strides
-    count: Granular
-    footprint: CountedQuantity | None
-    afr: tuple[float, ...] | None
-    pattern: str
-
-
-@dataclass(frozen=True)
-class BranchRow:
-    """A branch, with None for what is not known; see `perfmodel.counting.counts.BranchCount`."""
-
-    kind: str
-    text: str
-    divergence: str
-    met: Granular
-    taken: Granular | None
-    divergent: CountedQuantity | None
-
-
-@dataclass(frozen=True)
-class ResourceRow:
-    """Holds what a kernel needs, see `perfmodel.kernels.resources`; None for open sizes, and for what isn't known.
-
-    Attributes:
-        source: ``estimate``, or ``assembler`` for machine code.
-        spilled_bytes: of the instructions that spill registers; code_bytes: of all; loads_in_flight: see
-            `perfmodel.sass.machine_code`.
-    """
-
-    registers: int
-    private_bytes: int
-    local_bytes: CountedQuantity | None
-    source: str = "estimate"
-    spilled_bytes: int | None = None
-    code_bytes: int | None = None
-    loads_in_flight: int | None = None
-
-
-@dataclass(frozen=True)
-class FootprintRow:
-    """Bytes of an array that its accesses of one direction touch, and those with the strides' gaps filled."""
-
-    space: str
-    variable: str
-    dtype: str
-    direction: str
-    bytes: CountedQuantity | None
-    filled_bytes: CountedQuantity | None
-
-
-@dataclass(frozen=True)
-class CountTable:
-    """Everything counted of one program, at some points, each of which has all its sizes.
-
-    Attributes:
-        sampled: whether some work-groups that were emulated stand for all, as counting takes too long.
-    """
-
-    kernel: str
-    variant: str
-    sizes: tuple[str, ...]
-    points: tuple[Mapping[str, int], ...]
-    subgroup_size: int
-    exact: bool
-    sampled: bool
-    operations: tuple[OperationRow, ...]
-    chains: tuple[ChainRow, ...]
-    accesses: tuple[AccessRow, ...]
-    footprints: tuple[FootprintRow, ...]
-    branches: tuple[BranchRow, ...]
-    resources: ResourceRow | None
-    barriers: Granular
-    launches: CountedQuantity
-    work_groups: CountedQuantity
-    work_items: CountedQuantity
+Table = dict[str, Any]
+"""All that is counted of one program, at some points, each of which has all its sizes."""
+Quantity = dict[str, Any]
+"""A count in isl's notation (``symbolic``), and its value at each of the table's points (``at``)."""
+Granular = dict[str, Quantity | None]
+"""A count of executions by work-items, sub-groups and work-groups; see `perfmodel.counting.counts.Executions`."""
 
 
 def count_tables(
     kernels: Sequence[Kernel], at: Sequence[Mapping[str, int]] = (), subgroup_size: int = SUBGROUP_SIZE
-) -> list[CountTable]:
+) -> list[Table]:
     """Returns a table for each program of the kernels, at the kernels' own sizes, or where `at` gives sizes at those.
 
     Raises:
@@ -198,9 +74,9 @@ def count_tables(
     return tables
 
 
-def as_json(tables: Sequence[CountTable]) -> dict[str, Any]:
+def as_json(tables: Sequence[Table]) -> dict[str, Any]:
     """Returns perfmodel's version and the tables, as values that JSON can hold."""
-    return {"perfmodel": VERSION, "kernels": [plain(asdict(table)) for table in tables]}
+    return {"perfmodel": VERSION, "kernels": [plain(table) for table in tables]}
 
 
 class _Tabulator:
@@ -211,133 +87,145 @@ class _Tabulator:
         self.points = tuple({name: point[name] for name in self.sizes} for point in points)
         self.arrays = {name: np.array([point[name] for point in self.points], np.int64) for name in self.sizes}
 
-    def table(self, kernel: Kernel, counts: KernelCounts) -> CountTable:
-        return CountTable(
-            kernel=kernel.name,
-            variant=kernel.variant,
-            sizes=self.sizes,
-            points=self.points,
-            subgroup_size=counts.subgroup_size or SUBGROUP_SIZE,
-            exact=counts.exact,
-            sampled=counts.sampled,
-            operations=self.operations(counts),
-            chains=tuple(
-                ChainRow(kind, dtype, chain.loops, self.quantity(self.total([(times, chain.iterations.workitem)])))
+    def table(self, kernel: Kernel, counts: KernelCounts) -> Table:
+        return {
+            "kernel": kernel.name,
+            "variant": kernel.variant,
+            "sizes": self.sizes,
+            "points": self.points,
+            "subgroup_size": counts.subgroup_size or SUBGROUP_SIZE,
+            "exact": counts.exact,
+            "sampled": counts.sampled,  # whether some work-groups that were emulated stand for all
+            "operations": self.operations(counts),
+            "chains": [
+                {
+                    "kind": kind,
+                    "dtype": dtype,
+                    "loops": chain.loops,
+                    "count": self.quantity(self.total([(times, chain.iterations.workitem)])),
+                }
                 for chain in counts.chains
                 for kind, dtype, times in chain.operations
-            ),
-            accesses=tuple(self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)),
-            footprints=tuple(self.footprint(footprint) for footprint in counts.footprints),
-            branches=self.branches(counts),
-            resources=self.resources(kernel),
-            barriers=self.granular([(1, counts.barriers)]),
-            launches=self.quantity(counts.launches),
-            work_groups=self.quantity(counts.work_groups),
-            work_items=self.quantity(counts.work_items),
-        )
+            ],
+            "accesses": [self.access(access) for access in sorted(counts.accesses, key=lambda access: access.space)],
+            "footprints": [self.footprint(footprint) for footprint in counts.footprints],
+            "branches": self.branches(counts),
+            "resources": self.resources(kernel),
+            "barriers": self.granular([(1, counts.barriers)]),
+            "launches": self.quantity(counts.launches),
+            "work_groups": self.quantity(counts.work_groups),
+            "work_items": self.quantity(counts.work_items),
+        }
 
-    def operations(self, counts: KernelCounts) -> tuple[OperationRow, ...]:
+    def operations(self, counts: KernelCounts) -> list[Table]:
+        """Returns a row for all operations of one kind and type."""
         grouped: dict[tuple[str, str], list[tuple[int, Executions]]] = {}
         for operation in counts.operations:
             times = (operation.per_execution, operation.executions)
             grouped.setdefault((operation.kind, operation.dtype), []).append(times)
-        return tuple(
-            OperationRow(kind, dtype, self.granular(times)) for (kind, dtype), times in sorted(grouped.items())
-        )
+        return [
+            {"kind": kind, "dtype": dtype, "count": self.granular(times)}
+            for (kind, dtype), times in sorted(grouped.items())
+        ]
 
-    def access(self, access: AccessCount) -> AccessRow:
-        count = self.granular([(1, access.executions)])
+    def access(self, access: AccessCount) -> Table:
+        """Returns a row for one access, with its access-to-footprint ratio at each point, None without footprint."""
+        count = self.quantity(access.executions.workitem)
         footprint = self.known(access.footprint)
-        return AccessRow(
-            text=access.text,
-            tags=tuple(sorted(access.tags)),
-            space=access.space,
-            variable=access.variable,
-            direction=access.direction,
-            dtype=access.dtype,
-            bits=access.bits,
-            local_strides={axis: self.known(stride) for axis, stride in sorted(access.local_strides.items())},
-            group_strides={axis: self.known(stride) for axis, stride in sorted(access.group_strides.items())},
-            loop_strides={loop: self.known(stride) for loop, stride in access.loop_strides.items()},
-            count=count,
-            footprint=footprint,
-            afr=None if footprint is None else tuple(map(_ratio, count.workitem.at, footprint.at)),
-            pattern=access.pattern,
-        )
+        strides = {"local": access.local_strides, "group": access.group_strides}
+        return {
+            "text": access.text,
+            "tags": sorted(access.tags),
+            "space": access.space,
+            "variable": access.variable,
+            "direction": access.direction,
+            "dtype": access.dtype,
+            "bits": access.bits,
+            **{f"{by}_strides": {a: self.known(s) for a, s in sorted(own.items())} for by, own in strides.items()},
+            "loop_strides": {loop: self.known(stride) for loop, stride in access.loop_strides.items()},
+            "count": self.granular([(1, access.executions)]),
+            "footprint": footprint,
+            "afr": None if footprint is None else list(map(_ratio, count["at"], footprint["at"])),
+            "pattern": access.pattern,
+        }
 
-    def footprint(self, footprint: Footprint) -> FootprintRow:
+    def footprint(self, footprint: Footprint) -> Table:
+        """Returns the bytes of an array that its accesses of one direction touch, and those with gaps filled."""
         size = np.dtype(footprint.dtype).itemsize
         touched, filled = (
             None if elements is None else self.quantity(self.total([(size, elements)]))
             for elements in (footprint.elements, footprint.filled)
         )
-        return FootprintRow(
-            space=footprint.space,
-            variable=footprint.variable,
-            dtype=footprint.dtype,
-            direction=footprint.direction,
-            bytes=touched,
-            filled_bytes=filled,
-        )
+        names = {name: getattr(footprint, name) for name in ("space", "variable", "dtype", "direction")}
+        return {**names, "bytes": touched, "filled_bytes": filled}
 
-    def branches(self, counts: KernelCounts) -> tuple[BranchRow, ...]:
+    def branches(self, counts: KernelCounts) -> list[Table]:
         """Returns one row for each branch, also for those that were counted iteration by iteration."""
         grouped: dict[tuple[str, str], list[BranchCount]] = {}
         for branch in counts.branches:
             grouped.setdefault((branch.kind, branch.text), []).append(branch)
         rows = []
         for (kind, text), same in grouped.items():
-            met = [(1, branch.met) for branch in same]
             taken = [(1, branch.taken) for branch in same if branch.taken is not None]
             divergent = [(1, branch.divergent) for branch in same if branch.divergent is not None]
             rows.append(
-                BranchRow(
-                    kind=kind,
-                    text=text,
-                    divergence=max((branch.divergence for branch in same), key=DIVERGENCES.index),
-                    met=self.granular(met),
-                    taken=self.granular(taken) if len(taken) == len(same) else None,
-                    divergent=self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
-                )
+                {
+                    "kind": kind,
+                    "text": text,
+                    "divergence": max((branch.divergence for branch in same), key=DIVERGENCES.index),
+                    "met": self.granular([(1, branch.met) for branch in same]),
+                    "taken": self.granular(taken) if len(taken) == len(same) else None,
+                    "divergent": self.quantity(self.total(divergent)) if len(divergent) == len(same) else None,
+                }
             )
-        return tuple(rows)
+        return rows
 
-    def resources(self, kernel: Kernel) -> ResourceRow | None:
+    def resources(self, kernel: Kernel) -> Table | None:
+        """Returns what a kernel needs, see `perfmodel.kernels.resources`; None where nothing says so.
+
+        ``source`` is ``estimate``, or ``assembler`` for machine code, of which alone the last three are known.
+        """
         if isinstance(kernel.program, EmulatesItself):
             return self.of_ptx(kernel.program)
         if not isinstance(kernel.program, OpenCLProgram):
             return None
         found = estimate(kernel.program)
-        return ResourceRow(
-            registers=found.registers,
-            private_bytes=found.private_bytes,
-            local_bytes=self.known(found.local_bytes.quasipolynomial()),
-        )
+        return self.needed(found.registers, found.private_bytes, found.local_bytes.quasipolynomial(), "estimate", None)
 
-    def of_ptx(self, program: Any) -> ResourceRow:
+    def of_ptx(self, program: Any) -> Table:
         from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
 
         found, code = ptx_resources(program, 0, None), machine_code_of(program)
         shared = program.dynamic_shared.polynomial() + number(found.local_bytes)
-        return ResourceRow(
-            registers=found.registers or 0,
-            private_bytes=found.private_bytes,
-            local_bytes=self.known(shared.quasipolynomial()),
-            source=found.source,
-            spilled_bytes=None if code is None else code.spill_store_bytes + code.spill_load_bytes,
-            code_bytes=None if code is None else code.code_bytes,
-            loads_in_flight=None if code is None else code.loads_in_flight,
-        )
+        return self.needed(found.registers or 0, found.private_bytes, shared.quasipolynomial(), found.source, code)
+
+    def needed(
+        self,
+        registers: int,
+        private_bytes: int,
+        local_bytes: QuasiPolynomial | None,
+        source: str,
+        code: MachineCode | None,
+    ) -> Table:
+        return {
+            "registers": registers,
+            "private_bytes": private_bytes,
+            "local_bytes": self.known(local_bytes),
+            "source": source,
+            "spilled_bytes": code and code.spill_store_bytes + code.spill_load_bytes,
+            "code_bytes": code and code.code_bytes,
+            "loads_in_flight": code and code.loads_in_flight,
+        }
 
     def granular(self, times: Sequence[tuple[int, Executions]]) -> Granular:
         by_subgroup = [(weight, e.subgroup) for weight, e in times if e.subgroup is not None]
-        return Granular(
-            self.quantity(self.total([(weight, e.workitem) for weight, e in times])),
-            self.quantity(self.total(by_subgroup)) if len(by_subgroup) == len(times) else None,
-            self.quantity(self.total([(weight, e.workgroup) for weight, e in times])),
-        )
+        return {
+            "workitem": self.quantity(self.total([(weight, e.workitem) for weight, e in times])),
+            "subgroup": self.quantity(self.total(by_subgroup)) if len(by_subgroup) == len(times) else None,
+            "workgroup": self.quantity(self.total([(weight, e.workgroup) for weight, e in times])),
+        }
 
-    def total(self, terms: Sequence[Weighted]) -> QuasiPolynomial:
+    def total(self, terms: Sequence[tuple[int, QuasiPolynomial]]) -> QuasiPolynomial:
         if [weight for weight, _ in terms] == [1]:
             return terms[0][1]
 
@@ -345,12 +233,12 @@ class _Tabulator:
         first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
         return from_isl(sum(others, start=first))
 
-    def known(self, count: QuasiPolynomial | None) -> CountedQuantity | None:
+    def known(self, count: QuasiPolynomial | None) -> Quantity | None:
         return None if count is None else self.quantity(count)
 
-    def quantity(self, count: QuasiPolynomial) -> CountedQuantity:
+    def quantity(self, count: QuasiPolynomial) -> Quantity:
         values = np.broadcast_to(count(self.arrays), len(self.points))
-        return CountedQuantity(str(count), tuple(map(_plain, values.tolist())))
+        return {"symbolic": str(count), "at": list(map(_plain, values.tolist()))}
 
 
 def _plain(value: float) -> float:
@@ -360,140 +248,3 @@ def _plain(value: float) -> float:
 def _ratio(count: float, footprint: float) -> float:
     """Returns the access-to-footprint ratio, 0 where nothing is accessed."""
     return _plain(count / footprint) if footprint else 0
-
-
-# --- text
-
-LONGEST = 40
-"""A symbolic count of more characters than these moves below the table."""
-NOTE_WIDTH = 78
-"""Characters of a line below the table; one that is longer is cut, and JSON has all of it."""
-MOST_PIECES = 3
-"""A symbolic count of more pieces than these, each under conditions of its own, is cut likewise."""
-
-
-def as_text(table: CountTable) -> str:
-    """Returns the table for people: a block of lines for each kind of count, and one with the longest symbolic
-    counts."""
-    return _Text(table).text()
-
-
-class _Text:
-    def __init__(self, table: CountTable) -> None:
-        self.table = table
-        self.points = [" ".join(f"{name}={value}" for name, value in point.items()) for point in table.points]
-        self.notes: dict[str, str] = {}
-
-    def text(self) -> str:
-        blocks = [self.title(), self.operations(), self.chains(), self.accesses(), self.footprints()]
-        blocks += [self.branches(), self.launch(), self.resources()]
-        blocks.append("\n".join(_note(note, count) for count, note in self.notes.items()))
-        return "\n\n".join(filter(None, blocks))
-
-    def title(self) -> str:
-        table = self.table
-        sizes = f"sizes {', '.join(table.sizes)}" if table.sizes else "no sizes"
-        lines = [wrapped(f"{table.kernel} {table.variant}"), f"{sizes}; sub-groups of {table.subgroup_size} work-items"]
-        if not table.exact:
-            lines.append("upper bounds: the installed isl library cannot count all of them exactly")
-        if table.sampled:
-            lines.append("from samples: some work-groups were emulated, as counting all of them takes too long")
-        return "\n".join(lines)
-
-    def operations(self) -> str:
-        lines = [
-            [row.kind, row.dtype, words, *self.cells(getattr(row.count, name))]
-            for row in self.table.operations
-            for name, words in GRANULARITIES.items()
-        ]
-        return grid(["operation", "type", "per", "count", *self.points], lines) if lines else ""
-
-    def chains(self) -> str:
-        lines = [[row.kind, row.dtype, ", ".join(row.loops), *self.cells(row.count)] for row in self.table.chains]
-        return grid(["carried operation", "type", "loops", "count", *self.points], lines) if lines else ""
-
-    def accesses(self) -> str:
-        header = ["access", "space", "direction", "type", "bits", "local strides", "group strides", "loop strides"]
-        header += ["class", "count", *self.points, "footprint", *(f"afr {point}".rstrip() for point in self.points)]
-        lines = []
-        for row in self.table.accesses:
-            afr = [f"{ratio:.4g}" for ratio in row.afr] if row.afr is not None else ["?"] * len(self.points)
-            strides = [self.strides(s) for s in (row.local_strides, row.group_strides, row.loop_strides)]
-            footprint = self.short(row.footprint)
-            line = [row.text, row.space, row.direction, row.dtype, str(row.bits), *strides, row.pattern or "-"]
-            lines.append([*line, *self.cells(row.count.workitem), footprint, *afr])
-        return grid(header, lines) if lines else ""
-
-    def footprints(self) -> str:
-        lines = []
-        for row in self.table.footprints:
-            names = [row.variable, row.space, row.dtype]
-            lines.append([*names, row.direction, *self.cells(row.bytes)])
-            if row.filled_bytes is not None:
-                lines.append([*names, f"{row.direction}, gaps filled", *self.cells(row.filled_bytes)])
-        return grid(["footprint", "space", "type", "direction", "bytes", *self.points], lines) if lines else ""
-
-    def branches(self) -> str:
-        lines = []
-        for row in self.table.branches:
-            names = [row.kind, row.text, row.divergence]
-            lines.append([*names, "met by work-items", *self.cells(row.met.workitem)])
-            lines.append([*names, "taken by work-items", *self.cells(row.taken.workitem if row.taken else None)])
-            lines.append([*names, "met by sub-groups", *self.cells(row.met.subgroup)])
-            lines.append([*names, "sub-groups parted", *self.cells(row.divergent)])
-        return grid(["branch", "condition", "divergence", "", "count", *self.points], lines) if lines else ""
-
-    def resources(self) -> str:
-        found = self.table.resources
-        if found is None:
-            return ""
-        numbers = {
-            "registers of a work-item": found.registers,
-            "private bytes of a work-item": found.private_bytes,
-            "bytes spilled": found.spilled_bytes,
-            "bytes of machine code": found.code_bytes,
-            "loads in flight": found.loads_in_flight,
-        }
-        lines = [[label, str(n), *[f"{n:,}"] * len(self.points)] for label, n in numbers.items() if n is not None]
-        lines.append(["local bytes of a work-group", *self.cells(found.local_bytes)])
-        title = "estimated resources" if found.source == "estimate" else "resources by the assembler"
-        return grid([title, "count", *self.points], lines)
-
-    def launch(self) -> str:
-        table = self.table
-        lines = [
-            [f"barriers by {words}", *self.cells(getattr(table.barriers, name))]
-            for name, words in GRANULARITIES.items()
-        ]
-        for label, count in (
-            ("launches", table.launches),
-            ("work-groups", table.work_groups),
-            ("work-items", table.work_items),
-        ):
-            lines.append([label, *self.cells(count)])
-        return grid(["launch", "count", *self.points], lines)
-
-    def cells(self, quantity: CountedQuantity | None) -> list[str]:
-        values = [f"{value:,}" for value in quantity.at] if quantity else ["?"] * len(self.points)
-        return [self.short(quantity), *values]
-
-    def strides(self, strides: Strides) -> str:
-        """Returns strides as names of features write them: ``{0:1;1:n}``."""
-        parts = [f"{axis}:{self.short(stride)}" for axis, stride in strides.items()]
-        return f"{{{';'.join(parts)}}}" if parts else "-"
-
-    def short(self, quantity: CountedQuantity | None) -> str:
-        """Returns the symbolic count, or the number of the note that has it."""
-        if quantity is None:
-            return "?"
-        if len(quantity.symbolic) <= LONGEST:
-            return quantity.symbolic
-        return self.notes.setdefault(quantity.symbolic, f"[{len(self.notes) + 1}]")
-
-
-def _note(note: str, count: str) -> str:
-    """Returns a long symbolic count, a line for each of its pieces."""
-    pieces = count.split("; ")
-    left_out = [f"and {len(pieces) - MOST_PIECES} more; --json has all"] * (len(pieces) > MOST_PIECES)
-    lines = [f"{note} {pieces[0]}", *(f"{' ' * len(note)} {each}" for each in [*pieces[1:MOST_PIECES], *left_out])]
-    return "\n".join(line if len(line) <= NOTE_WIDTH else f"{line[: NOTE_WIDTH - 2]} …" for line in lines)

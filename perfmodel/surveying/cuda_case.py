@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from perfmodel.basics.errors import KernelError, nearest
 from perfmodel.device import CUDA
+from perfmodel.kernels.arguments import check_known
 from perfmodel.kernels.array_contents import ArrayContents
 from perfmodel.kernels.cuda_file import CompiledKernel, cuda_kernel
 from perfmodel.kernels.kernel import Kernel
@@ -74,11 +74,7 @@ class CudaCase(Case):
 
     def as_kernel(self) -> Kernel:
         names = [each.name for each in self.compiled.declared]
-        for name in self.arguments:
-            if name not in names:
-                raise KernelError(
-                    f"kernel {self.kernel!r} has no argument {name!r}{nearest(name, names)} (it has {', '.join(names)})"
-                )
+        check_known(self.kernel, self.arguments, names)
         extents: dict[str, int | str] = dict.fromkeys(self.compiled.pointers, 0)
         extents |= {name: said.elements(self.compiled.item_bytes(name)) for name, said in self.said.items()}
         program = self.compiled.program(self.grid, self.block, extents, self.shared)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.errors import KernelError
 from perfmodel.device import OPENCL
+from perfmodel.kernels.arguments import check_known
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
 from perfmodel.opencl_c import lowered_kernel
@@ -80,9 +81,7 @@ class OpenclCase(Case):
         extents: dict[str, int | str] = {}
         scalars: dict[str, Any] = {}
         parameters = self.lowered().parameters
-        for name in self.arguments:
-            if name not in (names := [each.name for each in parameters]):
-                raise KernelError(f"kernel {self.kernel!r} has no argument {name!r}{nearest(name, names)}")
+        check_known(self.kernel, self.arguments, [each.name for each in parameters])
         for parameter in parameters:
             name, said = parameter.name, self._said(parameter.name)
             if isinstance(parameter.type, ImageType):

@@ -157,20 +157,20 @@ def configured_kernel(runner: Runner, configuration: Configuration) -> Kernel:
     """
     from kernel_tuner.util import default_block_size_names, setup_block_and_grid  # an optional dependency
 
-    options = runner.kernel_options
-    block_names = options.block_size_names or default_block_size_names
-    divisors = (options.grid_div_x, options.grid_div_y, options.grid_div_z)
-    local_size, groups = setup_block_and_grid(options.problem_size, divisors, configuration, block_names)
+    asked = runner.kernel_options
+    block_names = asked.block_size_names or default_block_size_names
+    divisors = (asked.grid_div_x, asked.grid_div_y, asked.grid_div_z)
+    local_size, groups = setup_block_and_grid(asked.problem_size, divisors, configuration, block_names)
     axes = max((axis for axis in (1, 2, 3) if local_size[axis - 1] * groups[axis - 1] > 1), default=1)
-    build_options = list(getattr(getattr(getattr(runner, "dev", None), "dev", None), "compiler_options", None) or [])
+    options = list(getattr(getattr(getattr(runner, "dev", None), "dev", None), "compiler_options", None) or [])
     name, source, files = runner.kernel_source.prepare_list_of_files(
-        options.kernel_name, configuration, groups, local_size, block_names
+        asked.kernel_name, configuration, groups, local_size, block_names
     )
     source = _with_files(source, [Path(file) for file in files.values()])
-    arguments = [_chosen(argument, configuration) for argument in options.arguments]
-    extents, scalars = _arguments(name, source, build_options, arguments)
+    arguments = [_chosen(argument, configuration) for argument in asked.arguments]
+    extents, scalars = _arguments(name, source, options, arguments)
     global_size = [count * size for count, size in zip(groups, local_size, strict=True)]
-    kernel = Kernel.from_opencl(source, name, global_size[:axes], list(local_size[:axes]), extents, build_options)
+    kernel = Kernel.from_opencl(source, name, global_size[:axes], list(local_size[:axes]), extents, options)
     return kernel.at(**scalars)
 
 
@@ -191,10 +191,10 @@ def _chosen(argument: Any, configuration: Configuration) -> Any:
 
 
 def _arguments(
-    name: str, source: str, build_options: Sequence[str], arguments: Sequence[Any]
+    name: str, source: str, options: Sequence[str], arguments: Sequence[Any]
 ) -> tuple[dict[str, int | str], dict[str, Any]]:
     """Returns elements of each array and the value of each scalar, by the names that they have in the source."""
-    parameters = lowered_kernel(source, name, build_options).parameters
+    parameters = lowered_kernel(source, name, options).parameters
     if len(parameters) != len(arguments):
         raise KernelError(
             f"kernel {name!r} has {len(parameters)} arguments in its source, and tune_kernel is given "

@@ -256,24 +256,15 @@ def _of_cache(document: Mapping[str, Any], written: str) -> _Tuning:
         time = entry.get("time")
         if not marks and isinstance(time, int | float) and time >= NO_TIME_MS:
             marks = ["ErrorConfig"]
-        created = _created(entry.get("timestamp"), written)
-        others = {k: v for k, v in entry.items() if k not in names and k not in PARAMETERS_OF_RUNNING}
-        if marks:
-            results.append(
-                _Result(
-                    configuration=configuration, trials=(), reason=FAILURES[marks[0]], created=created, others=others
-                )
+        results.append(
+            _Result(
+                configuration=configuration,
+                trials=() if marks else _times(entry.get("times"), time, key),
+                reason=FAILURES[marks[0]] if marks else "",
+                created=_created(entry.get("timestamp"), written),
+                others={k: v for k, v in entry.items() if k not in names and k not in PARAMETERS_OF_RUNNING},
             )
-        else:
-            results.append(
-                _Result(
-                    configuration=configuration,
-                    trials=_times(entry.get("times"), time, key),
-                    reason="",
-                    created=created,
-                    others=others,
-                )
-            )
+        )
     device, kernel = (_texts([document.get(name, "")], name)[0] for name in ("device_name", "kernel_name"))
     return _Tuning(results, device, kernel, document.get("problem_size"))
 
@@ -291,24 +282,20 @@ def _of_results(document: Mapping[str, Any], written: str) -> _Tuning:
         values, times, validity = entry["configuration"], entry["times"], entry["invalidity"]
         if not isinstance(values, dict) or not isinstance(times, dict) or not isinstance(validity, str):
             raise ValueError(f"{place} has no mappings of configuration and times, or no text of invalidity")
-        configuration = {name: _scalar(value, place) for name, value in values.items()}
-        measured = _measured(entry.get("measurements", []), place)
-        created = _created(entry.get("timestamp"), written)
+        if validity not in ("correct", *FAILURES):
+            raise ValueError(f"{place} has the invalidity {validity!r}, which is none")
+        is_sound, measured = validity == "correct", _measured(entry.get("measurements", []), place)
         others = {"times": {k: v for k, v in times.items() if k != "runtimes"}}
         others |= {name: value for name, value in measured.items() if name not in PARAMETERS_OF_RUNNING}
-        if validity == "correct":
-            trials = _times(times.get("runtimes"), measured.get("time"), place)
-            results.append(
-                _Result(configuration=configuration, trials=trials, reason="", created=created, others=others)
+        results.append(
+            _Result(
+                configuration={name: _scalar(value, place) for name, value in values.items()},
+                trials=_times(times.get("runtimes"), measured.get("time"), place) if is_sound else (),
+                reason="" if is_sound else FAILURES[validity],
+                created=_created(entry.get("timestamp"), written),
+                others=others,
             )
-        elif validity in FAILURES:
-            results.append(
-                _Result(
-                    configuration=configuration, trials=(), reason=FAILURES[validity], created=created, others=others
-                )
-            )
-        else:
-            raise ValueError(f"{place} has the invalidity {validity!r}, which is none")
+        )
     return _Tuning(results)
 
 

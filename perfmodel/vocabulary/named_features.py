@@ -293,10 +293,10 @@ def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: 
     for numbers in ({}, constant) if constant else ({},):
         with suppress(CountingError):
             general = kernel.counts_at(numbers, subgroup_size)
-            if not (numbers or general.unknown_places):
+            if not (numbers or general.unknown_addresses):
                 return general
             here, sizes = kernel.counts_for(subgroup_size), kernel.sizes
-            knows_all = here.unknown_places >= general.unknown_places
+            knows_all = here.unknown_addresses >= general.unknown_addresses
             if knows_all and here.footprints_at(sizes) == general.footprints_at(sizes):
                 return general
     return None

@@ -72,7 +72,7 @@ def test_predictions_are_those_of_the_kernel(folder: Path) -> None:
     )
     assert record.predict(calibration) == pytest.approx(float(calibration.predict(expected)))
     assert cupy.launched[-1][-1] == 128
-    assert (record.global_size, record.local_size, record.build_options) == ((64, 1, 1), (64, 1, 1), ("-DK=factor",))
+    assert (record.global_size, record.local_size, record.options) == ((64, 1, 1), (64, 1, 1), ("-DK=factor",))
     assert [(each.name, each.kind, each.dtype) for each in record.arguments] == [
         ("a", "array", "float32"),
         ("factor", "scalar", "float32"),

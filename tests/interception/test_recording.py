@@ -28,7 +28,7 @@ def test_a_call_is_recorded_with_its_arguments(bench: Bench, cpu: Device, cl: An
         event.wait()
     assert isinstance(event, cl.Event)
     (record,) = log
-    assert (record.name, record.source, record.build_options) == ("scale", SCALE, ("-DUNUSED=1",))
+    assert (record.name, record.source, record.options) == ("scale", SCALE, ("-DUNUSED=1",))
     assert (record.global_size, record.local_size, record.global_offset) == ((16,), (8,), ())
     assert (record.device, record.problem, record.notes[1:]) == (cpu.name, "", ())
     a, factor, n = record.arguments

@@ -13,7 +13,7 @@ import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import cuda_compiler, cuda_toolkit
-from perfmodel.kernels.cuda_declarations import device_code
+from perfmodel.kernels.cuda_declarations import code_of_kernel
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 
@@ -110,7 +110,7 @@ int main() {
 
 
 def test_functions_for_the_host_are_taken_out() -> None:
-    left = device_code(PROGRAM)
+    left = code_of_kernel(PROGRAM, "axpy")
     assert [len(line) for line in left.splitlines()] == [len(line) for line in PROGRAM.splitlines()]
     assert all(each not in left for each in ("int main", "fill(", "<<<", "puts"))
     assert all(each in left for each in ("square", "Params()", "table[]", "axpy(const", "#ifdef LOUD", "#define CHECK"))

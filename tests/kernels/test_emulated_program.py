@@ -210,4 +210,4 @@ def test_sizes_have_to_be_numbers(collection: pm.KernelCollection) -> None:
 def test_counts_are_the_plain_data_of_every_program() -> None:
     counts = by_data().as_emulated().counts
     assert isinstance(counts, KernelCounts)
-    assert counts.unknown_places == 0
+    assert counts.unknown_addresses == 0

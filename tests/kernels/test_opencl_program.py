@@ -49,7 +49,7 @@ GIVEN: dict[str, Any] = {
         Scalar("n", "int32"),
         Scalar("m", np.int32),
     ),
-    "build_options": ("-DWIDTH=4",),
+    "options": ("-DWIDTH=4",),
     "assumptions": "n % 3 == 0 and m % 2 == 0",
 }
 
@@ -78,7 +78,7 @@ def test_it_is_bound_like_any_kernel() -> None:
 
 def test_a_launch_follows_from_the_sizes() -> None:
     launch = pm.Kernel(program(global_size=(4, "n")), n=6, m=10, factor=3).launch()
-    assert (launch.source, launch.kernel_name, launch.build_options) == (ROW_SUMS, "row_sums", ("-DWIDTH=4",))
+    assert (launch.source, launch.kernel_name, launch.options) == (ROW_SUMS, "row_sums", ("-DWIDTH=4",))
     assert (launch.global_size, launch.local_size) == ((4, 6), (4, 1))
     assert launch.arguments == (
         Array("a", "float32", 60, False),
@@ -119,7 +119,7 @@ def test_it_is_equal_by_all_that_the_device_is_given() -> None:
     same = program(
         global_size=[4, " (n + 2) // 3 * 1"],
         local_size=["4", np.int64(1)],
-        build_options=["-DWIDTH=4"],
+        options=["-DWIDTH=4"],
         arguments=[Array("a", "f4", "n * m"), Array("sums", np.dtype("f4"), "n", True), *GIVEN["arguments"][2:]],
     )
     assert same.content == program().content
@@ -130,7 +130,7 @@ def test_it_is_equal_by_all_that_the_device_is_given() -> None:
         {"name": "other"},
         {"global_size": (4, "n")},
         {"local_size": (2, 1)},
-        {"build_options": ("-DWIDTH=4", "-cl-mad-enable")},
+        {"options": ("-DWIDTH=4", "-cl-mad-enable")},
         {"arguments": (Array("a", "float32", "n * m + 1"), *GIVEN["arguments"][1:])},
         {"arguments": (*GIVEN["arguments"][:2], Scalar("factor", "float64"), *GIVEN["arguments"][3:])},
     ]
@@ -154,8 +154,8 @@ def test_it_travels_to_other_processes() -> None:
     [
         ({"source": None}, "kernel 'row_sums' has no source; give the text"),
         ({"name": 3}, "kernel 3 has no source; give the text of its OpenCL C and its name"),
-        ({"build_options": "-DWIDTH=4"}, "build options '-DWIDTH=4' of kernel 'row_sums' are no strings; give a list"),
-        ({"build_options": [4]}, r"build options \[4\] of kernel 'row_sums' are no strings"),
+        ({"options": "-DWIDTH=4"}, "options '-DWIDTH=4' of kernel 'row_sums' are no strings; give a list"),
+        ({"options": [4]}, r"options \[4\] of kernel 'row_sums' are no strings"),
         ({"local_size": 4}, "kernel 'row_sums' has 2 axes of work-items and 1 of work-groups; give 1 to 3"),
         ({"global_size": (), "local_size": ()}, "kernel 'row_sums' has 0 axes of work-items and 0 of work-groups"),
         ({"global_size": [1] * 4, "local_size": [1] * 4}, "has 4 axes of work-items and 4 of work-groups"),
@@ -386,7 +386,7 @@ def test_it_is_read_from_a_file(tmp_path: Path, cpu: Device) -> None:
 def test_a_macro_may_name_an_included_file(tmp_path: Path, cpu: Device) -> None:
     (tmp_path / "twice.h").write_text(HEADER)
     by_macro = "#define TEXT(x) #x\n#define FILE(x) TEXT(x)\n#include FILE(FOLDER/twice.h)\n"
-    given: dict[str, Any] = {"args": {"v": "n", "p": 4, "tmp": 64}, "build_options": [f"-DFOLDER={tmp_path}"]}
+    given: dict[str, Any] = {"args": {"v": "n", "p": 4, "tmp": 64}, "options": [f"-DFOLDER={tmp_path}"]}
     source = SCALE.replace('#include "twice.h"\n', by_macro)
     knl = pm.Kernel.from_opencl(source, "scale", 32, 16, **given, folders=[tmp_path], n=20, by=3.0)
     arrays: dict[str, Any] = {"v": np.arange(80, dtype=np.float32), "p": np.zeros(32, np.uint8)}

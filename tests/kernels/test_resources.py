@@ -20,7 +20,8 @@ from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.resources import compiled, estimate, resources
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once
-from perfmodel.report.count_table import as_text, count_tables
+from perfmodel.report.count_table import count_tables
+from perfmodel.report.count_text import as_text
 from perfmodel.sass.machine_code import of_listing
 from perfmodel.sass.toolchain import Assembled
 from tests.fake_cuda import FUNCTION, FakeLibrary, installed
@@ -147,13 +148,11 @@ def test_a_driver_of_nvidias_compiles_anew_and_says_what_it_used(monkeypatch: py
 
 def test_the_table_shows_the_estimate() -> None:
     (table,) = count_tables([kernel(n=128)])
-    assert table.resources is not None
-    assert table.resources.local_bytes is not None
-    assert table.resources.local_bytes.at == (640,)
+    assert table["resources"]["local_bytes"]["at"] == [640]
     lines = [line.split("  ") for line in as_text(table).splitlines()]
     assert ["private bytes of a work-item", "16"] in [[cell.strip() for cell in line if cell][:2] for line in lines]
     loopy = count_tables(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["matmul_sq", "n:64"]))
-    assert loopy[0].resources is None
+    assert loopy[0]["resources"] is None
 
 
 # --- CUDA and PTX

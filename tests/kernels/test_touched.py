@@ -49,7 +49,7 @@ def test_gathers_touch_what_their_indices_say(order: str) -> None:
 def test_without_their_contents_indices_may_be_anywhere() -> None:
     kernel = gather()
     assert kernel.as_countable() is kernel
-    assert kernel.as_countable({"x": np.zeros(LARGE, np.float32)}).counts_for(32).unknown_places
+    assert kernel.as_countable({"x": np.zeros(LARGE, np.float32)}).counts_for(32).unknown_addresses
     found = pm.feature("f_mem_transactions_global_load_var:x_block:32").eval(kernel)
     assert found == pytest.approx(N, rel=0.01)  # a block of its own for each
 

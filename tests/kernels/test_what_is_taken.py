@@ -16,7 +16,7 @@ from perfmodel.modelling.estimator import ModelRegressor
 
 NAMES = (
     *("first", "second", "tags", "source", "name", "args", "self", "cls", "kernels", "confidence", "level"),
-    *("program", "statistics", "arguments", "global_size", "local_size", "build_options", "folders", "assumptions"),
+    *("program", "statistics", "arguments", "global_size", "local_size", "options", "folders", "assumptions"),
     *("calibration", "sizes", "features", "store", "device"),
 )
 

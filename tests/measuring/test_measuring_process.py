@@ -44,7 +44,7 @@ def test_a_launch_arrives_as_it_was_sent() -> None:
         global_size=(64, 2),
         local_size=(32, 1),
         arguments=(Array("a", "float32", 2**40, True), Scalar("x", "float64", 0.1), LocalArray("l", 64)),
-        build_options=("-DT=1",),
+        options=("-DT=1",),
         copied_in=("a",),
         copied_out=(),
     )

@@ -60,7 +60,7 @@ def axpy(size: int, dtype: str = "float32", local: int = 8) -> Launch:
         global_size=(size,),
         local_size=(local,),
         arguments=arguments,
-        build_options=(f"-DTYPE={c_type}",),
+        options=(f"-DTYPE={c_type}",),
     )
 
 
@@ -391,5 +391,5 @@ def test_a_refused_launch_leaves_the_device_usable(device: Device) -> None:
 
 def test_compilers_are_silent(device: Device, recwarn: pytest.WarningsRecorder) -> None:
     warned = source("int unused; a[0] = 1 / 2.0;", Array("a", "int32", 4, True), declared="__global int *a")
-    time_launch(replace(warned, build_options=("-Wall",)), device, THREE)
+    time_launch(replace(warned, options=("-Wall",)), device, THREE)
     assert not [warning for warning in recwarn if "ompiler" in str(warning.message)]

@@ -16,7 +16,8 @@ from perfmodel.basics.errors import KernelError, OutOfBudgetError
 from perfmodel.counting.budget import MOST_WORK, TooHardError, done_once, limited, within_budget
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.counting.points import Points
-from perfmodel.report.count_table import as_text, count_tables
+from perfmodel.report.count_table import count_tables
+from perfmodel.report.count_text import as_text
 from tests.counting_kernels import STEPS
 
 SORT = """#define EXCHANGE(at) { \\

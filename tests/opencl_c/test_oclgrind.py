@@ -113,13 +113,13 @@ def device_launch(launch: Launch) -> DeviceLaunch:
         global_size=launch.global_size,
         local_size=launch.local_size,
         arguments=tuple(arguments),
-        build_options=options,
+        options=options,
     )
 
 
 def ours(launch: DeviceLaunch) -> Tally:
     """Returns the tally of the same launch emulated, with ones in all arrays as the runner of oclgrind has them."""
-    kernel = lowered_kernel(launch.source, launch.kernel_name, launch.build_options)
+    kernel = lowered_kernel(launch.source, launch.kernel_name, launch.options)
     arguments: dict[str, Argument] = {}
     for given in launch.arguments:
         match given:

@@ -35,7 +35,7 @@ def kernel(expression: str, options: tuple[str, ...], real: str = "float") -> pm
     source = (
         f"__kernel void f(__global {real} *a) {{ {real} x = a[get_global_id(0)]; a[get_global_id(0)] = {expression}; }}"
     )
-    return pm.Kernel.from_opencl(source, "f", N, N, {"a": N}, build_options=options)
+    return pm.Kernel.from_opencl(source, "f", N, N, {"a": N}, options=options)
 
 
 def counted(of: pm.Kernel, dtype: str = "float32") -> dict[str, float]:

@@ -68,7 +68,7 @@ def test_what_data_decide_is_not_sampled() -> None:
 }"""
     made = pm.Kernel.from_opencl(source, "k", 4096, 256, {"o": 4096, "a": 4096, "t": 4096})
     access = next(a for a in made.counts.accesses if a.variable == "a")
-    assert access.places is None
+    assert access.addresses is None
     assert access.reach is None
     assert pm.feature("f_mem_scattered_global_load_block:32").eval(made) == 0
     # A block for each work-item, and an array at most.
@@ -97,7 +97,7 @@ TILED = """kernel void tiled(global const float *a, global float *b, local float
 def test_places_of_flat_ids_that_are_split_again_are_those_in_the_first_iterations(width: int) -> None:
     extents = {"a": 2048 * 256, "b": 256 * 16, "s": 4 * 2048}
     options = [f"-DWIDTH={width}"]
-    made = pm.Kernel.from_opencl(TILED, "tiled", (16 * 16, 16), (16, 16), extents, build_options=options)
+    made = pm.Kernel.from_opencl(TILED, "tiled", (16 * 16, 16), (16, 16), extents, options=options)
     assert not made.counts.can_be_observed
     assert made.as_countable({"a": np.zeros(2048 * 256, np.float32)}) is made
     item = np.arange(256)

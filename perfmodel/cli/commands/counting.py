@@ -37,7 +37,8 @@ def add(command: Command) -> None:
 
 def _count(parsed: argparse.Namespace) -> None:
     from perfmodel.kernels.kernel_file import size_points  # keeps start-up quick
-    from perfmodel.report.count_table import as_json, as_text, count_tables
+    from perfmodel.report.count_table import as_json, count_tables
+    from perfmodel.report.count_text import as_text
 
     if lists_a_file(parsed):
         return

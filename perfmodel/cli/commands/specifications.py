@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
 
 from perfmodel.basics.errors import DeviceError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, CommandParser, added_command, json_option
+from perfmodel.cli.options import Command, json_option, subcommands
 
 NOTE = "--device KEY predicts for each, by the calibration of a device of its kind that was measured"
 
 
 def add(command: Command) -> None:
-    parser = command(
-        lambda parsed: _help(parser),
-        "device",
-        "perfmodel device show a100",
-    )
-    commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
-
-    def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        return added_command(commands, run, name, summary, f"perfmodel device {name} {example}")
-
+    subcommand = subcommands(command, "device", "show a100")
     added = subcommand(_show, "show", "show a device's facts, with where each comes from", "a100")
     added.add_argument("device", metavar="DEVICE", help="key, name, or file of 'perfmodel device new'")
     json_option(added)
@@ -69,11 +58,6 @@ def known(parsed: argparse.Namespace) -> None:
         lambda: {"known": [each.as_json() for each in found]},
         lambda: f"{grid(['key', 'name', 'architecture', 'units', 'clock', 'memory'], lines)}\n\n{NOTE}",
     )
-
-
-def _help(parser: argparse.ArgumentParser) -> int:
-    parser.print_help()
-    return 2
 
 
 def _show(parsed: argparse.Namespace) -> None:

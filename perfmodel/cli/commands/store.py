@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics.errors import PerfmodelError, StoreError
 from perfmodel.cli.commands import printing
-from perfmodel.cli.options import Command, CommandParser, added_command, json_option, source_options
+from perfmodel.cli.options import Command, json_option, source_options, subcommands
 
 if TYPE_CHECKING:
     from perfmodel.measuring.store import Store
     from perfmodel.measuring.store.store import Counts
 
-EXAMPLE = "perfmodel store ls times.sqlite"
 MOST_KEYS = 8
 
 
 def add(command: Command) -> None:
-    parser = command(lambda parsed: _help(parser), "store", EXAMPLE)
-    commands = parser.add_subparsers(metavar="SUBCOMMAND", parser_class=CommandParser)
+    plain = subcommands(command, "store", "ls times.sqlite")
 
     def subcommand(run: Callable[[Any], int | None], name: str, summary: str, example: str) -> argparse.ArgumentParser:
-        added = added_command(commands, run, name, summary, f"perfmodel store {name} {example}")
+        added = plain(run, name, summary, example)
         target = "made if it is not there" if name in ("import", "merge") else "SQLite file; may be compressed by xz"
         added.add_argument("store", metavar="STORE", help=target)
         return added
@@ -72,11 +70,6 @@ def add(command: Command) -> None:
     json_option(added)
     added = subcommand(_vacuum, "vacuum", "write a store's file anew without gaps", "times.sqlite")
     json_option(added)
-
-
-def _help(parser: argparse.ArgumentParser) -> int:
-    parser.print_help()
-    return 2
 
 
 def _ls(parsed: argparse.Namespace) -> None:

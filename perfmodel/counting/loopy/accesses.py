@@ -106,9 +106,6 @@ class Accesses:
             text=str(expression),
             instruction=instruction,
             pattern=access_class(index, 1, space, self.domains, region),
-            places=None,
-            reach=None,
-            fresh=None,
         )
 
     def _index(self, array: Any, access: Any, region: Region) -> Pieces | None:

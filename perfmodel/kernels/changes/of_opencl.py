@@ -67,15 +67,15 @@ def with_other_numbers(kernel: Kernel, program: OpenCLProgram) -> Iterator[Chang
     """Yields the kernel with each number of a build option ``-DTILE=16`` halved and doubled, alone and with the sides
     of the work-group that are as long."""
     local_size = kernel.launch().local_size
-    for place, option in enumerate(program.build_options):
+    for place, option in enumerate(program.options):
         found = NUMBER.fullmatch(option.strip())
         if found is None:
             continue
         name, value = found[1], int(found[2])
         for other in sorted({value // 2, value * 2} - {0, value}):
-            options = (*program.build_options[:place], f"-D{name}={other}", *program.build_options[place + 1 :])
+            options = (*program.options[:place], f"-D{name}={other}", *program.options[place + 1 :])
             words = f"-D{name}={other} instead of {value}"
-            yield from _made(kernel, name, words, partial(program.with_build_options, options))
+            yield from _made(kernel, name, words, partial(program.with_options, options))
             group = tuple(other if side == value else side for side in local_size)
             if group != local_size and math.prod(group) <= MOST_ITEMS:
                 both = f"{words}, in work-groups of {_shown(group)}"
@@ -88,7 +88,7 @@ def with_other_numbers(kernel: Kernel, program: OpenCLProgram) -> Iterator[Chang
 
 
 def _with_both(program: OpenCLProgram, options: Sequence[str], group: Sequence[int]) -> OpenCLProgram:
-    return program.with_build_options(options).with_local_size(group)
+    return program.with_options(options).with_local_size(group)
 
 
 def _groups_like(sides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -181,7 +181,7 @@ def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integer
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
-    """Returns, by group and (space, variable), bytes, transactions' blocks and pages of loads, of stores and of both."""
+    """Returns, by group and (space, variable), bytes, transactions' blocks and pages of loads, stores and both."""
     groups = regions.layout.groups
     blocks = machine.transaction_bytes, PAGE_BYTES
     result = np.zeros((groups, len(names)), FOOTPRINT_FIELDS)

@@ -14,7 +14,7 @@ from perfmodel.opencl_c.lowering.builtin_names import (
     COPIES,
     FENCES,
     WORK_ITEM,
-    Collective,
+    CollectiveFunction,
     Conversion,
     VectorAccess,
     atomic_operation,
@@ -68,7 +68,7 @@ class BuiltinCalls:
             return self.atomic(expression, wanted)
         if "_image" in name:
             return self.images.value(expression)
-        if (collective := Collective.of(name)) is not None:
+        if (collective := CollectiveFunction.of(name)) is not None:
             return self.collective(expression, collective)
         if (block := block_access(name)) is not None:
             return self.block_access(expression, *block)
@@ -142,7 +142,7 @@ class BuiltinCalls:
 
     # --- work-items together
 
-    def collective(self, expression: syn.BuiltinCall, collective: Collective) -> low.Expression:
+    def collective(self, expression: syn.BuiltinCall, collective: CollectiveFunction) -> low.Expression:
         result = self.out.register("_together", expression.type)
         self.out.emit(
             low.Collective(

@@ -71,7 +71,7 @@ _KINDS = {"scan_inclusive": "scan", "scan_exclusive": "scan"}
 
 
 @dataclass(frozen=True)
-class Collective:
+class CollectiveFunction:
     """A collective function lets work-items of a group or sub-group exchange values.
 
     Attributes:
@@ -85,7 +85,7 @@ class Collective:
     kind: str
 
     @classmethod
-    def of(cls, name: str) -> Collective | None:
+    def of(cls, name: str) -> CollectiveFunction | None:
         found = _COLLECTIVE.fullmatch(name)
         if not found:
             return None

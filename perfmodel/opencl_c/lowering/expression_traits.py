@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.lowering.builtin_names import WORK_ITEM, Collective
+from perfmodel.opencl_c.lowering.builtin_names import WORK_ITEM, CollectiveFunction
 from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vector, is_float
 from perfmodel.opencl_c.visitor import children, walk
 
@@ -33,7 +33,7 @@ def _is_of_values(call: syn.BuiltinCall) -> bool:
     """Returns whether a built-in function neither reads memory nor does more than return a value."""
     if call.name in WORK_ITEM or call.name.startswith(("as_", "convert_")):
         return True
-    if Collective.of(call.name) or "_image" in call.name:
+    if CollectiveFunction.of(call.name) or "_image" in call.name:
         return False
     has_pointer = any(isinstance(argument.type, Pointer) for argument in call.arguments)
     return isinstance(call.type, Scalar | Vector) and not has_pointer

@@ -169,7 +169,7 @@ class Expressions:
         match expression:
             case syn.Constant():
                 return low.Constant(type_, expression.value)
-            case syn.Name() | syn.Dereference() | syn.Member():
+            case syn.Name() | syn.Dereference() | syn.Member() | syn.CompoundLiteral():
                 return self.places.load(self.lvalue(expression), type_, text_of(expression))
             case syn.Swizzle():
                 return self.picked(expression)
@@ -224,8 +224,6 @@ class Expressions:
             case syn.Comma():
                 self.effects(expression.first)
                 return self.value(expression.second)
-            case syn.CompoundLiteral():
-                return self.places.load(self.lvalue(expression), type_, text_of(expression))
 
     def result_of(self, expression: syn.Call) -> low.Expression:
         result = self.inlined(expression)

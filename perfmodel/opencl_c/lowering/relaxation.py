@@ -24,9 +24,9 @@ _ROUGH = {
 }
 
 
-def relaxed(kernel: low.LoweredKernel, build_options: Sequence[str]) -> low.LoweredKernel:
+def relaxed(kernel: low.LoweredKernel, options: Sequence[str]) -> low.LoweredKernel:
     """Returns the kernel with the functions that a compiler takes with these build options."""
-    if not OPTIONS & set(build_options):
+    if not OPTIONS & set(options):
         return kernel
     return replace(kernel, body=tuple(_rough(statement) for statement in kernel.body))
 

@@ -23,9 +23,9 @@ class BuildOptions:
     has_single_constants: bool = False
 
     @classmethod
-    def of(cls, build_options: Sequence[str]) -> BuildOptions:
+    def of(cls, options: Sequence[str]) -> BuildOptions:
         made = cls()
-        waiting = [word for option in build_options for word in _words(option)][::-1]
+        waiting = [word for option in options for word in _words(option)][::-1]
         while waiting:
             made._take(waiting.pop(), waiting)
         return made

@@ -13,7 +13,7 @@ from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.header import is_builtin
 from perfmodel.opencl_c.reading.initializers import Initializers, Leaf
 from perfmodel.opencl_c.reading.integer_expressions import character, integer
-from perfmodel.opencl_c.reading.reading_context import Scope
+from perfmodel.opencl_c.reading.reading_context import ReadingContext
 
 # clang's numbers of the operators.
 _ARITHMETIC = ["*", "/", "%", "+", "-", "<<", ">>"]
@@ -43,9 +43,9 @@ _HALVES: dict[str, Callable[[int], tuple[int, ...]]] = {
 class Expressions:
     """Reads expressions; every conversion that clang makes silently becomes a `Convert`."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.initializers = Initializers(scope)
+    def __init__(self, context: ReadingContext) -> None:
+        self.context = context
+        self.initializers = Initializers(context)
         self.callees: dict[int, sx.Function | str] = {}
         self.readers: dict[int, Callable[[Item], sx.Expression]] = {
             ct.KIND.UNEXPOSED_EXPR: self.implicit,
@@ -69,8 +69,8 @@ class Expressions:
         }
 
     def read(self, item: Item) -> sx.Expression:
-        scope = self.scope
-        scope.enter(item.start)
+        context = self.context
+        context.enter(item.start)
         children = item.children
         while len(children) == 1 and children[0].kind == item.kind != ct.KIND.UNEXPOSED_EXPR:
             # clang wraps constants of cases and enums in an expression of the same kind and extent.
@@ -80,9 +80,9 @@ class Expressions:
             children = item.children
         reader = self.readers.get(item.kind)
         if reader is None:
-            raise scope.unreadable(item)
+            raise context.unreadable(item)
         expression = reader(item)
-        scope.depth -= 1
+        context.depth -= 1
         return expression
 
     def converted(self, expression: sx.Expression, type_: ts.Type, place: sx.Place | None = None) -> sx.Expression:
@@ -93,47 +93,47 @@ class Expressions:
     # --- names and numbers
 
     def name(self, item: Item) -> sx.Expression:
-        scope = self.scope
-        referenced = scope.tree.library.clang_getCursorReferenced(item.cursor)
+        context = self.context
+        referenced = context.tree.library.clang_getCursorReferenced(item.cursor)
         if referenced.kind == ct.KIND.ENUM_CONSTANT_DECL:
-            value = scope.tree.library.clang_getEnumConstantDeclValue(referenced)
-            return sx.Constant(scope.type(item), scope.place(item), value)
+            value = context.tree.library.clang_getEnumConstantDeclValue(referenced)
+            return sx.Constant(context.type(item), context.place(item), value)
         if referenced.kind == ct.KIND.FUNCTION_DECL:
-            name = scope.tree.spelling(referenced)
-            raise scope.fault(f"the kernel uses the function {name} as a value; call it by its name instead", item)
-        variable = scope.variable(referenced, item.start)
-        return sx.Name(variable.type, scope.place(item), variable)
+            name = context.tree.spelling(referenced)
+            raise context.fault(f"the kernel uses the function {name} as a value; call it by its name instead", item)
+        variable = context.variable(referenced, item.start)
+        return sx.Name(variable.type, context.place(item), variable)
 
     def integer(self, item: Item) -> sx.Expression:
-        return sx.Constant(self.scope.type(item), self.scope.place(item), integer(self.scope.slice(item)))
+        return sx.Constant(self.context.type(item), self.context.place(item), integer(self.context.slice(item)))
 
     def floating(self, item: Item) -> sx.Expression:
-        type_ = self.scope.type(item)
-        text = self.scope.slice(item).lower()
+        type_ = self.context.type(item)
+        text = self.context.slice(item).lower()
         is_hexadecimal = text.startswith("0x")
         digits = text.rstrip("lh" if is_hexadecimal and "p" not in text else "flh")
         try:
             value = float.fromhex(digits) if is_hexadecimal else float(digits)
         except OverflowError:
             value = float("inf")
-        return sx.Constant(type_, self.scope.place(item), rounded(value, ts.element_of(type_)))
+        return sx.Constant(type_, self.context.place(item), rounded(value, ts.element_of(type_)))
 
     def character(self, item: Item) -> sx.Expression:
-        text = self.scope.slice(item)
+        text = self.context.slice(item)
         try:
             value = character(text)
         except ValueError:
-            raise self.scope.fault(f"{text} is no single character; write its number", item) from None
-        return sx.Constant(self.scope.type(item), self.scope.place(item), value)
+            raise self.context.fault(f"{text} is no single character; write its number", item) from None
+        return sx.Constant(self.context.type(item), self.context.place(item), value)
 
     def truth(self, item: Item) -> sx.Expression:
-        return sx.Constant(self.scope.type(item), self.scope.place(item), int(self.scope.slice(item) == "true"))
+        return sx.Constant(self.context.type(item), self.context.place(item), int(self.context.slice(item) == "true"))
 
     def size(self, item: Item) -> sx.Expression:
-        value = self.scope.tree.integer(item.cursor)
+        value = self.context.tree.integer(item.cursor)
         if value is None:
-            raise self.scope.unreadable(item)
-        return sx.Constant(self.scope.type(item), self.scope.place(item), value)
+            raise self.context.unreadable(item)
+        return sx.Constant(self.context.type(item), self.context.place(item), value)
 
     # --- conversions, vectors
 
@@ -143,14 +143,14 @@ class Expressions:
     def implicit(self, item: Item) -> sx.Expression:
         """Reads a conversion, unless more text belongs to it than to its operand: then it is components of a vector."""
         if len(item.children) != 1:
-            raise self.scope.unreadable(item)
+            raise self.context.unreadable(item)
         child = item.children[0]
         if child.start == item.start and child.end < item.end:
-            found = _SWIZZLE.fullmatch(self.scope.text.text, child.end, item.end)
+            found = _SWIZZLE.fullmatch(self.context.text.text, child.end, item.end)
             if found:
                 return self.swizzle(item, found.group(1))
         expression = self.read(child)
-        type_ = self.scope.type(item)
+        type_ = self.context.type(item)
         if isinstance(expression.type, ts.Array) and isinstance(type_, ts.Pointer):
             return sx.Decay(type_, expression.place, expression)
         if isinstance(type_, ts.Array):
@@ -159,21 +159,21 @@ class Expressions:
         return self.converted(expression, type_)
 
     def swizzle(self, item: Item, letters: str) -> sx.Expression:
-        place = self.scope.place(item)
+        place = self.context.place(item)
         vector = self.read(item.children[0])
         if isinstance(vector.type, ts.Pointer):
             vector = sx.Dereference(vector.type.target, place, vector)
         if not isinstance(vector.type, ts.Vector):
-            raise self.scope.unreadable(item)
-        return sx.Swizzle(self.scope.type(item), place, vector, _components(letters, vector.type.width))
+            raise self.context.unreadable(item)
+        return sx.Swizzle(self.context.type(item), place, vector, _components(letters, vector.type.width))
 
     def cast(self, item: Item) -> sx.Expression:
         expression = self.read(item.children[-1])
-        type_ = self.scope.type(item)
-        return expression if type_ == ts.VOID else self.converted(expression, type_, self.scope.place(item))
+        type_ = self.context.type(item)
+        return expression if type_ == ts.VOID else self.converted(expression, type_, self.context.place(item))
 
     def compound_literal(self, item: Item) -> sx.Expression:
-        type_, place, braces = self.scope.type(item), self.scope.place(item), item.children[-1]
+        type_, place, braces = self.context.type(item), self.context.place(item), item.children[-1]
         if isinstance(type_, ts.Vector):
             return self.vector(type_, braces.children, place)
         if isinstance(type_, ts.Array | ts.Record):
@@ -182,23 +182,23 @@ class Expressions:
 
     def braced(self, item: Item) -> sx.Expression:
         """Reads ``{…}`` of a vector or of a single number."""
-        type_, place = self.scope.type(item), self.scope.place(item)
+        type_, place = self.context.type(item), self.context.place(item)
         if isinstance(type_, ts.Vector):
             return self.vector(type_, item.children, place)
         if len(item.children) == 1 and isinstance(type_, ts.Scalar | ts.Pointer):
             return self.converted(self.read(item.children[0]), type_)
-        raise self.scope.unreadable(item)
+        raise self.context.unreadable(item)
 
     def initial(self, type_: ts.Array | ts.Record, item: Item) -> sx.InitializerList:
         """Reads initial values between braces, or a string."""
         leaves = tuple((leaf.offset, self.leaf(leaf)) for leaf in self.initializers.leaves(type_, item))
-        return sx.InitializerList(type_, self.scope.place(item), leaves)
+        return sx.InitializerList(type_, self.context.place(item), leaves)
 
     def leaf(self, leaf: Leaf) -> sx.Expression:
         if isinstance(leaf.value, sx.Constant):
             return self.converted(leaf.value, leaf.type)
         if isinstance(leaf.type, ts.Vector):
-            return self.vector(leaf.type, leaf.value, self.scope.place(leaf.value[0]))
+            return self.vector(leaf.type, leaf.value, self.context.place(leaf.value[0]))
         return self.converted(self.read(leaf.value[0]), leaf.type)
 
     def vector(self, type_: ts.Vector, items: Sequence[Item], place: sx.Place) -> sx.Expression:
@@ -213,12 +213,12 @@ class Expressions:
     # --- operators
 
     def unary(self, item: Item) -> sx.Expression:
-        scope = self.scope
-        kind = scope.tree.library.clang_getCursorUnaryOperatorKind(item.cursor)
+        context = self.context
+        kind = context.tree.library.clang_getCursorUnaryOperatorKind(item.cursor)
         operand = self.read(item.children[0])
         if kind == _PLUS:
             return operand
-        type_, place = scope.type(item), scope.place(item)
+        type_, place = context.type(item), context.place(item)
         if kind in _STEPS:
             return sx.Increment(operand.type, place, operand, *_STEPS[kind])
         if kind == _ADDRESS:
@@ -226,13 +226,13 @@ class Expressions:
         if kind == _DEREFERENCE:
             return sx.Dereference(type_, place, operand)
         if kind not in _UNARY:
-            raise scope.unreadable(item)
+            raise context.unreadable(item)
         return sx.Unary(type_, place, _UNARY[kind], operand)
 
     def binary(self, item: Item) -> sx.Expression:
-        scope = self.scope
-        kind = scope.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)
-        type_, place = scope.type(item), scope.place(item)
+        context = self.context
+        kind = context.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)
+        type_, place = context.type(item), context.place(item)
         left, right = self.read(item.children[0]), self.read(item.children[1])
         if kind == _ASSIGN:
             return sx.Assign(left.type, place, left, right)
@@ -242,7 +242,7 @@ class Expressions:
             return sx.Logical(type=type_, place=place, operator=_LOGICAL[kind], left=left, right=right)
         sign = _BINARY.get(kind)
         if sign is None or sign == "<=>":
-            raise scope.unreadable(item)
+            raise context.unreadable(item)
         if sign in ("+", "-") and (isinstance(left.type, ts.Pointer) or isinstance(right.type, ts.Pointer)):
             return self.pointer_arithmetic(sign, left, right, place)
         return sx.Binary(type=type_, place=place, operator=sign, left=left, right=right)
@@ -259,8 +259,8 @@ class Expressions:
         return sx.Shift(left.type, place, left, right)
 
     def compound_assignment(self, item: Item) -> sx.Expression:
-        scope = self.scope
-        sign = _COMPOUND[scope.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)]
+        context = self.context
+        sign = _COMPOUND[context.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)]
         target, value = self.read(item.children[0]), self.read(item.children[1])
         computed = value.type
         if isinstance(target.type, ts.Pointer | ts.Vector):
@@ -269,48 +269,48 @@ class Expressions:
             is_promoted = isinstance(target.type, ts.Scalar) and not target.type.is_float and target.type.size < 4
             computed = ts.INT if is_promoted else target.type
         return sx.CompoundAssign(
-            type=target.type, place=scope.place(item), operator=sign, target=target, value=value, computed=computed
+            type=target.type, place=context.place(item), operator=sign, target=target, value=value, computed=computed
         )
 
     def conditional(self, item: Item) -> sx.Expression:
         condition, then, otherwise = (self.read(child) for child in item.children)
         return sx.Conditional(
-            type=then.type, place=self.scope.place(item), condition=condition, then=then, otherwise=otherwise
+            type=then.type, place=self.context.place(item), condition=condition, then=then, otherwise=otherwise
         )
 
     # --- memory
 
     def member(self, item: Item) -> sx.Expression:
-        place = self.scope.place(item)
+        place = self.context.place(item)
         record = self.read(item.children[0])
         if isinstance(record.type, ts.Pointer):
             record = sx.Dereference(record.type.target, place, record)
-        return sx.Member(self.scope.type(item), place, record, self.scope.tree.spelling(item.cursor))
+        return sx.Member(self.context.type(item), place, record, self.context.tree.spelling(item.cursor))
 
     def subscript(self, item: Item) -> sx.Expression:
-        scope, place = self.scope, self.scope.place(item)
+        context, place = self.context, self.context.place(item)
         base, index = self.read(item.children[0]), self.read(item.children[1])
         if isinstance(index.type, ts.Pointer | ts.Vector):
             base, index = index, base
         if isinstance(base.type, ts.Pointer):
             return sx.Dereference(base.type.target, place, sx.Shift(base.type, place, base, index))
-        value = scope.tree.integer(item.children[1].cursor)
+        value = context.tree.integer(item.children[1].cursor)
         if not isinstance(base.type, ts.Vector) or value is None:
-            raise scope.fault("a component of a vector is chosen by a variable index; use an array instead", item)
+            raise context.fault("a component of a vector is chosen by a variable index; use an array instead", item)
         if not 0 <= value < base.type.width:
-            raise scope.fault(f"a {base.type} has no component {value}", item)
+            raise context.fault(f"a {base.type} has no component {value}", item)
         return sx.Swizzle(base.type.element, place, base, (value,))
 
     # --- calls
 
     def call(self, item: Item) -> sx.Expression:
-        scope, place = self.scope, self.scope.place(item)
-        referenced = scope.tree.library.clang_getCursorReferenced(item.cursor)
+        context, place = self.context, self.context.place(item)
+        referenced = context.tree.library.clang_getCursorReferenced(item.cursor)
         key = ct.key_of(referenced)
         callee = self.callees.get(key)
         if callee is None:
             callee = self.callees[key] = self.callee(item, referenced)
-        type_ = scope.type(item)
+        type_ = context.type(item)
         special = _SPECIAL.fullmatch(callee) if isinstance(callee, str) else None
         if special:
             return sx.Constant(type_, place, _SPECIAL_VALUES[special.group(1)])
@@ -319,14 +319,14 @@ class Expressions:
             given = [child for child in given if not _is_string(child)]
         arguments = [self.read(child) for child in given]
         if isinstance(callee, sx.Function):
-            scope.calls.setdefault(scope.function, {}).setdefault(callee.name, item.start)
+            context.calls.setdefault(context.function, {}).setdefault(callee.name, item.start)
             return sx.Call(type_, place, callee, tuple(arguments))
         if callee == "work_group_barrier":
             callee, arguments = "barrier", arguments[:1]
         if callee.startswith("as_") and item.children[1].kind == ct.KIND.UNEXPOSED_EXPR:
             value = arguments[0]
             if isinstance(value, sx.Convert) and value.operand.type.size != type_.size:
-                raise scope.fault(f"{callee} needs a value of {type_.size} bytes, not {value.operand.type}", item)
+                raise context.fault(f"{callee} needs a value of {type_.size} bytes, not {value.operand.type}", item)
         if callee in _WIDENING and isinstance(type_, ts.Vector):
             arguments = [self.widened(argument, type_) for argument in arguments]
         return sx.BuiltinCall(type_, place, callee, tuple(arguments))
@@ -337,20 +337,20 @@ class Expressions:
         return self.converted(argument, ts.Vector(argument.type, type_.width))
 
     def callee(self, item: Item, referenced: ct.RawCursor) -> sx.Function | str:
-        scope = self.scope
+        context = self.context
         if referenced.kind != ct.KIND.FUNCTION_DECL:
-            raise scope.fault("a function is called through a pointer; call it by its name instead", item)
-        definition = scope.tree.library.clang_getCursorDefinition(referenced)
-        scope.declared(ct.key_of(definition))
-        function = scope.functions.get(ct.key_of(definition))
+            raise context.fault("a function is called through a pointer; call it by its name instead", item)
+        definition = context.tree.library.clang_getCursorDefinition(referenced)
+        context.declared(ct.key_of(definition))
+        function = context.functions.get(ct.key_of(definition))
         if function is not None:
             return function
-        name = scope.tree.spelling(referenced)
+        name = context.tree.spelling(referenced)
         if is_builtin(name) or _SPECIAL.fullmatch(name):
             return name
-        if scope.tree.extent(referenced)[0] >= 0:
-            raise scope.fault(f"the function {name} is declared, but nothing defines it", item)
-        raise scope.fault(f"the kernel calls {name}, which perfmodel does not support", item)
+        if context.tree.extent(referenced)[0] >= 0:
+            raise context.fault(f"the function {name} is declared, but nothing defines it", item)
+        raise context.fault(f"the kernel calls {name}, which perfmodel does not support", item)
 
 
 def _is_string(item: Item) -> bool:

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from itertools import product
 
-from perfmodel.opencl_c.lowering.builtin_names import ROUGH, WORK_ITEM, Collective, block_access
+from perfmodel.opencl_c.lowering.builtin_names import ROUGH, WORK_ITEM, CollectiveFunction, block_access
 from perfmodel.opencl_c.reading.macros import Macro, defined
 from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
@@ -234,7 +234,7 @@ _BUILTIN_PATTERN = re.compile(
 
 
 def is_builtin(name: str) -> bool:
-    known = name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) or Collective.of(name) or block_access(name)
+    known = name in BUILTINS or _BUILTIN_PATTERN.fullmatch(name) or CollectiveFunction.of(name) or block_access(name)
     return bool(known)
 
 

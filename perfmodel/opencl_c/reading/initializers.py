@@ -9,7 +9,7 @@ from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.integer_expressions import characters
-from perfmodel.opencl_c.reading.reading_context import Scope
+from perfmodel.opencl_c.reading.reading_context import ReadingContext
 
 
 class Leaf(NamedTuple):
@@ -42,8 +42,8 @@ class _Feed:
 class Initializers:
     """Takes apart what is between braces, or a string that an array of characters starts with."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
+    def __init__(self, context: ReadingContext) -> None:
+        self.context = context
 
     def leaves(self, type_: ts.Array | ts.Record, item: Item) -> list[Leaf]:
         """Returns the leaves that have a value, by offset; of two values for one byte the last counts."""
@@ -55,7 +55,7 @@ class Initializers:
         return [leaves[offset] for offset in sorted(leaves)]
 
     def braced(self, type_: ts.Type, braces: Item, offset: int, leaves: _Leaves) -> None:
-        with self.scope.deeper(braces.start):
+        with self.context.deeper(braces.start):
             feed = _Feed(braces.children)
             if isinstance(type_, ts.Array) and [each.kind for each in feed.items] == [ct.KIND.STRING_LITERAL]:
                 self.string(type_, feed.items[0], offset, leaves)
@@ -76,10 +76,10 @@ class Initializers:
                 feed.at += 1
                 at, must_name = self.designated(type_, head, offset, leaves)
                 continue
-            if at >= _count(type_, self.scope):
+            if at >= _count(type_, self.context):
                 return
             if must_name:
-                raise self.scope.fault("a value follows one that is named inside a member: name it too", head)
+                raise self.context.fault("a value follows one that is named inside a member: name it too", head)
             member = self.member(type_, at)
             self.element(member.type, feed, offset + member.offset, leaves)
             at += 1
@@ -87,7 +87,7 @@ class Initializers:
     def member(self, type_: ts.Array | ts.Record, at: int) -> ts.Field:
         if isinstance(type_, ts.Array):
             return ts.Field("", type_.element, at * type_.element.size)
-        return self.scope.types.layouts[type_.name].members[at]
+        return self.context.types.layouts[type_.name].members[at]
 
     def element(self, type_: ts.Type, feed: _Feed, offset: int, leaves: _Leaves) -> None:
         head = feed.head
@@ -95,7 +95,7 @@ class Initializers:
         if head.kind == ct.KIND.INIT_LIST_EXPR and not isinstance(type_, ts.Vector):
             feed.at += 1
             self.braced(type_, head, offset, leaves)
-        elif isinstance(type_, ts.Array) or (isinstance(type_, ts.Record) and self.scope.type(head) != type_):
+        elif isinstance(type_, ts.Array) or (isinstance(type_, ts.Record) and self.context.type(head) != type_):
             if isinstance(type_, ts.Array) and head.kind == ct.KIND.STRING_LITERAL:
                 feed.at += 1
                 self.string(type_, head, offset, leaves)
@@ -111,21 +111,21 @@ class Initializers:
         """Gives an array of characters those of a string, as far as they have room."""
         element = type_.element
         try:
-            letters = characters(self.scope.slice(item))
+            letters = characters(self.context.slice(item))
         except ValueError as error:
-            raise self.scope.unreadable(item) from error
+            raise self.context.unreadable(item) from error
         if not isinstance(element, ts.Scalar) or element.size != 1:
-            raise self.scope.unreadable(item)
+            raise self.context.unreadable(item)
         for at, letter in enumerate(letters[: type_.length], offset):
-            leaves[at] = Leaf(at, element, sx.Constant(ts.CHAR, self.scope.place(item), letter))
+            leaves[at] = Leaf(at, element, sx.Constant(ts.CHAR, self.context.place(item), letter))
 
     def components(self, type_: ts.Vector, feed: _Feed) -> tuple[Item, ...]:
         """Takes a vector's value, or its components where their braces are left out."""
         items: list[Item] = []
         width = 0
         while (head := feed.head) is not None and width < type_.width and not self.is_designated(head):
-            found = ts.width_of(self.scope.type(head))
-            if items and isinstance(self.scope.type(head), ts.Vector) and width + found > type_.width:
+            found = ts.width_of(self.context.type(head))
+            if items and isinstance(self.context.type(head), ts.Vector) and width + found > type_.width:
                 break
             feed.at += 1
             items.append(head)
@@ -135,7 +135,7 @@ class Initializers:
     # --- designators
 
     def is_designated(self, item: Item) -> bool:
-        return item.kind == ct.KIND.UNEXPOSED_EXPR and len(item.children) > 1 and self.scope.type(item) == ts.VOID
+        return item.kind == ct.KIND.UNEXPOSED_EXPR and len(item.children) > 1 and self.context.type(item) == ts.VOID
 
     def designated(self, type_: ts.Array | ts.Record, item: Item, offset: int, leaves: _Leaves) -> tuple[int, bool]:
         """Reads ``.a.b[2] = value``; returns the number of the next member, and whether it is inside one."""
@@ -145,35 +145,35 @@ class Initializers:
         first = -1
         steps = 0
         for step in path:
-            if step.kind == ct.KIND.MEMBER_REF and not self.scope.tree.spelling(step.cursor):
+            if step.kind == ct.KIND.MEMBER_REF and not self.context.tree.spelling(step.cursor):
                 continue
             if isinstance(current, ts.Record) and step.kind == ct.KIND.MEMBER_REF:
-                field = current.field(self.scope.tree.spelling(step.cursor))
-            elif isinstance(current, ts.Array) and (index := self.scope.tree.integer(step.cursor)) is not None:
+                field = current.field(self.context.tree.spelling(step.cursor))
+            elif isinstance(current, ts.Array) and (index := self.context.tree.integer(step.cursor)) is not None:
                 field = self.member(current, index)
             else:
-                raise self.scope.fault("this way to name a member is not supported; write its value in order", value)
+                raise self.context.fault("this way to name a member is not supported; write its value in order", value)
             steps += 1
             inside += field.offset
             if first < 0:
-                first = _number(type_, field, self.scope)
+                first = _number(type_, field, self.context)
             current = field.type
         self.element(current, _Feed([value]), offset + inside, leaves)
         return first + 1, steps > 1
 
 
-def _count(type_: ts.Array | ts.Record, scope: Scope) -> int:
+def _count(type_: ts.Array | ts.Record, context: ReadingContext) -> int:
     if isinstance(type_, ts.Array):
         return type_.length
-    layout = scope.types.layouts[type_.name]
+    layout = context.types.layouts[type_.name]
     return min(len(layout.members), 1) if layout.is_union else len(layout.members)
 
 
-def _number(type_: ts.Array | ts.Record, field: ts.Field, scope: Scope) -> int:
+def _number(type_: ts.Array | ts.Record, field: ts.Field, context: ReadingContext) -> int:
     """Returns which member of `type_` the field is, or is in."""
     if isinstance(type_, ts.Array):
         return field.offset // type_.element.size if type_.element.size else 0
-    members = scope.types.layouts[type_.name].members
+    members = context.types.layouts[type_.name].members
     for number, member in enumerate(members):
         if member.name == field.name:
             return number

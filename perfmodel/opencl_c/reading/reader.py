@@ -19,7 +19,7 @@ from perfmodel.opencl_c.reading.clang_tree import Item, Tree
 from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.header import HEADER_NAME, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
-from perfmodel.opencl_c.reading.reading_context import Scope
+from perfmodel.opencl_c.reading.reading_context import ReadingContext
 from perfmodel.opencl_c.reading.refusals import check_nesting, refuse_unsupported
 from perfmodel.opencl_c.reading.statements import Statements
 from perfmodel.opencl_c.reading.tokens import tokens_of, without_spaces
@@ -55,7 +55,7 @@ _REMEDIES = (
 
 def read(
     source: str,
-    build_options: Sequence[str] = (),
+    options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     file: str = "kernel.cl",
     kernels: Collection[str] | None = None,
@@ -63,7 +63,7 @@ def read(
     """Returns the functions and tables of an OpenCL C source, typed.
 
     Args:
-        build_options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
+        options: as for ``clBuildProgram``: ``-D``, ``-U``, ``-I``, ``-cl-std=``; others of ``-cl-`` and ``-w``
             change nothing here.
         folders: where includes are searched, before those of ``-I``; nothing else is ever read.
         file: what the source is called in errors and places.
@@ -72,22 +72,22 @@ def read(
     Raises:
         SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
     """
-    text, unrolls, tree = _prepared(source, tuple(build_options), tuple(map(str, folders)), file)
-    return _Program(Scope(tree, text, Types(tree, text)), unrolls).read(kernels)
+    text, unrolls, tree = _prepared(source, tuple(options), tuple(map(str, folders)), file)
+    return _Program(ReadingContext(tree, text, Types(tree, text)), unrolls).read(kernels)
 
 
 @lru_cache(maxsize=2)
 def _prepared(
-    source: str, build_options: tuple[str, ...], folders: tuple[str, ...], file: str
+    source: str, options: tuple[str, ...], folders: tuple[str, ...], file: str
 ) -> tuple[Expanded, dict[int, int], Tree]:
     """Returns what all kernels of a source share: its expanded text, its factors of loops, and clang's tree."""
-    options = BuildOptions.of(build_options)
-    searched = [*map(Path, folders), *options.folders]
-    text = preprocess(source, file, options.macros(predefined(options.standard)), searched)
+    build = BuildOptions.of(options)
+    searched = [*map(Path, folders), *build.folders]
+    text = preprocess(source, file, build.macros(predefined(build.standard)), searched)
     unrolls = _unrolls(text)
     check_nesting(text)
     refuse_unsupported(text)
-    return text, unrolls, _parsed(text, options)
+    return text, unrolls, _parsed(text, build)
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:
@@ -107,9 +107,9 @@ def _next(text: str, offset: int) -> int:
     return offset
 
 
-def _parsed(text: Expanded, options: BuildOptions) -> Tree:
-    arguments = [*_ARGUMENTS, f"-cl-std={options.standard}"]
-    if options.has_single_constants:
+def _parsed(text: Expanded, build: BuildOptions) -> Tree:
+    arguments = [*_ARGUMENTS, f"-cl-std={build.standard}"]
+    if build.has_single_constants:
         arguments.append("-cl-single-precision-constant")
     files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
     try:
@@ -139,41 +139,43 @@ def _reason(message: str) -> str:
 class _Program:
     """Reads the functions of a source: their heads when somebody names them, and their bodies after that."""
 
-    def __init__(self, scope: Scope, unrolls: dict[int, int]) -> None:
-        self.scope = scope
-        self.expressions = Expressions(scope)
-        self.statements = Statements(scope, self.expressions, unrolls)
+    def __init__(self, context: ReadingContext, unrolls: dict[int, int]) -> None:
+        self.context = context
+        self.expressions = Expressions(context)
+        self.statements = Statements(context, self.expressions, unrolls)
         self.waiting: list[tuple[sx.Function, Item]] = []
         self.functions: dict[str, sx.Function] = {}
         self.declared: dict[int, Item] = {}
-        scope.declared = self.declaration
+        context.declared = self.declaration
 
     def read(self, kernels: Collection[str] | None) -> sx.Unit:
-        scope = self.scope
+        context = self.context
         names: dict[str, bool] = {}
-        for cursor in scope.tree.top():
+        for cursor in context.tree.top():
             if cursor.kind == ct.KIND.VAR_DECL:
-                self.declared[ct.key_of(cursor)] = scope.tree.shallow(cursor)
+                self.declared[ct.key_of(cursor)] = context.tree.shallow(cursor)
             elif cursor.kind == ct.KIND.FUNCTION_DECL:
-                item = scope.tree.shallow(cursor)
+                item = context.tree.shallow(cursor)
                 if item.children and item.children[-1].kind == ct.KIND.COMPOUND_STMT:
                     self.declared[ct.key_of(cursor)] = item
-                    names[scope.tree.spelling(cursor)] = self.is_kernel(item)
+                    names[context.tree.spelling(cursor)] = self.is_kernel(item)
         for key, item in list(self.declared.items()):
-            if kernels is None or (item.kind == ct.KIND.FUNCTION_DECL and scope.tree.spelling(item.cursor) in kernels):
+            if kernels is None or (
+                item.kind == ct.KIND.FUNCTION_DECL and context.tree.spelling(item.cursor) in kernels
+            ):
                 self.declaration(key)
         while self.waiting:
             function, item = self.waiting.pop(0)
-            scope.function = function.name
-            function.body = self.statements.compound(scope.tree.item(item.cursor).children[-1])
+            context.function = function.name
+            function.body = self.statements.compound(context.tree.item(item.cursor).children[-1])
         self.refuse_recursion()
         names_of_kernels = tuple(name for name, is_kernel in names.items() if is_kernel)
         return sx.Unit(
             functions=self.functions,
             kernels=names_of_kernels,
-            tables=tuple(scope.tables),
-            records=scope.types.records,
-            length=len(scope.text.text),
+            tables=tuple(context.tables),
+            records=context.types.records,
+            length=len(context.text.text),
         )
 
     def declaration(self, key: int) -> None:
@@ -184,23 +186,23 @@ class _Program:
         if item.kind == ct.KIND.FUNCTION_DECL:
             self.head(item)
             return
-        scope = self.scope
-        depth, scope.depth = scope.depth, 0
-        scope.tables.append(self.statements.variable(scope.tree.item(item.cursor)))
-        scope.depth = depth
+        context = self.context
+        depth, context.depth = context.depth, 0
+        context.tables.append(self.statements.variable(context.tree.item(item.cursor)))
+        context.depth = depth
 
     def is_kernel(self, item: Item) -> bool:
-        attributes = (self.scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES)
+        attributes = (self.context.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES)
         return any(attribute in ("kernel", "__kernel") for attribute in attributes)
 
     def head(self, item: Item) -> None:
-        scope = self.scope
-        name = scope.tree.spelling(item.cursor)
-        attributes = [scope.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES]
-        raw = scope.tree.library.clang_getCursorType(item.cursor)
-        result = scope.types.of(scope.tree.library.clang_getResultType(raw), item.start)
+        context = self.context
+        name = context.tree.spelling(item.cursor)
+        attributes = [context.slice(child) for child in item.children if child.kind in ct.ATTRIBUTES]
+        raw = context.tree.library.clang_getCursorType(item.cursor)
+        result = context.types.of(context.tree.library.clang_getResultType(raw), item.start)
         parameters = tuple(self.parameter(child) for child in item.children if child.kind == ct.KIND.PARM_DECL)
-        place = scope.text.place(item.start + self.name_offset(item, name))
+        place = context.text.place(item.start + self.name_offset(item, name))
         overloads = 1
         own = name
         while own in self.functions:
@@ -212,25 +214,25 @@ class _Program:
         function.work_group = next(filter(None, (self.work_group(one, item) for one in attributes)), None)
         function.subgroup_size = next(filter(None, (self.subgroup_size(one, item) for one in attributes)), None)
         self.functions[own] = function
-        scope.functions[ct.key_of(item.cursor)] = function
+        context.functions[ct.key_of(item.cursor)] = function
         self.waiting.append((function, item))
 
     def name_offset(self, item: Item, name: str) -> int:
-        found = re.search(rf"\b{re.escape(name)}\s*\(", self.scope.slice(item))
+        found = re.search(rf"\b{re.escape(name)}\s*\(", self.context.slice(item))
         return found.start() if found else 0
 
     def parameter(self, item: Item) -> sx.Variable:
-        scope, library = self.scope, self.scope.tree.library
+        context, library = self.context, self.context.tree.library
         raw = library.clang_getCursorType(item.cursor)
-        type_ = scope.types.of(raw, item.start)
+        type_ = context.types.of(raw, item.start)
         if isinstance(type_, ts.Array):
             # libclang shows the array that was written; what is passed is its address.
             element = library.clang_getElementType(library.clang_getCanonicalType(raw))
-            type_ = ts.Pointer(type_.element, scope.types.space_of(element))
-        name = scope.tree.spelling(item.cursor)
+            type_ = ts.Pointer(type_.element, context.types.space_of(element))
+        name = context.tree.spelling(item.cursor)
         is_restrict = bool(library.clang_isRestrictQualifiedType(raw))
-        variable = sx.Variable(name, type_, "private", scope.place(item), is_restrict=is_restrict)
-        scope.variables[ct.key_of(item.cursor)] = variable
+        variable = sx.Variable(name, type_, "private", context.place(item), is_restrict=is_restrict)
+        context.variables[ct.key_of(item.cursor)] = variable
         return variable
 
     def work_group(self, attribute: str, item: Item) -> tuple[int, int, int] | None:
@@ -246,11 +248,11 @@ class _Program:
 
     def number(self, text: str, item: Item) -> int:
         tokens = without_spaces(list(tokens_of(text, "")))
-        return integer_expressions.evaluate(tokens, tokens[0]._replace(**self.scope.place(item)._asdict()))
+        return integer_expressions.evaluate(tokens, tokens[0]._replace(**self.context.place(item)._asdict()))
 
     def refuse_recursion(self) -> None:
         """Refuses a function that calls itself, be it through others, as OpenCL C does: its stack has no bound."""
-        calls = self.scope.calls
+        calls = self.context.calls
         finished: set[str] = set()
         for start in calls:
             path = [start]
@@ -263,7 +265,7 @@ class _Program:
                 elif callee in path:
                     cycle = " -> ".join([*path[path.index(callee) :], callee])
                     reason = f"functions call themselves, which OpenCL C forbids ({cycle}); use a loop"
-                    raise self.scope.fault(reason, calls[path[-1]][callee])
+                    raise self.context.fault(reason, calls[path[-1]][callee])
                 elif callee not in finished:
                     path.append(callee)
                     waiting.append(iter(calls.get(callee, {})))

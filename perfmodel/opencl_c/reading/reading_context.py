@@ -22,7 +22,7 @@ STATEMENTS = 10_000
 
 
 @dataclass
-class Scope:
+class ReadingContext:
     """Holds a source that is being read.
 
     Attributes:

@@ -11,7 +11,7 @@ from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading.clang_tree import Item
 from perfmodel.opencl_c.reading.constant_folding import fold
 from perfmodel.opencl_c.reading.expressions import Expressions
-from perfmodel.opencl_c.reading.reading_context import Scope
+from perfmodel.opencl_c.reading.reading_context import ReadingContext
 
 LARGEST = 1 << 24
 """No variable may take more bytes; work-items have some kilobytes of memory of their own."""
@@ -22,8 +22,8 @@ _HEADER = re.compile(r"""[();]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 class Statements:
     """Reads statements; `unrolls` are the factors of loops by their offsets."""
 
-    def __init__(self, scope: Scope, expressions: Expressions, unrolls: dict[int, int]) -> None:
-        self.scope, self.expressions, self.unrolls = scope, expressions, unrolls
+    def __init__(self, context: ReadingContext, expressions: Expressions, unrolls: dict[int, int]) -> None:
+        self.context, self.expressions, self.unrolls = context, expressions, unrolls
         self.readers: dict[int, Callable[[Item], list[sx.Statement]]] = {
             ct.KIND.COMPOUND_STMT: lambda item: [self.compound(item)],
             ct.KIND.DECL_STMT: self.declarations,
@@ -33,8 +33,8 @@ class Statements:
             ct.KIND.WHILE_STMT: self.while_loop,
             ct.KIND.DO_STMT: self.do_loop,
             ct.KIND.SWITCH_STMT: self.switch,
-            ct.KIND.BREAK_STMT: lambda item: [sx.Break(self.scope.place(item))],
-            ct.KIND.CONTINUE_STMT: lambda item: [sx.Continue(self.scope.place(item))],
+            ct.KIND.BREAK_STMT: lambda item: [sx.Break(self.context.place(item))],
+            ct.KIND.CONTINUE_STMT: lambda item: [sx.Continue(self.context.place(item))],
             ct.KIND.RETURN_STMT: self.return_,
             ct.KIND.LABEL_STMT: self.label,
             ct.KIND.GOTO_STMT: self.goto,
@@ -42,25 +42,25 @@ class Statements:
 
     def read(self, item: Item) -> list[sx.Statement]:
         """Returns the statements that an item stands for: none of ``;``, several of ``int i, j;``."""
-        scope = self.scope
-        scope.enter(item.start)
-        scope.count(item.start)
+        context = self.context
+        context.enter(item.start)
+        context.count(item.start)
         reader = self.readers.get(item.kind)
         if reader is not None:
             statements = reader(item)
         elif item.kind in ct.EXPRESSIONS:
-            statements = [sx.Evaluate(self.expressions.read(item), scope.place(item))]
+            statements = [sx.Evaluate(self.expressions.read(item), context.place(item))]
         else:
-            raise scope.fault(self.refusal(item), item)
-        scope.depth -= 1
+            raise context.fault(self.refusal(item), item)
+        context.depth -= 1
         return statements
 
     def one(self, item: Item) -> sx.Statement:
         statements = self.read(item)
-        return statements[0] if len(statements) == 1 else sx.Compound(tuple(statements), self.scope.place(item))
+        return statements[0] if len(statements) == 1 else sx.Compound(tuple(statements), self.context.place(item))
 
     def compound(self, item: Item) -> sx.Compound:
-        return sx.Compound(self.all(item.children), self.scope.place(item))
+        return sx.Compound(self.all(item.children), self.context.place(item))
 
     def all(self, items: list[Item]) -> tuple[sx.Statement, ...]:
         return tuple(statement for item in items for statement in self.read(item))
@@ -68,7 +68,7 @@ class Statements:
     def refusal(self, item: Item) -> str:
         if item.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
             return "a case stands inside another statement of its switch; put it directly between the switch's braces"
-        text = self.scope.slice(item).split("\n")[0]
+        text = self.context.slice(item).split("\n")[0]
         return f"perfmodel cannot read the statement {text[:60]!r}; use loops, branches and assignments"
 
     # --- declarations
@@ -79,42 +79,42 @@ class Statements:
             if child.kind == ct.KIND.VAR_DECL:
                 variable = self.variable(child)
                 if variable.space == "constant":
-                    self.scope.tables.append(variable)
+                    self.context.tables.append(variable)
                 else:
                     made.append(sx.Declare(variable, variable.place))
             elif child.kind == ct.KIND.FUNCTION_DECL:
-                raise self.scope.fault("a function is declared inside another; declare it before", child)
+                raise self.context.fault("a function is declared inside another; declare it before", child)
         return made
 
     def variable(self, item: Item) -> sx.Variable:
         """Reads a variable with its initial value, of a function or of the whole program."""
-        scope = self.scope
-        scope.count(item.start)
-        library = scope.tree.library
+        context = self.context
+        context.count(item.start)
+        library = context.tree.library
         raw = library.clang_getCursorType(item.cursor)
         name, type_, space = (
-            scope.tree.spelling(item.cursor),
-            scope.types.of(raw, item.start),
-            scope.types.space_of(raw),
+            context.tree.spelling(item.cursor),
+            context.types.of(raw, item.start),
+            context.types.space_of(raw),
         )
-        place = scope.text.place(_name_offset(scope.slice(item), name) + item.start)
-        if space == "global" and scope.types.is_const(raw):
+        place = context.text.place(_name_offset(context.slice(item), name) + item.start)
+        if space == "global" and context.types.is_const(raw):
             space = "constant"  # nobody can tell the difference
         if space not in ("private", "local", "constant"):
             reason = f"the variable {name} lives in {space} memory beyond the kernel's run, as static ones do"
-            raise scope.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)
+            raise context.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)
         if type_.size > LARGEST:
-            raise scope.fault(f"the variable {name} takes {type_.size} bytes; use an argument in global memory", item)
+            raise context.fault(f"the variable {name} takes {type_.size} bytes; use an argument in global memory", item)
         variable = sx.Variable(name, type_, space, place)
-        scope.variables[ct.key_of(item.cursor)] = variable
+        context.variables[ct.key_of(item.cursor)] = variable
         initial = library.clang_Cursor_getVarDeclInitializer(item.cursor)
         if ct.key_of_expression(initial):
-            with scope.starting(variable):
+            with context.starting(variable):
                 variable.initial = self.initial(
                     type_, next(child for child in reversed(item.children) if child.kind == initial.kind)
                 )
         elif space == "constant" and type_ != ts.SAMPLER:
-            raise scope.fault(f"the table {name} in constant memory has no initial value; give it one", item)
+            raise context.fault(f"the table {name} in constant memory has no initial value; give it one", item)
         if (space == "constant" or type_ == ts.SAMPLER) and variable.initial is not None:
             variable.initial = fold(variable.initial)
         return variable
@@ -130,13 +130,13 @@ class Statements:
     def branch(self, item: Item) -> list[sx.Statement]:
         condition, then, *rest = item.children
         otherwise = self.one(rest[0]) if rest else None
-        return [sx.If(self.expressions.read(condition), self.one(then), otherwise, self.scope.place(item))]
+        return [sx.If(self.expressions.read(condition), self.one(then), otherwise, self.context.place(item))]
 
     def switch(self, item: Item) -> list[sx.Statement]:
-        scope = self.scope
+        context = self.context
         value, body = item.children
         if body.kind != ct.KIND.COMPOUND_STMT:
-            raise scope.fault("the switch has no braces; put its cases between { and }", item)
+            raise context.fault("the switch has no braces; put its cases between { and }", item)
         cases: list[sx.Case] = []
         for child in body.children:
             if child.kind in (ct.KIND.CASE_STMT, ct.KIND.DEFAULT_STMT):
@@ -148,29 +148,29 @@ class Statements:
             elif cases:
                 cases[-1] = sx.Case(cases[-1].values, cases[-1].body + tuple(self.read(child)))
             else:
-                raise scope.fault("a statement stands before the first case of its switch; put it outside", child)
-        return [sx.Switch(self.expressions.read(value), tuple(cases), scope.place(item))]
+                raise context.fault("a statement stands before the first case of its switch; put it outside", child)
+        return [sx.Switch(self.expressions.read(value), tuple(cases), context.place(item))]
 
     def case_value(self, item: Item) -> int:
         if len(item.children) != 2:
-            raise self.scope.fault("a case has a range of values; write them one by one", item)
-        value = self.scope.tree.integer(item.children[0].cursor)
+            raise self.context.fault("a case has a range of values; write them one by one", item)
+        value = self.context.tree.integer(item.children[0].cursor)
         if value is None:
-            raise self.scope.fault("the value of the case is not a constant", item)
+            raise self.context.fault("the value of the case is not a constant", item)
         return value
 
     def return_(self, item: Item) -> list[sx.Statement]:
         value = self.expressions.read(item.children[0]) if item.children else None
-        return [sx.Return(value, self.scope.place(item))]
+        return [sx.Return(value, self.context.place(item))]
 
     # --- jumps
 
     def label(self, item: Item) -> list[sx.Statement]:
-        label = sx.Label(self.scope.tree.spelling(item.cursor), self.scope.place(item))
+        label = sx.Label(self.context.tree.spelling(item.cursor), self.context.place(item))
         return [label, *(statement for child in item.children for statement in self.read(child))]
 
     def goto(self, item: Item) -> list[sx.Statement]:
-        return [sx.Goto(self.scope.tree.spelling(item.children[0].cursor), self.scope.place(item))]
+        return [sx.Goto(self.context.tree.spelling(item.children[0].cursor), self.context.place(item))]
 
     # --- loops
 
@@ -187,14 +187,14 @@ class Statements:
         """Returns where a ``for`` parts its header: clang does not say which parts are missing."""
         found: list[int] = []
         depth = 0
-        for match in _HEADER.finditer(self.scope.text.text, item.start, item.end):
+        for match in _HEADER.finditer(self.context.text.text, item.start, item.end):
             sign = match.group()
             depth += (sign == "(") - (sign == ")")
             if sign == ";" and depth == 1:
                 found.append(match.start())
                 if len(found) == 2:
                     return found[0], found[1]
-        raise self.scope.fault("the header of this for cannot be read", item)
+        raise self.context.fault("the header of this for cannot be read", item)
 
     def while_loop(self, item: Item) -> list[sx.Statement]:
         condition, body = item.children
@@ -220,7 +220,7 @@ class Statements:
             body=self.one(body),
             is_do=is_do,
             unroll=self.unrolls.get(item.start),
-            place=self.scope.place(item),
+            place=self.context.place(item),
         )
 
 

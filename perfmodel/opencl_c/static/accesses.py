@@ -25,18 +25,18 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
-from perfmodel.opencl_c.static.sampling import Places, Sampler
-from perfmodel.opencl_c.static.scratch import InMemory
+from perfmodel.opencl_c.static.private_accesses import private_accesses
+from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses
+from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.waits import WHOLE, Waits
-from perfmodel.opencl_c.types import Scalar, Vector, element_of
 
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""
 MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
 MOST_LANES = 256
-"""No more work-items have their places looked at one by one; these are some sub-groups."""
+"""No more work-items have their addresses looked at one by one; these are some sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,10 @@ class Iteration:
         return f"iteration {self.number} of {self.loop.name}"
 
 
+_Unplaced = tuple[low.Access, low.Expression, PointsTo | None, Region]
+"""An access of which it is still to be found out what it touches: its address, and where it is executed."""
+
+
 class StaticAccesses:
     """Collects the accesses of one kernel."""
 
@@ -74,16 +78,15 @@ class StaticAccesses:
         self,
         domains: Domains,
         arrays: Mapping[str, GlobalArray],
-        sampler: Sampler | None,
-        scratch: Mapping[str, InMemory],
+        sampler: AddressSampler | None,
+        scratch: Mapping[str, ScratchArray],
         waits: Waits,
         is_compiled: bool,
         bounds: Bounds,
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
         self.waits, self.is_compiled, self.bounds = waits, is_compiled, bounds
-        self.found: list[AccessCount] = []
-        self.unplaced: list[tuple[low.Access, low.Expression, PointsTo | None, Region] | None] = []
+        self.found: list[tuple[AccessCount, _Unplaced | None]] = []
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
@@ -107,8 +110,8 @@ class StaticAccesses:
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
         executed = self._executed(access, known, region, loops) if is_kept else region
-        self._count(access, space, direction, strides, region, executed, loops, iterations, pattern)
-        self.unplaced.append((access, pointer, known, region))
+        count = self._count(access, space, direction, strides, region, executed, loops, iterations, pattern)
+        self.found.append((count, (access, pointer, known, region)))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
@@ -116,45 +119,9 @@ class StaticAccesses:
     def private(
         self, assign: low.Assign, operations: KernelOperations, region: Region, loops: Sequence[low.Loop]
     ) -> None:
-        """Adds the private variables that a statement reads and writes, those that values are computed with."""
-        read = [
-            part.register
-            for part in walks.walk(assign.value)
-            if isinstance(part, low.Read) and operations.is_private(part.register)
-        ]
-        written = [assign.register] if operations.is_private(assign.register) else []
-        for direction, registers in (("load", read), ("store", written)):
-            for register in registers:
-                if isinstance(register.type, Scalar | Vector):
-                    self._private(register, direction, region, loops)
-
-    def _private(self, register: low.Register, direction: str, region: Region, loops: Sequence[low.Loop]) -> None:
-        executions = self.domains.executions(region)
-        names = tuple(loop.name for loop in loops)
-        self.unplaced.append(None)
-        self.found.append(
-            AccessCount(
-                space="private",
-                variable=register.name,
-                tags=frozenset(),
-                dtype=element_of(register.type).dtype,
-                bits=8 * register.type.size,
-                direction=direction,
-                local_strides={},
-                group_strides={},
-                loop_strides=dict.fromkeys(names, _stride(ZERO)),
-                executions=executions,
-                body=names,
-                rounds=executions,
-                footprint=None,
-                text=register.name,
-                instruction=register.name,
-                pattern="",
-                places=None,
-                reach=None,
-                fresh=None,
-            )
-        )
+        """Adds the private variables that a statement reads and writes."""
+        found = private_accesses(assign, operations, self.domains, region, loops)
+        self.found += [(count, None) for count in found]
 
     def _count(
         self,
@@ -167,7 +134,7 @@ class StaticAccesses:
         loops: Sequence[low.Loop],
         iterations: Sequence[Iteration],
         pattern: str,
-    ) -> None:
+    ) -> AccessCount:
         local, group = (
             {axis: strides[name] for name, axis in self.domains.along(kind, region.inames).items() if name in strides}
             for kind in ("local", "group")
@@ -184,31 +151,26 @@ class StaticAccesses:
         )
         wait = self.waits.of(access)
         share = self.scratch[access.variable or ""].share if space == "scratch" else 1.0
-        self.found.append(
-            AccessCount(
-                space=space,
-                variable=access.variable or "?",
-                tags=self._tags(access),
-                dtype=access.dtype,
-                bits=8 * self._bytes(access),
-                direction=direction,
-                local_strides=local,
-                group_strides=group,
-                loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
-                executions=self.domains.executions(executed).scaled(share),
-                body=(*around, *map(str, again)),
-                rounds=self.domains.executions(once).scaled(share),
-                footprint=None,
-                text=access.text,
-                instruction=str(access.place),
-                pattern=pattern,
-                places=None,
-                reach=None,
-                fresh=None,
-                wait=wait.share,
-                level=wait.level,
-                depth=wait.depth,
-            )
+        return AccessCount(
+            space=space,
+            variable=access.variable or "?",
+            tags=self._tags(access),
+            dtype=access.dtype,
+            bits=8 * self._bytes(access),
+            direction=direction,
+            local_strides=local,
+            group_strides=group,
+            loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
+            executions=self.domains.executions(executed).scaled(share),
+            body=(*around, *map(str, again)),
+            rounds=self.domains.executions(once).scaled(share),
+            footprint=None,
+            text=access.text,
+            instruction=str(access.place),
+            pattern=pattern,
+            wait=wait.share,
+            level=wait.level,
+            depth=wait.depth,
         )
 
     def _bytes(self, access: low.Access) -> int:
@@ -244,10 +206,7 @@ class StaticAccesses:
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""
-        return tuple(
-            access if rest is None else self._placed(access, *rest)
-            for access, rest in zip(self.found, self.unplaced, strict=True)
-        )
+        return tuple(count if rest is None else self._placed(count, *rest) for count, rest in self.found)
 
     def _placed(
         self,
@@ -263,22 +222,22 @@ class StaticAccesses:
         is_far = access.space in ("global", "constant")
         if None not in strides and (footprint is not None or not is_far):
             return count
-        places = self._places(pointer, place) if is_far or access.space == "local" else None
-        if places is None:
+        sampled = self._sampled(pointer, place) if is_far or access.space == "local" else None
+        if sampled is None:
             return count
-        places = places.scaled(Fraction(self._bytes(access), access.bytes))
+        sampled = sampled.scaled(Fraction(self._bytes(access), access.bytes))
         if None in count.local_strides.values():
-            count = replace(count, places=places.groups)
-        return replace(count, reach=places.reach, fresh=places.fresh) if is_far else count
+            count = replace(count, addresses=sampled.groups)
+        return replace(count, reach=sampled.reach, fresh=sampled.fresh) if is_far else count
 
-    def _places(self, pointer: low.Expression, place: PointsTo | None) -> Places | None:
+    def _sampled(self, pointer: low.Expression, place: PointsTo | None) -> SampledAddresses | None:
         if self.sampler is None:
             lanes = self._lanes(place)
-            return None if lanes is None else Places((lanes,), None, None)
-        found, piece = self.sampler.places(pointer), None if place is None else place.offset.single
+            return None if lanes is None else SampledAddresses((lanes,), None, None)
+        found, piece = self.sampler.addresses(pointer), None if place is None else place.offset.single
         if found is not None or piece is None:
             return found
-        return self.sampler.places_in_loops(piece, self.domains.axes, self.bounds)
+        return self.sampler.addresses_in_loops(piece, self.domains.axes, self.bounds)
 
     def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
         """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops."""

@@ -13,7 +13,7 @@ from perfmodel.opencl_c.static.known_numbers import Known, known
 from perfmodel.opencl_c.types import BOOL, Scalar, Vector, element_of
 
 MOST_READ, MOST_NUMBERS = 64, 16
-"""Places of a table that may be read by one access, and numbers that are there."""
+"""Elements of a table that may be read by one access, and numbers that are there."""
 
 
 class ConstantTables:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -34,7 +35,7 @@ from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
-from perfmodel.opencl_c.static.sampling import Sampler
+from perfmodel.opencl_c.static.sampling import AddressSampler
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
@@ -95,14 +96,13 @@ class Walk(ABC):
         self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
         self.operations = KernelOperations(kernel, as_compiled)
         self.scratch = scratch_arrays(kernel)
-        waits = Waits(kernel, self.operations, self.scratch)
-        self.written_out = WrittenOut(kernel, self.operations, waits.written_out)
+        self.waits = Waits(kernel, self.operations, self.scratch)
         self.accesses = StaticAccesses(
             self.domains,
             arrays,
             self.sampler(),
             self.scratch,
-            waits,
+            self.waits,
             as_compiled,
             self.bounds,
         )
@@ -122,14 +122,19 @@ class Walk(ABC):
         self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
 
-    def sampler(self) -> Sampler | None:
+    @cached_property
+    def written_out(self) -> WrittenOut:
+        """The index arithmetic that is left of loops which a compiler writes out; made where it is counted."""
+        return WrittenOut(self.kernel, self.operations, self.waits.written_out)
+
+    def sampler(self) -> AddressSampler | None:
         """Returns what looks at single work-items; only where the launch is of known size."""
         counts = [groups.constant for groups in self.grid.groups]
         known = [count for count in counts if count]
         arguments = {size: value.constant for size, value in self.at.items() if value.constant is not None}
         if self.grid.sizes or len(known) < len(counts):
             return None
-        return Sampler(self.operations.assigned, known, self.grid.local_size, arguments)
+        return AddressSampler(self.operations.assigned, known, self.grid.local_size, arguments)
 
     @property
     def environment(self) -> Environment:

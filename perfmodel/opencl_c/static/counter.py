@@ -122,12 +122,12 @@ class StaticCounter(Loops):
                     f"kernel {self.kernel.name!r} has no loop or branch {key!r} that depends on data; leave its "
                     "statistic out, or name one as the loop's variable, loop_LINE or if_LINE"
                 )
-        counts = self.without_places()
+        counts = self.without_addresses()
         with extended(MOST_FOOTPRINTS):
             footprints = self.accesses.footprints()
             return replace(counts, accesses=self.accesses.accesses(), footprints=footprints, exact=self.domains.exact)
 
-    def without_places(self) -> KernelCounts:
+    def without_addresses(self) -> KernelCounts:
         """Returns the counts but for what accesses touch."""
         finished, items, subgroups, groups = self.domains.finished, *self.barriers
         by_item = finished(items)

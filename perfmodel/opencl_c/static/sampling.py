@@ -1,4 +1,4 @@
-"""Accesses whose places jump about are computed for the work-items of some groups, in numpy, as C computes them.
+"""Accesses whose addresses jump about are computed for the work-items of some groups, in numpy, as C computes them.
 
 For launches of known size, and for addresses that follow from ids and arguments alone: hashes, products of ids,
 unsigned numbers that wrap around. Variables that are assigned more than once are known where an address is a polynomial
@@ -41,8 +41,8 @@ Lanes = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Holds the places of one access.
+class SampledAddresses:
+    """Holds sampled addresses of one access.
 
     Attributes:
         groups: for some work-groups, where their first work-items are, in bytes from a multiple of `ALIGNED`.
@@ -54,14 +54,14 @@ class Places:
     reach: int | None
     fresh: float | None
 
-    def scaled(self, times: Fraction) -> Places:
-        """Returns the places of pixels that take so many times the bytes that they were thought to."""
-        groups = tuple(tuple(int(place * times) for place in group) for group in self.groups)
-        return Places(groups, None if self.reach is None else int(self.reach * times), self.fresh)
+    def scaled(self, times: Fraction) -> SampledAddresses:
+        """Returns the addresses of pixels that take so many times the bytes that they were thought to."""
+        groups = tuple(tuple(int(address * times) for address in group) for group in self.groups)
+        return SampledAddresses(groups, None if self.reach is None else int(self.reach * times), self.fresh)
 
 
-class Sampler:
-    """Samples the places of accesses of one launch.
+class AddressSampler:
+    """Samples the addresses of accesses of one launch.
 
     Args:
         assigned: the values that each register is assigned anywhere in the kernel.
@@ -78,14 +78,14 @@ class Sampler:
         self.assigned, self.arguments = assigned, arguments
         self.group_counts, self.local_size = tuple(group_counts), tuple(local_size)
 
-    def places(self, pointer: low.Expression) -> Places | None:
-        """Returns the places of an access at this address; None where it depends on more than ids and arguments."""
-        return self._places(lambda sample: sample.value(pointer))
+    def addresses(self, pointer: low.Expression) -> SampledAddresses | None:
+        """Returns the addresses of an access at this address; None where it depends on more than ids and arguments."""
+        return self._sampled(lambda sample: sample.value(pointer))
 
-    def places_in_loops(
+    def addresses_in_loops(
         self, address: Polynomial, axes: Mapping[str, tuple[str, int]], bounds: Bounds
-    ) -> Places | None:
-        """Returns the places of an access in the first iterations of the loops around it; what it reaches is that of
+    ) -> SampledAddresses | None:
+        """Returns the addresses of an access in the first iterations of the loops around it; what it reaches is that of
         random ones, unless they have no last.
 
         Args:
@@ -106,18 +106,18 @@ class Sampler:
             found = address.at(values)
             return None if found is None else np.asarray(found)
 
-        found = self._places(evaluated)
+        found = self._sampled(evaluated)
         return replace(found, reach=None) if found is not None and None in counters.values() else found
 
-    def _places(self, address: Callable[[_Evaluator], Lanes | None]) -> Places | None:
-        """Returns the places of what a function says of samples of work-items."""
+    def _sampled(self, address: Callable[[_Evaluator], Lanes | None]) -> SampledAddresses | None:
+        """Returns the addresses of what a function says of samples of work-items."""
         addresses = address(self._some_groups)
         if addresses is None:
             return None
         rows = np.broadcast_to(addresses, (GROUPS * self._items,)).reshape(GROUPS, self._items)
         groups = tuple(tuple((row - row.min() // ALIGNED * ALIGNED).tolist()) for row in rows)
         reach = _distinct(self._blocks(address, self._some_items)) * REACH_BLOCK
-        return Places(groups, reach, self._fresh(address, reach))
+        return SampledAddresses(groups, reach, self._fresh(address, reach))
 
     def _fresh(self, address: Callable[[_Evaluator], Lanes | None], reach: int) -> float:
         """Looks at groups that run about together; what caches keep as a whole is not worth looking at."""
@@ -173,7 +173,7 @@ class _Evaluator:
         groups, items: ids of groups, and of work-items in them, a row for each axis.
     """
 
-    def __init__(self, sampler: Sampler, groups: Lanes, items: Lanes) -> None:
+    def __init__(self, sampler: AddressSampler, groups: Lanes, items: Lanes) -> None:
         self.sampler, self.groups, self.items = sampler, groups, items
         self.known: dict[low.Register, Lanes | None] = {}
 

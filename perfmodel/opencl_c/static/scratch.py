@@ -18,7 +18,7 @@ REGISTERS = 255
 
 
 @dataclass(frozen=True)
-class InMemory:
+class ScratchArray:
     """Tells what of a private array lies in memory.
 
     Attributes:
@@ -30,7 +30,7 @@ class InMemory:
     share: float = 1.0
 
 
-def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, InMemory]:
+def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, ScratchArray]:
     """Returns what of private arrays lies in memory, by the arrays' names.
 
     An index is known if it follows from numbers, and from counters of loops that are unrolled as their ends are known,
@@ -51,17 +51,17 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, InMemory]:
             if not _is_known(node.pointer, origins, unknown, tables):
                 found |= set(private) if node.access.variable is None else {node.access.variable}
     found &= private.keys()
-    in_memory = {name: InMemory(private[name]) for name in found}
+    in_memory = {name: ScratchArray(private[name]) for name in found}
     room = WORD_BYTES * max(REGISTERS - words_at_once(kernel), 0)
     for name in sorted(private.keys() - found, key=lambda name: (private[name], name)):
         room -= private[name]
         if room < 0:
             spilled = min(-room, private[name])
-            in_memory[name] = InMemory(spilled, spilled / private[name])
+            in_memory[name] = ScratchArray(spilled, spilled / private[name])
     return dict(sorted(in_memory.items()))
 
 
-def words_in_registers(kernel: low.LoweredKernel, scratch: Mapping[str, InMemory]) -> int:
+def words_in_registers(kernel: low.LoweredKernel, scratch: Mapping[str, ScratchArray]) -> int:
     """Returns the words that a work-item holds in registers at once: values, and what of private arrays lies there."""
     private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
     held = [size - scratch[name].bytes if name in scratch else size for name, size in private.items()]

@@ -240,7 +240,7 @@ class AccessAddresses:
             one = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
             yield _shifted(one, np.concatenate(origins))
 
-    def first_places(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
+    def first_addresses(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
         """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
         `aligned`."""
         found = []

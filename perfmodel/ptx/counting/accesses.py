@@ -190,7 +190,7 @@ class AccessCounter:
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
-            places=addresses.first_places(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
+            addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
             reach=self._reach(access) if jumps else None,
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,

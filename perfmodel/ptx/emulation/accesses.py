@@ -16,7 +16,7 @@ from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.emulation.registers import Registers, number
-from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
+from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, items_of
 from perfmodel.ptx.types import TYPES, Type
 
 Step = Callable[[Mask], None]
@@ -68,7 +68,7 @@ class Accesses:
             return lambda mask: None
         read, space = self.address(instruction)
         place = {"st": 1, "red": 1, "atom": 2}.get(instruction.opcode, 0)
-        n_bytes = instruction.types[-1].bytes * len(_items(instruction.operands[place]))
+        n_bytes = instruction.types[-1].bytes * len(items_of(instruction.operands[place]))
 
         def note(mask: Mask) -> None:
             if mask.count:
@@ -82,7 +82,7 @@ class Accesses:
         if address is None or not isinstance(address.base, Symbol) or address.base.name not in self.parameters:
             return None
         contents, type_ = self.parameters[address.base.name], instruction.types[-1]
-        items = _items(instruction.operands[0])
+        items = items_of(instruction.operands[0])
         start = address.offset + address.base.offset
         values = []
         for place in range(len(items)):
@@ -192,7 +192,7 @@ class Accesses:
 
     def _load(self, instruction: Instruction) -> Step:
         type_, registers = instruction.types[-1], self.registers
-        items = _items(instruction.operands[0])
+        items = items_of(instruction.operands[0])
         read, space = self.address(instruction)
         plain = _bits(type_) if type_.lanes == 2 else type_
         writes = [registers.writer(item, plain, instruction) for item in items]
@@ -226,7 +226,7 @@ class Accesses:
 
     def _store(self, instruction: Instruction) -> Step:
         type_ = instruction.types[-1]
-        items = _items(instruction.operands[1])
+        items = items_of(instruction.operands[1])
         read, space = self.address(instruction)
         plain = _bits(type_) if type_.lanes == 2 else type_
         values = [self._value(item, plain, instruction) for item in items]
@@ -262,8 +262,8 @@ class Accesses:
             )
         read, space = self.address(instruction)
         is_atom = instruction.opcode == "atom"
-        to = _items(instruction.operands[0]) if is_atom else (Sink(),)
-        given = [_items(each) for each in instruction.operands[2 if is_atom else 1 :]]
+        to = items_of(instruction.operands[0]) if is_atom else (Sink(),)
+        given = [items_of(each) for each in instruction.operands[2 if is_atom else 1 :]]
         values = [[self._value(each, type_, instruction) for each in items] for items in given]
         is_wanted = any(isinstance(each, Register) and self.is_read(each.name) for each in to)
         writes = [registers.writer(each, type_, instruction) for each in to] if is_wanted else []
@@ -297,10 +297,6 @@ def _by_lane(value: Any, type_: Type, index: NDArray[np.intp]) -> list[NDArray[A
         rows = np.broadcast_to(value, (max(len(value), int(index[-1]) + 1), 2))[index]
         return [rows[:, 0], rows[:, 1]]
     return [np.broadcast_to(value[index] if np.ndim(value) else value, index.shape)]
-
-
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vector) else (operand,)
 
 
 def _bits(type_: Type) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from perfmodel.ptx.emulation.lanes import WARP, Mask
 from perfmodel.ptx.emulation.narrow_floats import as_tf32, decoded
 from perfmodel.ptx.emulation.registers import Registers
-from perfmodel.ptx.syntax import Instruction, Operand, Vector
+from perfmodel.ptx.syntax import Instruction, Operand, items_of
 from perfmodel.ptx.types import TYPES, Type
 
 Array = NDArray[Any]
@@ -135,7 +135,3 @@ def giver(
             write(np.ascontiguousarray(words[:, place]), mask)
 
     return give
-
-
-def items_of(operand: Operand) -> Sequence[Operand]:
-    return operand.items if isinstance(operand, Vector) else (operand,)

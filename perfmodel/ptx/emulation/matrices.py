@@ -17,7 +17,6 @@ from perfmodel.ptx.emulation.fragments import (
     element_dtype,
     giver,
     holder,
-    items_of,
     linear_layout,
     numbers,
     operand_layout,
@@ -26,7 +25,7 @@ from perfmodel.ptx.emulation.lanes import WARP, Mask
 from perfmodel.ptx.emulation.memory import Memory
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.matrix_shapes import shape_of
-from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Vector
+from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Vector, items_of
 from perfmodel.ptx.types import PREDICATE, TYPES, Type
 
 Step = Callable[[Mask], None]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.emulation.accesses import Accesses
-from perfmodel.ptx.emulation.fragments import Layout, element_dtype, giver, holder, items_of, linear_layout
+from perfmodel.ptx.emulation.fragments import Layout, element_dtype, giver, holder, linear_layout
 from perfmodel.ptx.emulation.lanes import WARP, Mask
 from perfmodel.ptx.matrix_shapes import shape_of
-from perfmodel.ptx.syntax import Instruction, Operand
+from perfmodel.ptx.syntax import Instruction, Operand, items_of
 from perfmodel.ptx.types import TYPES, Type
 
 Step = Callable[[Mask], None]

@@ -49,9 +49,6 @@ class Allocation:
         self.fill = fill if contents is None else None
         self.filled = np.zeros(-(-padded // PAGE), bool) if self.fill else None
 
-    def typed(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        return self.bytes.view(dtype)
-
     def touch(self, offsets: NDArray[np.int64]) -> None:
         """Makes sure that what is accessed has its contents."""
         if self.filled is None or self.fill is None:

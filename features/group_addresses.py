@@ -52,9 +52,9 @@ def of_group(counts: KernelCounts, access: AccessCount, sizes: Sizes, question: 
     item = access.bits // 8
     strides = [access.local_strides.get(axis, ZERO) for axis in range(len(counts.local_size))]
     if None in strides:
-        if access.places is None:
+        if access.addresses is None:
             return None
-        return np.asarray(np.mean([question(np.asarray(group, np.int64), item) for group in access.places]))
+        return np.asarray(np.mean([question(np.asarray(group, np.int64), item) for group in access.addresses]))
     which = tuple(count for count in (*counts.local_size, *strides) if count is not None)
     columns: list[Any] = [count(sizes) for count in which]
     answer = _answer(question, item)

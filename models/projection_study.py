@@ -23,11 +23,10 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.calibration import Model
 from perfmodel.modelling.feature_table import measure
-from perfmodel.projection.case import ProjectionCase
+from perfmodel.models.projection_cases import ProjectionCase, always, time_errors
 from perfmodel.projection.characterization import characterize
 from perfmodel.projection.device_choice import Choice, choose_device
 from perfmodel.projection.device_profile import DeviceProfile
-from perfmodel.projection.summary import always, time_errors
 
 OUTPUT = "f_cl_wall_time"
 LONGEST_EMULATION = 20.0

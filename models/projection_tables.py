@@ -10,10 +10,10 @@ from typing import Any
 from perfmodel.basics import files, json_values
 from perfmodel.basics.tables import grid, seconds
 from perfmodel.basics.version import VERSION
-from perfmodel.projection.case import ProjectionCase, crossover
-from perfmodel.projection.study import FIGURE_6, FIGURE_7, ProjectionFindings
+from perfmodel.models.projection_cases import ProjectionCase, crossover
+from perfmodel.models.projection_plots import emulation_over_device, emulation_over_size
+from perfmodel.models.projection_study import FIGURE_6, FIGURE_7, ProjectionFindings
 from perfmodel.report import prepared
-from perfmodel.report.projection_plots import emulation_over_device, emulation_over_size
 from perfmodel.report.tables import ERRORS, error_cells
 
 

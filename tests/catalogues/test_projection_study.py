@@ -20,17 +20,17 @@ from perfmodel.device import Device, find_device
 from perfmodel.measuring.protocol import PROTOCOLS
 from perfmodel.measuring.store import Measurement, Store, measurement_key
 from perfmodel.models.projection import APPLICATIONS, PUBLISHED, chosen_devices, reproduce
-from perfmodel.projection.case import ProjectionCase, crossover, relative_error
-from perfmodel.projection.characterization import _Microbenchmarks
-from perfmodel.projection.study import (
+from perfmodel.models.projection_cases import ProjectionCase, crossover, relative_error
+from perfmodel.models.projection_study import (
     Application,
     DeviceStudy,
     EmulationCost,
     ProjectionFindings,
     emulation_seconds,
 )
+from perfmodel.models.projection_tables import text, write
+from perfmodel.projection.characterization import _Microbenchmarks
 from perfmodel.recipes.study import StudyOptions, studies
-from perfmodel.report.projection_tables import text, write
 from tests.projection.test_device_profile import GPU
 
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=5)
