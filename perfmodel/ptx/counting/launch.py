@@ -52,11 +52,11 @@ class EmulatedLaunch:
         if key not in self._executions:
             items, warps, groups = found = tuple(float(self.weights @ numbers) for numbers in tally.by_block())
             self._executions[key] = Executions(
-                constant(items),
-                None if self.subgroup_size is None else constant(warps),
-                constant(groups),
-                (constant(self.items * tally.most()),),
-                self._spread(tally, found),
+                workitem=constant(items),
+                subgroup=None if self.subgroup_size is None else constant(warps),
+                workgroup=constant(groups),
+                longest=(constant(self.items * tally.most()),),
+                spread=self._spread(tally, found),
             )
         return self._executions[key]
 
