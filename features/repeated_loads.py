@@ -20,8 +20,8 @@ class RepeatedLoadsFeature(CountedFeature):
     """Bytes of the blocks that sub-groups load again after they have gone through other data of the array.
 
     An outer loop that does not move an access repeats what the loops within go through: all passes over a row but the
-    first. So does a later loop whose access moves as that of an earlier one does. What an iteration shares with the one
-    before it is not loaded again here, as a cache or a register has it.
+    first. So does a later loop in which work-items go through an array as in an earlier one; what is loaded beyond what
+    work-groups touch is repeated. What an iteration shares with the one before is not: a register or cache has it.
     """
 
     unit = "byte"
@@ -34,21 +34,26 @@ class RepeatedLoadsFeature(CountedFeature):
         self.subgroup_size = self.blocks.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        loaded: dict[Any, tuple[AccessCount, Floats]] = {}
+        written_out: dict[tuple[Any, str], tuple[AccessCount, Floats]] = {}  # copies of one place in the source
         for access, found in self.blocks.each(self.blocks.pattern, counts, sizes):
-            key = side_by_side(access)
-            before = loaded[key][1] if key in loaded else np.asarray(0.0)
-            loaded[key] = access, np.maximum(before, found * self.block)
-        total: Floats = np.asarray(0.0)
-        ways: set[Any] = set()
+            key = side_by_side(access), access.text
+            before = written_out[key][1] if key in written_out else np.asarray(0.0)
+            written_out[key] = access, before + found * self.block
+        loaded: dict[Any, tuple[AccessCount, Floats]] = {}  # neighbours share blocks
+        for (beside, _), (access, n_bytes) in written_out.items():
+            before = loaded[beside][1] if beside in loaded else np.asarray(0.0)
+            loaded[beside] = access, np.maximum(before, n_bytes)
+        ways: dict[Any, list[tuple[AccessCount, Floats]]] = {}
         for access, n_bytes in loaded.values():
-            way = _way(access)
-            if way in ways:
-                total = total + n_bytes
-            elif _is_repeated(access, sizes):
-                total = total + np.maximum(n_bytes - self.touched(access, counts, sizes), 0.0)
-            if way is not None:
-                ways.add(way)
+            if (way := _way(access)) is not None:
+                ways.setdefault(way, []).append((access, n_bytes))
+        total: Floats = np.asarray(0.0)
+        for alike in ways.values():
+            n_bytes = sum((found for _, found in alike), np.asarray(0.0))
+            loops = len({access.body for access, _ in alike})
+            most = 1.0 if any(_is_repeated(access, sizes) for access, _ in alike) else 1.0 - 1.0 / loops
+            repeated = np.maximum(n_bytes - self.touched(alike[0][0], counts, sizes), 0.0)
+            total = total + np.minimum(repeated, n_bytes * most)
         return total
 
     def touched(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -63,12 +68,11 @@ class RepeatedLoadsFeature(CountedFeature):
 
 
 def _way(access: AccessCount) -> Any:
-    """Returns how an access goes through its array, whatever its loops are called; None where that is not known."""
-    strides = (access.local_strides, access.group_strides, access.loop_strides)
-    if any(None in each.values() for each in strides) or not access.loop_strides:
+    """Returns how work-items go through an array side by side, in whatever loop; None where that is not known."""
+    if None in (*access.group_strides.values(), *access.loop_strides.values()) or not access.loop_strides:
         return None
-    beside = (tuple(sorted((axis, str(stride)) for axis, stride in each.items())) for each in strides[:2])
-    return access.variable, *beside, tuple(map(str, access.loop_strides.values()))
+    strides = access.local_strides, access.group_strides
+    return access.variable, *(tuple(sorted((axis, str(stride)) for axis, stride in each.items())) for each in strides)
 
 
 def _is_repeated(access: AccessCount, sizes: Sizes) -> bool:

@@ -47,14 +47,21 @@ class ScatteredFeature(CountedFeature):
         self.unit = "turn" if turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        total: Floats = np.asarray(0.0)
+        by_array: dict[tuple[str, str], list[tuple[Floats, Floats]]] = {}
         for access in counts.accesses:
-            if (
-                access.space == "global"
-                and self.direction in (None, access.direction)
-                and self.jumps(access, counts, sizes)
-            ):
-                total = total + self.counted(self.moved(access, counts, sizes), self.reach_of(access, counts, sizes))
+            if access.space != "global" or self.direction not in (None, access.direction):
+                continue
+            if self.jumps(access, counts, sizes):
+                found = self.moved(access, counts, sizes), self.reach_of(access, counts, sizes)
+                by_array.setdefault((access.variable, access.direction), []).append(found)
+        total: Floats = np.asarray(0.0)
+        for (variable, direction), ways in by_array.items():
+            most = _touched(counts, variable, direction, self.block, sizes)
+            moved = sum(moved for moved, _ in ways)
+            # Fields of a struct share blocks.
+            part = np.minimum(np.divide(most, moved, out=np.ones_like(moved), where=moved > 0), 1.0)
+            for of_one, reach in ways:
+                total = total + self.counted(of_one * part, reach)
         return total
 
     def jumps(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> bool:
@@ -89,6 +96,14 @@ class ScatteredFeature(CountedFeature):
         known = None if array is None else array.array_bytes(sizes)
         whole: Floats = np.asarray(np.inf) if known is None else known
         return whole if access.reach is None else np.minimum(whole, access.reach)
+
+
+def _touched(counts: KernelCounts, variable: str, direction: str, block: int, sizes: Sizes) -> Floats:
+    """Returns the bytes of an array's blocks that work-groups touch, as emulated ones did; infinite where none was."""
+    for each in counts.footprints:
+        if (each.variable, each.direction) == (variable, direction) and each.touched is not None:
+            return np.asarray(between_sizes(each.touched, block) * block * counts.work_groups(sizes))
+    return np.asarray(np.inf)
 
 
 def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> bool:
