@@ -54,6 +54,7 @@ LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (12
 LOADS = "f_mem_access_global_load{}_granularity:subgroup"
 SINGLE = f"max({LINES} / max({SECTORS}, 1) - 0.25, 0) * {LOADS.format('_class:complex')} / max({LOADS.format('')}, 1)"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
+REPEATED = "f_mem_repeated_global_load_block:32"
 TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
 STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
 
@@ -110,8 +111,12 @@ spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
 written  = 32 * {SCRATCH_STORED}
 held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
 beyond   = held / (1 + held)
+reused   = {LOADED} / f_work_items * together
+lost     = (reused / p_units / p_near_loaded) ** 4
+again    = {REPEATED} * lost / (1 + lost)
+further  = (reused / p_cache) ** 4
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
-l2       = p_l2_load * spilled + p_l2_scratch * written
+l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_block:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
            + p_l2_line * f_mem_transactions_global_store_block:128
@@ -124,7 +129,7 @@ missed   = filled ** 8 / (1 + filled ** 8)
 scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
-                     + beyond * (spilled + written)) + scatter
+                     + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
 near     = {LOADED} / f_thread_groups / p_near
 whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
 fresh    = min(f_mem_rounds_global_fresh_granularity:longest, whole * f_mem_rounds_global_granularity:longest)
@@ -163,6 +168,11 @@ special_functions form:native,relaxed function:* m:64,256 n:{few},{some}
 constant_lookups table:* place:* span:* m:16,64 n:{few},{some}
 image_reads channels:* dtype:* rows:1,3,5 columns:1,3,5 n:{images}
 image_reads channels:1 rows:3 columns:3,5 lsizes:32x8,64x4,8x8 n:{images}
+sparse_rows storage:* columns:far lengths:* dtype:float32 span:262144 m:8,32 n:{rows}
+sparse_rows storage:* columns:far lengths:even dtype:float64 span:262144,4194304 m:32 n:{of_doubles}
+sparse_rows storage:* columns:far lengths:even dtype:float32 span:16384,4194304 m:32 n:{of_doubles}
+row_passes walk:groups passes:1,2,4 m:1024,16384,131072 n:{of_passes}
+row_passes walk:items passes:1,2,4 m:64,1024 n:{of_passes}
 """
 SIZES_OF_EVERYDAY = {
     True: {
@@ -171,6 +181,9 @@ SIZES_OF_EVERYDAY = {
         "some": "2^20",
         "spans": "1024,16384,262144,4194304,67108864",
         "images": "1024,2048",
+        "rows": "2^15,2^17,2^19",
+        "of_doubles": "2^17",
+        "of_passes": "2^14,2^16,2^18",
     },
     False: {
         "few_items": "2^9,2^11",
@@ -178,6 +191,9 @@ SIZES_OF_EVERYDAY = {
         "some": "2^16",
         "spans": "1024,16384,262144,4194304",
         "images": "256,512",
+        "rows": "2^11,2^13,2^15",
+        "of_doubles": "2^13",
+        "of_passes": "2^9,2^11,2^13",
     },
 }
 PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
@@ -233,6 +249,7 @@ class Gpu(Recipe):
             "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
             "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
+            "p_near_loaded": {"value": 1.8e5, "min": 5e4, "max": 2.6e5},
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 6e-8},
             "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},

@@ -284,6 +284,11 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": Physical(200, 262, f"256 KB a compute unit, {PAPER}, of which local memory takes some")},
         lacks="sectors of rows that are still to come, which a cache keeps no better than those that are done with",
     ),
+    "p_near_loaded": Meaning(
+        "loaded data of which a first-level cache keeps one half for the next pass",
+        reads={"{:.3g} kB": "1e-3 * p_near_loaded"},
+        physical={"H200": Physical(200, 262, f"256 KB a compute unit, {PAPER}, of which local memory takes some")},
+    ),
     "p_contend": Meaning(
         "an update of a sector that another waits for",
         reads={"{:.3g} ns": "1e9 * p_contend"},

@@ -46,6 +46,7 @@ SCALES: dict[str, str] = {
     "p_image": "1 / (f_device_units * f_device_clock)",
     "p_pixel": "1 / (f_device_units * f_device_clock)",
     "p_near_scratch": "f_device_l1_bytes",
+    "p_near_loaded": "f_device_l1_bytes",
     "p_near": "f_device_l1_bytes",
     "p_contend": CLOCKS,
     "p_l2_scratch": BYTES_OF_L2,

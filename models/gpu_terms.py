@@ -77,6 +77,10 @@ TERMS: dict[str, Meaning] = {
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
     "beyond": Meaning("the part of the private arrays that the last-level cache does not keep"),
+    "reused": Meaning("what the work-groups that run at a time load"),
+    "lost": Meaning("that of a compute unit, by what its first-level cache keeps of it"),
+    "again": Meaning("bytes that are loaded again, in another pass, and that the first-level cache has lost"),
+    "further": Meaning("what all that run at a time load, by what the last-level cache keeps of it"),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
         {

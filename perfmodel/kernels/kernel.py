@@ -262,9 +262,10 @@ class Kernel(BoundKernel):
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
 
         What isn't counted for all sizes within the budget is counted at the kernel's own, and what isn't there either
-        is seen in work-groups that are emulated; see `counts_for`. Usually this ends after a second or two. The budget
-        is of work and not of time, so that a kernel has the same counts on every machine; hard sets take more time for
-        the same work than others.
+        is seen in work-groups that are emulated; see `counts_for`. Of PTX, which is always emulated, some iterations of
+        long loops then stand for the others. Usually this ends after a second or two. The budget is of work and not of
+        time, so that a kernel has the same counts on every machine; hard sets take more time for the same work than
+        others.
 
         Raises:
             KernelError: for a budget that leaves nothing.

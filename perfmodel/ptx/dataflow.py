@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from perfmodel.basics.graphs import reached
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
@@ -23,6 +23,8 @@ WITHOUT_RESULT = STORES | frozenset(
         *("mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "cp.async.mbarrier", *BULK),
     )
 )
+MOST_KNOWN = 1 << 14
+"""So many instructions are remembered with what they read and write."""
 CARRY = "%carry"
 """The name of the flag that additions with carry leave and take."""
 
@@ -53,6 +55,7 @@ def has_result(instruction: Instruction) -> bool:
     return instruction.opcode not in WITHOUT_RESULT
 
 
+@lru_cache(MOST_KNOWN)
 def written(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction writes."""
     found: list[str] = []
@@ -63,6 +66,7 @@ def written(instruction: Instruction) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(MOST_KNOWN)
 def read(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction reads, its guard among them."""
     operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
@@ -167,18 +171,24 @@ class Dataflow:
 
     def behind(self, names: Iterator[str] | tuple[str, ...]) -> set[Instruction]:
         """Returns the instructions that registers' values follow from, through registers and parameters of calls."""
-        found: set[Instruction] = set()
+        registers = reached(names, lambda name: self._just_behind(name)[1])
+        return {instruction for name in registers for instruction in self._just_behind(name)[0]}
 
-        def before(name: str) -> Iterator[str]:
+    def _just_behind(self, name: str) -> tuple[tuple[Instruction, ...], tuple[str, ...]]:
+        """Returns the instructions that give a register its value, and the registers that they read."""
+        if name not in self._known_behind:
+            found: list[Instruction] = []
             for instruction in self.definitions.get(name, ()):
-                own = [instruction]
+                found.append(instruction)
                 if instruction.opcode == "ld" and instruction.has("param"):
-                    own += self._stored_parameters(instruction)
-                found.update(own)
-                yield from (register for each in own for register in self._read[each])
+                    found += self._stored_parameters(instruction)
+            behind = tuple(dict.fromkeys(register for each in found for register in self._read[each]))
+            self._known_behind[name] = tuple(found), behind
+        return self._known_behind[name]
 
-        reached(names, before)
-        return found
+    @cached_property
+    def _known_behind(self) -> dict[str, tuple[tuple[Instruction, ...], tuple[str, ...]]]:
+        return {}
 
     @cached_property
     def _read(self) -> dict[Instruction, tuple[str, ...]]:

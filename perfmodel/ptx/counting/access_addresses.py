@@ -23,7 +23,6 @@ MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many executions of those that follow each other and were not run are looked at for strides."""
 MOST_OF_ALL_SERIES = 1 << 15
-MOST_ELSEWHERE = 0.2
 MOSTLY = 0.5
 """Blocks that may be in different iterations go by the strides that more than this part of executions have."""
 
@@ -55,12 +54,6 @@ class AccessAddresses:
     def is_laid_out(self) -> bool:
         """True where threads lie to each other in another way than by strides, which is the same in all blocks."""
         return self.noted.layout is not None
-
-    @property
-    def is_partial(self) -> bool:
-        """True where other executions stood for many that went elsewhere, so that what is touched is not known."""
-        noted = self.noted
-        return noted.is_thinned and noted.beyond > MOST_ELSEWHERE * noted.executions
 
     @cached_property
     def group_strides(self) -> tuple[int, ...] | None:

@@ -17,6 +17,10 @@ TOUCHED = (1, 32, 64, 128)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 
 
+MOST_ELSEWHERE = 0.2
+"""It is not known what is touched where more of the executions stood for others, which went elsewhere."""
+
+
 class FootprintCounter:
     """Computes what the accesses of a launch touch, by array and direction."""
 
@@ -29,10 +33,14 @@ class FootprintCounter:
             if access.space == "global" and access.name in self.launch.arrays:
                 by_array.setdefault(access.name, []).append(access)
         for name, accesses in by_array.items():
+            found: dict[int, Footprint] = {}  # by the number of accesses, as of one direction those of any are the same
             for direction in ("load", "store", "atomic", "any"):
                 own = [each for each in accesses if direction in ("any", each.direction)]
                 if own:
-                    yield self._footprint(name, direction, own)
+                    is_known = direction == "any" and len(own) in found
+                    one = found[len(own)] if is_known else self._footprint(name, direction, own)
+                    found[len(own)] = replace(one, direction=direction)
+                    yield found[len(own)]
 
     def _footprint(self, name: str, direction: str, accesses: list[CountedAccess]) -> Footprint:
         dtype, size = self.launch.arrays[name]
@@ -52,7 +60,8 @@ class FootprintCounter:
             by_group=None,
             size=constant(size),
         )
-        if any(each.addresses.is_partial for each in accesses):
+        noted = [each.addresses.noted for each in accesses]
+        if sum(each.beyond for each in noted if each.is_thinned) > MOST_ELSEWHERE * sum(e.executions for e in noted):
             return found
         if not is_regular:
             if not known or all(self.accesses.jumps(each) for each in accesses):
