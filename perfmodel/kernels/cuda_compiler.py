@@ -193,6 +193,19 @@ def _version(library: Any) -> list[int]:
 def _compile(
     compiler: _Compiler, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]
 ) -> tuple[str, str]:
+    """Returns the PTX of a kernel, and the name that it has there.
+
+    NVRTC ends the process where it is asked for a template among whose parameters is a type that it doesn't know; so
+    what it refuses without being asked for one comes first.
+    """
+    if "<" in name:
+        _made(compiler, source, "", options, usual)
+    return _made(compiler, source, name, options, usual)
+
+
+def _made(
+    compiler: _Compiler, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]
+) -> tuple[str, str]:
     library, program = compiler.library, ctypes.c_void_p()
     headers = {**usual, **HIP_HEADERS}
     contents, names = (
@@ -203,12 +216,15 @@ def _compile(
     )
     _check(library, made)
     try:
-        _check(library, library.nvrtcAddNameExpression(program, name.encode()))
+        if name:
+            _check(library, library.nvrtcAddNameExpression(program, name.encode()))
         given = [*options, *(f"-I{folder}" for folder in compiler.headers)]
         array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
         status = library.nvrtcCompileProgram(program, len(given), array)
         if status:
             raise _RefusedError(_text(library, program, "ProgramLog") or _error(library, status))
+        if not name:
+            return "", ""
         lowered = ctypes.c_char_p()
         _check(library, library.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered)))
         text = (lowered.value or b"").decode()

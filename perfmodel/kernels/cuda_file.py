@@ -144,9 +144,9 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
         KernelError: for a file that cannot be read.
     """
     if isinstance(source, str) and ("{" in source or "\n" in source):
-        return included(source, list(map(Path, folders)))
+        return included(source, list(map(Path, folders)), is_marked=True)
     path = Path(source)
-    return included(text_of(path), [path.parent, *map(Path, folders)], path.name)
+    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, is_marked=True)
 
 
 def only_kernel(text: str, file: str) -> str:

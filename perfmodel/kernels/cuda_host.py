@@ -176,7 +176,9 @@ _OF_LIBRARIES = re.compile(
     r"|(torch|ATen|c10|pybind11|opencv2?|gtest|thrust|Eigen|boost|benchmark)/)"
 )
 
-_FOR_THE_HOST = re.compile(r"(^|.*/)(cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*)\.h(pp)?$")
+_FOR_THE_HOST = re.compile(
+    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*)\.h(pp)?|cub/device/\w+\.cuh)$"
+)
 
 
 def is_for_the_host(header: str) -> bool:

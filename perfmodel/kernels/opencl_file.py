@@ -21,6 +21,9 @@ from perfmodel.opencl_c.types import Scalar as ScalarType
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
 _INCLUDE_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\w", re.MULTILINE)
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:else|elif|endif)\b(?:.*[^\\\n])?$", re.MULTILINE)
+_FIRST_DIRECTIVES = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_GUARD = re.compile(r"\s*#[ \t]*ifndef[ \t]+(\w+).*\n\s*#[ \t]*define[ \t]+(\w+)")
 MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
 
 
@@ -90,10 +93,14 @@ def options_of_includes(source: str | Path, text: str, folders: Sequence[str | P
     return [f"-I{Path(folder).resolve()}" for folder in (*own, *folders)]
 
 
-def included(text: str, folders: Sequence[Path], file: str = "") -> str:
+def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool = False) -> str:
     """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
 
     ``#line`` keeps the lines' numbers as they are in the files.
+
+    Args:
+        is_marked: whether ``#line`` stands behind conditions too, as a compiler passes over those that are between
+            ``#if`` and ``#endif``.
 
     Raises:
         KernelError: for files that include each other without end.
@@ -111,10 +118,18 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
             line = content.count("\n", 0, match.start()) + 2
             return f"{included_once(found)}\n{_line(line, name)}"
 
-        return _INCLUDE.sub(replaced, content)
+        def marked(match: re.Match[str]) -> str:
+            return f"{match[0]}\n{_line(content.count(chr(10), 0, match.start()) + 2, name)}"
+
+        if not is_marked or not _INCLUDE.search(content):
+            return _INCLUDE.sub(replaced, content)
+        both = re.compile(f"{_INCLUDE.pattern}|{_CONDITION.pattern}", re.MULTILINE)
+        return both.sub(lambda match: replaced(match) if match[1] else marked(match), content)
 
     def included_once(path: Path) -> str:
         content = path.read_text(encoding="utf-8-sig", errors="replace")
+        if path in open_ and _is_guarded(content):
+            return ""
         if "#pragma once" in content:
             if path in seen:
                 return ""
@@ -129,6 +144,13 @@ def included(text: str, folders: Sequence[Path], file: str = "") -> str:
 
     own = expanded(text, file) if folders else text
     return f"{_line(1, file)}\n{own}" if file else own
+
+
+def _is_guarded(content: str) -> bool:
+    """Returns whether a header has nothing for those who include it a second time, by a macro that it defines."""
+    first = _FIRST_DIRECTIVES.search(content)
+    guard = _GUARD.match(content, first.start()) if first else None
+    return guard is not None and guard[1] == guard[2]
 
 
 def _inside(folder: Path, name: str) -> Path | None:

@@ -120,6 +120,7 @@ class TestCompiled:
 
     def test_cub(self) -> None:
         source = """#include <cub/cub.cuh>
+        #include <cub/device/device_reduce.cuh>
         __global__ void f(int *x) {
           typedef cub::BlockReduce<int, 64> Reduce;
           __shared__ typename Reduce::TempStorage kept;

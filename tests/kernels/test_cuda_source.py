@@ -159,10 +159,30 @@ class TestCompiled:
         found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
         np.testing.assert_array_equal(found, np.full(32, 7.0))
 
+    def test_headers_may_include_each_other(self, tmp_path: Path) -> None:
+        """Guards end it; lines of what a condition leaves out are those of the file, so that it is found."""
+        (tmp_path / "one.h").write_text(
+            '// first\n#ifndef ONE_H\n#define ONE_H\n#ifdef NEVER\n#include "two.h"\n#else\n#include "three.h"\n'
+            "#endif\nUnknown host(int);\n#define TIMES 3\n#endif\n"
+        )
+        (tmp_path / "two.h").write_text("#ifndef TWO_H\n#define TWO_H\n" + "int two;\n" * 40 + "#endif\n")
+        (tmp_path / "three.h").write_text('#ifndef THREE_H\n#define THREE_H\n#include "one.h"\n#endif\n')
+        (tmp_path / "some.cu").write_text(
+            '#include "one.h"\n#include "three.h"\n__global__ void times(float *x) { x[threadIdx.x] *= TIMES; }\n'
+        )
+        kernel = Kernel.from_cuda(tmp_path / "some.cu", None, 1, 32, {"x": 32})
+        found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
+        np.testing.assert_array_equal(found, np.full(32, 3.0))
+
     @pytest.mark.parametrize(
         ("source", "name", "message"),
         [
             ("__global__ void f(int *x) { x[0] = y; }", "f", 'kernel.cu(1): identifier "y" is undefined'),
+            (
+                "template <typename T> __global__ void f(Unknown *a, T *b) { b[0] = a[0]; }",
+                "f<float>",
+                'kernel.cu(1): identifier "Unknown" is undefined',
+            ),
             (
                 "__global__ void f(int *x) { x[0] = 1; }",
                 "g",
