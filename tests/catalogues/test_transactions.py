@@ -71,3 +71,17 @@ def test_work_groups_smaller_than_a_sub_group_have_shorter_rows() -> None:
 def test_a_word_twice_is_refused() -> None:
     with pytest.raises(FeatureError, match="distinct"):
         pm.feature("f_mem_transactions_global_load_block:32_distinct_distinct")
+
+
+# Blocks that sub-groups touch of which not all work-items take part.
+OF_SOME = {
+    "a quarter of rows": ("if (get_local_id(0) % 4 == 0) s = a[i * m];", 8),
+    "one of a sub-group": ("if (get_local_id(0) % 32 == 0) s = a[i];", 1),
+    "all": ("if (get_local_id(0) >= 0) s = a[i];", 4),
+}
+
+
+@pytest.mark.parametrize("case", OF_SOME)
+def test_work_items_that_take_no_part_touch_no_blocks(case: str) -> None:
+    body, expected = OF_SOME[case]
+    assert blocks(body) == pytest.approx(expected)
