@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from perfmodel import Kernel, feature
+from perfmodel.ptx.emulation.atomics import update
 
 N = 256 * 16
 HISTOGRAM = Path(__file__).parent / "texts" / "histogram.ptx"
@@ -72,3 +73,17 @@ def test_only_whole_numbers_of_32_bits_are_added_up_first(type_: str, passes: in
 """
     kernel = Kernel.from_ptx(text, None, 4, 128, {"out": 64})
     assert feature("f_mem_contended_global_atomic_block:512").eval(kernel) == 16 * passes
+
+
+@pytest.mark.parametrize("values", [2, 50])
+def test_exchanges_go_one_after_the_other(values: int) -> None:
+    random = np.random.default_rng(values)
+    cells = random.integers(0, values, 5, np.uint32)
+    places, expected, new = (random.integers(0, top, 500) for top in (5, values, values))
+    wanted, one_by_one = cells.copy(), []
+    for place, old, value in zip(places, expected, new, strict=True):
+        one_by_one.append(wanted[place])
+        wanted[place] = value if wanted[place] == old else wanted[place]
+    found = update(cells, places, "cas", expected.astype(np.uint32), new.astype(np.uint32), True)
+    np.testing.assert_array_equal(found, one_by_one)
+    np.testing.assert_array_equal(cells, wanted)

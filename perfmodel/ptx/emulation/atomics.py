@@ -24,7 +24,6 @@ _AT_ONCE: dict[str, Any] = {
 _UPDATES: dict[str, Update] = {
     **_AT_ONCE,
     "exch": lambda old, b, c: b,
-    "cas": lambda old, b, c: np.where(old == b, c, old),
     "inc": lambda old, b, c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, b, c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
 }
@@ -65,6 +64,9 @@ def update(
         found[order] = before + np.repeat(cells[ordered[starts]], lengths)
         np.add.at(cells, places, b)
         return found
+    if operation == "cas":
+        found[order] = _exchanged(cells, ordered, b[order], c[order])
+        return found
     change = _UPDATES[operation]
     rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
     by_rank = np.argsort(rank, kind="stable")
@@ -77,4 +79,27 @@ def update(
         found[now] = old
         cells[at] = change(old, b[now]) if operation in _AT_ONCE else change(old, b[now], c[now])
         begin = end
+    return found
+
+
+def _exchanged(cells: NDArray[Any], places: NDArray[np.int64], expected: Any, new: Any) -> NDArray[Any]:
+    """Puts new numbers where the expected ones are found, and returns what is found.
+
+    As many threads wait at one place, and one of them finds what it expects, all up to the next such one are done at
+    once.
+
+    Args:
+        places: in ascending order.
+    """
+    cell, group = np.unique(places, return_inverse=True)
+    found = np.empty(places.shape, cells.dtype)
+    left = np.arange(len(places))
+    while len(left):
+        found[left] = cells[places[left]]
+        met = left[expected[left] == found[left]]
+        groups, first = np.unique(group[met], return_index=True)
+        cells[cell[groups]] = new[met[first]]
+        last = np.full(len(cell), len(places))
+        last[groups] = met[first]
+        left = left[left > last[group[left]]]
     return found

@@ -112,10 +112,10 @@ def holder(operand: Operand, type_: Type, registers: Registers, instruction: Ins
     total = registers.lanes.total
 
     def held() -> Array:
-        words = np.empty((total, len(reads)), word.raw)
+        words = np.empty((len(reads), total), word.raw)
         for place, read in enumerate(reads):
-            words[:, place] = read()
-        return words.view(dtype)
+            words[place] = read()
+        return np.ascontiguousarray(words.T).view(dtype)
 
     return held
 
@@ -130,8 +130,8 @@ def giver(
     writes = [registers.writer(item, word, instruction) for item in items]
 
     def give(held: Array, mask: Mask) -> None:
-        words = np.ascontiguousarray(held).view(word.raw)
-        for place, write in enumerate(writes):
-            write(np.ascontiguousarray(words[:, place]), mask)
+        words = np.ascontiguousarray(np.ascontiguousarray(held).view(word.raw).T)
+        for write, own in zip(writes, words, strict=True):
+            write(own, mask)
 
     return give
