@@ -24,6 +24,19 @@ __global__ void triangle(const float *a, float *c, int n) {
   c[i] = best;
 }
 """
+TRIPLE = """
+__global__ void triple(const float *a, float *c, int n) {
+  float sum = 0;
+  for (int t = 0; t < n; t++) {
+    for (int s = 0; s < n; s++) {
+      #pragma unroll 1
+      for (int r = 0; r < n; r++) sum += a[t * n + r] * a[s * n + r];
+      sum = sqrtf(sum);
+    }
+    c[threadIdx.x] = sum;
+  }
+}
+"""
 NEAREST = """
 __global__ void nearest(const float *a, int *c, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x, found = 0;
@@ -63,6 +76,12 @@ def test_work_ends_and_counts_are_near_all() -> None:
     assert some.keys() == every.keys()
     for key, number in every.items():
         assert some[key] == pytest.approx(number, rel=0.1), key
+
+
+def test_loops_that_are_skipped_through_count_in_loops_that_are_cut() -> None:
+    kernel = Kernel.from_cuda(TRIPLE, "triple", 4, 64, {"a": "n*n", "c": 256}, n=200)
+    every, some = (operations(counts(kernel, budget)) for budget in (100, 0.002))
+    assert some["madd", "float32"] == pytest.approx(every["madd", "float32"], rel=0.02)
 
 
 def test_loops_of_which_the_end_is_known_are_counted_exactly() -> None:

@@ -166,14 +166,14 @@ class Skipper:
 
     def _note_skipped(self, iteration: Iteration, before: Iteration, now: Iteration, count: int) -> None:
         """Notes iterations that were skipped in an iteration of a loop around theirs."""
+        iteration.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
+        iteration.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
         if any(series.step is not None for series in now.rows) or len(iteration.rows) + len(now.rows) > MOST_NOTED:
             iteration.is_known = False  # as steps of steps would be
             return
-        iteration.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
         for series, last in zip(now.rows, before.rows, strict=True):
             step = series.row - last.row
             iteration.rows.append(replace(series, step=step, count=count))
-        iteration.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
 
     def _until(self, mask: Mask, test: Instruction, before: tuple[Any, Any], now: tuple[Any, Any]) -> int:
         """Returns after how many iterations a test first has another outcome for some lane."""
