@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, KernelCounts
-from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.features.memory_access import ZERO, AccessPattern, Floats, Sizes
 from perfmodel.features.transactions import TransactionFeature, between_sizes, side_by_side
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
@@ -20,8 +20,9 @@ class RepeatedLoadsFeature(CountedFeature):
     """Bytes of the blocks that sub-groups load again after they have gone through other data of the array.
 
     An outer loop that does not move an access repeats what the loops within go through: all passes over a row but the
-    first. So does a later loop in which work-items go through an array as in an earlier one; what is loaded beyond what
-    work-groups touch is repeated. What an iteration shares with the one before is not: a register or cache has it.
+    first. So does a later loop in which work-items go through an array as in an earlier one. What is loaded beyond what
+    work-groups touch is repeated; sub-groups of a work-group that go through the same count once, and so does what an
+    iteration shares with the one before it, which a register or a cache has.
     """
 
     unit = "byte"
@@ -38,7 +39,7 @@ class RepeatedLoadsFeature(CountedFeature):
         for access, found in self.blocks.each(self.blocks.pattern, counts, sizes):
             key = side_by_side(access), access.text
             before = written_out[key][1] if key in written_out else np.asarray(0.0)
-            written_out[key] = access, before + found * self.block
+            written_out[key] = access, before + found * self.block / _sharing(access, counts, sizes)
         loaded: dict[Any, tuple[AccessCount, Floats]] = {}  # neighbours share blocks
         for (beside, _), (access, n_bytes) in written_out.items():
             before = loaded[beside][1] if beside in loaded else np.asarray(0.0)
@@ -65,6 +66,21 @@ class RepeatedLoadsFeature(CountedFeature):
                 if each.touched is not None:
                     return between_sizes(each.touched, self.block) * self.block * counts.work_groups(sizes)
         return np.asarray(np.inf)
+
+
+def _sharing(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+    """Returns how many sub-groups of a work-group go through the same data, as they differ along axes that do not move
+    an access."""
+    inside: Floats = np.asarray(float(SUBGROUP_SIZE))
+    shared: Floats = np.asarray(1.0)
+    for axis, size in enumerate(counts.local_size):
+        extent = np.asarray(size(sizes), np.float64)
+        covered = np.minimum(inside, extent)
+        stride = access.local_strides.get(axis, ZERO)
+        if stride is not None:
+            shared = shared * np.where(stride(sizes) == 0, extent / covered, 1.0)
+        inside = np.maximum(inside / extent, 1.0)
+    return shared
 
 
 def _way(access: AccessCount) -> Any:

@@ -52,6 +52,24 @@ def test_each_column_of_another_matrix_is_loaded_once() -> None:
     assert pm.feature(NAME).eval(pm.Kernel.from_opencl(source, "f", ROWS, 64, arrays, n=COLUMNS)) == 0
 
 
+def test_sub_groups_that_go_through_the_same_repeat_it_once() -> None:
+    source = """__kernel void f(__global const float *a, __global const float *b, __global float *c, const int n)
+    {
+        const int j = get_global_id(0), i = get_global_id(1);
+        float total = 0;
+        for (int p = 0; p < 2; ++p)
+            for (int k = 0; k < n; ++k)
+                total = fabs(a[(2 * i + p) * n + k] * b[k * n + j] - total);
+        c[i * n + j] = total;
+    }"""
+    n, tile = 256, 16
+    kernel = pm.Kernel.from_opencl(
+        source, "f", (n, n // 2), (tile, tile), {"a": n * n, "b": n * n, "c": n * n // 2}, n=n
+    )
+    groups = (n // tile) * (n // 2 // tile)
+    assert pm.feature(NAME).eval(kernel) == groups * n * tile * 4  # of b, which the second pass goes through again
+
+
 @pytest.mark.parametrize("name", ["f_mem_repeated_global_block:32", "f_mem_repeated_global_load", "f_mem_repeated_x"])
 def test_only_loads_from_global_memory_by_blocks_are_repeated(name: str) -> None:
     with pytest.raises(FeatureError):
