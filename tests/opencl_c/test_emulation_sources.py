@@ -58,7 +58,7 @@ def test_matrix_multiplication() -> None:
     assert (executions == 64 * (4 * 4 + 32 * 2 + 1)).all()
     footprint = dict(zip(found.variables, found.footprints[5].tolist(), strict=True))
     assert footprint["global", "a"][0] == 8 * 32 * 4
-    assert footprint["global", "c"] == (0, 0, 256, 8, 256, 8)
+    assert footprint["global", "c"] == (0, 0, 0, 256, 8, 1, 256, 8, 1)  # bytes, blocks and pages: loads, stores, both
     assert footprint["local", "as"] == (256, 8, 256, 8, 256, 8)
 
 
