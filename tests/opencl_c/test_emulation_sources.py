@@ -59,7 +59,7 @@ def test_matrix_multiplication() -> None:
     footprint = dict(zip(found.variables, found.footprints[5].tolist(), strict=True))
     assert footprint["global", "a"][0] == 8 * 32 * 4
     assert footprint["global", "c"] == (0, 0, 0, 256, 8, 1, 256, 8, 1)  # bytes, blocks and pages: loads, stores, both
-    assert footprint["local", "as"] == (256, 8, 256, 8, 256, 8)
+    assert footprint["local", "as"] == (256, 8, 1, 256, 8, 1, 256, 8, 1)
 
 
 def test_arrays_are_written_back_if_asked() -> None:
