@@ -11,7 +11,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.features.transactions import between_sizes, block_bytes
+from perfmodel.features.transactions import block_bytes, bytes_touched
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
@@ -70,7 +70,7 @@ class FootprintFeature(CountedFeature):
             )
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:
-            made = counts.work_groups(sizes) * between_sizes(footprint.touched, block) * block
+            made = bytes_touched(footprint.touched, block, counts, sizes)
         else:
             own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
             for access in own:

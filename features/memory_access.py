@@ -115,9 +115,7 @@ class _Search:
             self.unknown.append("a constant stride along axis 0")
             return
         steps = np.abs(stride(self.sizes))
-        footprint = next(
-            (f for f in self.counts.footprints if f.variable == self.access.variable and f.direction == "any"), None
-        )
+        footprint = self.counts.footprint_of(self.access.variable, "any")
         if footprint is not None and footprint.elements is not None and footprint.filled is not None:
             used = _quotient(footprint.elements(self.sizes), footprint.filled(self.sizes))
             self.result = self.result & fraction.matches(steps, used)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
 from perfmodel.features.memory_access import ZERO, AccessPattern, Floats, Sizes
-from perfmodel.features.transactions import TransactionFeature, between_sizes, side_by_side
+from perfmodel.features.transactions import TransactionFeature, bytes_touched, moved_by, side_by_side
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
@@ -31,7 +31,7 @@ class RepeatedLoadsFeature(CountedFeature):
         super().__init__(name)
         self.block = block
         pattern = AccessPattern(space="global", direction="load")
-        self.blocks = TransactionFeature(name, pattern, "block", block, is_distinct=True, is_fresh=True)
+        self.blocks = TransactionFeature(name, pattern, "block", block, is_fresh=True)
         self.subgroup_size = self.blocks.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -59,12 +59,11 @@ class RepeatedLoadsFeature(CountedFeature):
 
     def touched(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the bytes of an array that all work-groups touch, each counted by itself; infinite if not known."""
-        for each in counts.footprints:
-            if each.variable == access.variable and each.direction == "load":
-                if each.by_group is not None:
-                    return np.asarray(each.by_group(sizes) * np.dtype(each.dtype).itemsize)
-                if each.touched is not None:
-                    return between_sizes(each.touched, self.block) * self.block * counts.work_groups(sizes)
+        footprint = counts.footprint_of(access.variable, "load")
+        if footprint is not None and footprint.by_group is not None:
+            return np.asarray(footprint.by_group(sizes) * np.dtype(footprint.dtype).itemsize)
+        if footprint is not None and footprint.touched is not None:
+            return bytes_touched(footprint.touched, self.block, counts, sizes)
         return np.asarray(np.inf)
 
 
@@ -87,8 +86,7 @@ def _way(access: AccessCount) -> Any:
     """Returns how work-items go through an array side by side, in whatever loop; None where that is not known."""
     if None in (*access.group_strides.values(), *access.loop_strides.values()) or not access.loop_strides:
         return None
-    strides = access.local_strides, access.group_strides
-    return access.variable, *(tuple(sorted((axis, str(stride)) for axis, stride in each.items())) for each in strides)
+    return access.variable, moved_by(access.local_strides, access.group_strides)
 
 
 def _is_repeated(access: AccessCount, sizes: Sizes) -> bool:

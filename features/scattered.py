@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import PAGE_BYTES, AccessCount, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import between_sizes, block_bytes
+from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
 FLAGS = ("fresh", "turns")
-SECTOR = 32
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
 DENSE = 0.4
@@ -56,7 +56,9 @@ class ScatteredFeature(CountedFeature):
                 by_array.setdefault((access.variable, access.direction), []).append(found)
         total: Floats = np.asarray(0.0)
         for (variable, direction), ways in by_array.items():
-            most = _touched(counts, variable, direction, self.block, sizes)
+            footprint = counts.footprint_of(variable, direction)
+            touched = None if footprint is None else footprint.touched
+            most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
             moved = sum(moved for moved, _ in ways)
             # Fields of a struct share blocks.
             part = np.minimum(np.divide(most, moved, out=np.ones_like(moved), where=moved > 0), 1.0)
@@ -92,28 +94,20 @@ class ScatteredFeature(CountedFeature):
         return moved
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
-        array = next((f for f in counts.footprints if f.variable == access.variable), None)
-        known = None if array is None else array.array_bytes(sizes)
+        known = bytes_of_array(counts, access, sizes)
         whole: Floats = np.asarray(np.inf) if known is None else known
         return whole if access.reach is None else np.minimum(whole, access.reach)
 
 
-def _touched(counts: KernelCounts, variable: str, direction: str, block: int, sizes: Sizes) -> Floats:
-    """Returns the bytes of an array's blocks that work-groups touch, as emulated ones did; infinite where none was."""
-    for each in counts.footprints:
-        if (each.variable, each.direction) == (variable, direction) and each.touched is not None:
-            return np.asarray(between_sizes(each.touched, block) * block * counts.work_groups(sizes))
-    return np.asarray(np.inf)
-
-
 def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> bool:
     """Returns True if emulated groups touched most pages of an array, or a page for most of the blocks they touched."""
-    for each in counts.footprints:
-        if (each.variable, each.direction) == (access.variable, access.direction) and each.touched is not None:
-            seen, whole = dict(each.touched), each.array_bytes(sizes)
-            pages = np.inf if whole is None else float(np.max(whole)) / PAGE_BYTES
-            return PAGE_BYTES in seen and seen[PAGE_BYTES] >= ALL_OVER * min(between_sizes(each.touched, SECTOR), pages)
-    return False
+    footprint = counts.footprint_of(access.variable, access.direction)
+    if footprint is None or footprint.touched is None:
+        return False
+    seen, whole = dict(footprint.touched), footprint.array_bytes(sizes)
+    pages = np.inf if whole is None else float(np.max(whole)) / PAGE_BYTES
+    most = min(between_sizes(footprint.touched, SECTOR), pages)
+    return PAGE_BYTES in seen and seen[PAGE_BYTES] >= ALL_OVER * most
 
 
 class ScatteredFamily(FeatureFamily):

@@ -7,7 +7,7 @@ memory accesses"), local memory in banks, each of which serves one word at a tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,6 +77,11 @@ def between_sizes(touched: Blocks, size: int) -> float:
     return float(np.exp(np.interp(np.log(size), np.log(bytes_), np.log(np.maximum(numbers, 1e-9)))))
 
 
+def bytes_touched(touched: Blocks, block: int, counts: KernelCounts, sizes: Sizes) -> Floats:
+    """Returns the bytes of the blocks that all work-groups touch, each counted by itself, as emulated ones did."""
+    return np.asarray(counts.work_groups(sizes) * between_sizes(touched, block) * block)
+
+
 @dataclass(frozen=True)
 class BySubgroups:
     """Asks for the mean number of blocks (or cycles) over the sub-groups of a group; the last may be partly empty.
@@ -122,14 +127,18 @@ class BlockBytes:
         return blocks(addresses, item, self.block) * self.block / len(addresses)
 
 
+def moved_by(*strides: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """Returns strides along axes or loops as what can be compared."""
+    return tuple(tuple(sorted((str(axis), str(stride)) for axis, stride in each.items())) for each in strides)
+
+
 def side_by_side(access: AccessCount) -> Any:
     """Returns what accesses of one loop body have in common that go through an array side by side; itself where data
     decide on its places."""
     strides = (access.local_strides, access.group_strides, access.loop_strides)
     if any(None in each.values() for each in strides):
         return id(access)
-    moved = tuple(tuple(sorted((str(axis), str(stride)) for axis, stride in each.items())) for each in strides)
-    return access.variable, access.direction, access.body, moved
+    return access.variable, access.direction, access.body, moved_by(*strides)
 
 
 def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
@@ -232,7 +241,7 @@ class TransactionFeature(AccessFeature):
 
     def passes_anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many passes atomics are expected to take, each work-item at any place of an array."""
-        n_bytes = _bytes_of_array(counts, access, sizes)
+        n_bytes = bytes_of_array(counts, access, sizes)
         words = np.inf if n_bytes is None else n_bytes / (access.bits // 8)
         return np.asarray(expected_passes(words, self.width), np.float64)
 
@@ -240,7 +249,7 @@ class TransactionFeature(AccessFeature):
         """Returns how many blocks a sub-group is expected to hit in an array, each work-item any of them."""
         if access.space == "scratch":
             return np.asarray(self.of_scratch(access, dict(counts.scratch)[access.variable]))
-        n_bytes = _bytes_of_array(counts, access, sizes)
+        n_bytes = bytes_of_array(counts, access, sizes)
         if access.space != "global" or n_bytes is None:
             return np.asarray(float(self.width))
         among = np.maximum(np.ceil(n_bytes / self.size), 1.0)
@@ -261,9 +270,9 @@ class TransactionFeature(AccessFeature):
         return float(self.width / neighbours * max(item / self.size, 1.0) * hit)
 
 
-def _bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:
+def bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:
     """Returns the bytes of the array that is accessed; None where they are not known."""
-    array = next((each for each in counts.footprints if each.variable == access.variable), None)
+    array = counts.footprint_of(access.variable)
     return None if array is None else array.array_bytes(sizes)
 
 

@@ -292,6 +292,11 @@ class KernelCounts:
     registers: int = RESERVED
     local_bytes: QuasiPolynomial | None = None
 
+    def footprint_of(self, variable: str, direction: str = "") -> Footprint | None:
+        """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""
+        alike = (each for each in self.footprints if each.variable == variable and direction in ("", each.direction))
+        return next(alike, None)
+
     @cached_property
     def unknown_addresses(self) -> int:
         """The number of accesses and footprints whose addresses are unknown: data, or sizes that are no numbers, decide
