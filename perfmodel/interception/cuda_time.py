@@ -24,7 +24,7 @@ class CudaTimer:
             took = self._cuda.get_elapsed_time(self._start, self._end) * 1e-3
         except Exception:  # a CUDARuntimeError, which is for the program to see
             return None
-        return Span(began, began, began + took)
+        return Span(began, began, took)
 
 
 class CudaClock:
