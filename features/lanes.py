@@ -16,7 +16,7 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import Granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
-KINDS = ("uniform", "unit", "gathered")
+KINDS = ("uniform", "unit", "gathered", "narrow")
 SPACES = ("global", "local", "scratch")
 DIRECTIONS = ("load", "store")
 WORD_BITS = 32
@@ -25,7 +25,8 @@ WORD_BITS = 32
 class StepsFeature(CountedFeature):
     """Vectors of neighbours along the first axis that a launch's work-items make, or work-items that are left over.
 
-    Rows of a work-group are taken in vectors, and what does not fill one is done work-item by work-item.
+    Rows of a work-group are taken in vectors, and what does not fill one is done work-item by work-item. So are kernels
+    that call functions of vectors; there, work-items count by the operations that their instructions do at once.
     """
 
     def __init__(self, name: FeatureName, width: int, left_over: bool) -> None:
@@ -34,6 +35,9 @@ class StepsFeature(CountedFeature):
         self.unit = "work-item" if left_over else "vector"
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        if counts.scalar_operations:
+            items = counts.work_items(sizes) / counts.scalar_operations
+            return items if self.left_over else np.asarray(0.0)
         local = [size(sizes) for size in counts.local_size]
         if not local:
             raise FeatureError(
@@ -67,9 +71,10 @@ class StepsFamily(FeatureFamily):
 class LanesFeature(CountedFeature):
     """Accesses by sub-groups as wide as a vector, by what its lanes touch: one place, neighbours, or places apart.
 
-    Neighbours count by the words of 32 bits of an element. Where all strides are numbers of the program, and the pitch
-    of rows is no power of two, compilers do not see that neighbours are (an index of 32 bits might wrap around there),
-    and load or store one lane after the other, as they do where places are apart or unknown.
+    Neighbours count by the words of 32 bits of an element. Where places are apart or unknown, compilers gather or
+    scatter them (``gathered``), or move one lane after the other where elements have less than 32 bits (``narrow``). So
+    they do with neighbours that they do not see, as an index of 32 bits might wrap around: where the source has it so,
+    or where all strides are numbers of the program, and the pitch of rows is no power of two.
     """
 
     unit = "access"
@@ -88,18 +93,21 @@ class LanesFeature(CountedFeature):
         return total
 
     def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
+        apart = "narrow" if access.bits < WORD_BITS else "gathered"
         stride = access.local_strides.get(0, ZERO)
         if stride is None:
-            return np.asarray(float(self.kind == "gathered"))
+            return np.asarray(float(self.kind == apart))
         step = stride(sizes)
-        side_by_side = (step == 1) | (step == -1)
-        if has_odd_pitch(access):
-            side_by_side = side_by_side & False
+        # What lanes have at the same place of arrays of their own is put side by side.
+        beside = step == 0 if access.space == "scratch" else (step == 1) | (step == -1)
+        if "hidden" in access.tags or has_odd_pitch(access):
+            beside = beside & False
+        same = (step == 0) & ~beside
         if self.kind == "uniform":
-            return np.where(step == 0, 1.0, 0.0)
+            return np.where(same, 1.0, 0.0)
         if self.kind == "unit":
-            return np.where(side_by_side, access.bits / WORD_BITS, 0.0)
-        return np.where((step == 0) | side_by_side, 0.0, 1.0)
+            return np.where(beside, access.bits / WORD_BITS, 0.0)
+        return np.where(same | beside | (self.kind != apart), 0.0, 1.0)
 
 
 def has_odd_pitch(access: AccessCount) -> bool:
@@ -126,6 +134,7 @@ class LanesFamily(FeatureFamily):
     examples = (
         "f_mem_lanes_global_load_unit_width:16",
         "f_mem_lanes_local_store_gathered_width:16",
+        "f_mem_lanes_global_load_narrow_width:16",
         "f_mem_lanes_global_load_uniform_width:16",
     )
 

@@ -1,13 +1,14 @@
 """The model of any kernel on a processor: lanes of vectors, caches by the order in which cores go, and pages.
 
-A processor's compiler makes vectors of work-items side by side, and its cores do one work-group after the other; so
-sub-groups, banks and sectors mean nothing there. Terms were chosen by leaving families out. What each stands for:
+A processor's compiler makes vectors of work-items side by side, where it sees that they are, and its cores do one
+work-group after the other; so sub-groups, banks and sectors mean nothing there. What each term stands for:
 docs/cpu-model.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
@@ -15,6 +16,7 @@ from perfmodel.device.processor import USUAL, Processor, processor
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS
 from perfmodel.models.cpu_terms import MEANINGS
+from perfmodel.models.gpu import EVERYDAY, SIZES_OF_EVERYDAY
 from perfmodel.models.unified import LABELS, LARGE, Sizes, Unified, evaluation_kernels, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import FILTERS, GROUPS, SIZES, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
@@ -29,14 +31,14 @@ def _named(dtypes: str, kinds: str) -> tuple[str, ...]:
 
 # Operations that cost about the same share a price. The unit that divides works beside the others.
 STRAIGHT = {
-    "p_f32": GROUPS["p_f32"],
-    "p_f32_minmax": GROUPS["p_f32_minmax"],
+    "p_f32": (*GROUPS["p_f32"], "float32_compare"),
+    "p_f32_minmax": tuple(name for name in GROUPS["p_f32_minmax"] if name != "float32_compare"),
     "p_f32_exp": _named("float32", "exp exp2 exp10 expm1 native"),
     "p_f32_log": _named("float32", "log log2 log10 log1p"),
-    "p_f32_sin": _named("float32", "sin cos tan asin acos atan sinh cosh tanh hypot fmod"),
-    "p_f32_pow": _named("float32", "pow erf"),
+    "p_f32_sin": _named("float32", "sin cos asin acos atan sinh cosh tanh hypot fmod"),
+    "p_f32_pow": _named("float32", "pow erf tan atan2"),
     "p_f64": GROUPS["p_f64"],
-    "p_f64_exp": GROUPS["p_f64_exp"],
+    "p_f64_exp": (*GROUPS["p_f64_exp"], *_named("float64", "exp10 atan2")),
     **{name: OPERATIONS[name] for name in ("p_i32", "p_index", "p_convert")},
 }
 DIVIDED = {
@@ -52,6 +54,32 @@ WIDE = {
     "p_i32_div": OPERATIONS["p_i64_div"],
 }
 FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
+WHOLE = ("int32", "uint32")
+MEASURED = """\
+windows border:* dtype:* index:* loops:written_out reach:0,1,2 n:128,512
+windows border:* dtype:float32,uint8 index:wide,signed loops:rolled reach:1,2 n:256
+windows border:skipped dtype:float32,uint8 index:* loops:written_out reach:1 lsizes:8x8,32x8,64x4,256x1 n:512
+windows border:skipped dtype:* index:wide,signed loops:written_out reach:1 n:2048
+windows border:skipped dtype:float32,uint8 index:wide,signed loops:written_out reach:1 n:4096,8192
+vector_functions function:* width:* m:16,64 n:2^12,2^14,2^16
+global_copy stride:1,4 loads:1,4 lsize_0:256 n:2^22,2^24,2^26
+transpose access:* lsizes:16x16 n:2048,4096,8192
+matrix_add lsizes:16x16,32x8 n:2048,8192
+column_sum n:4096,8192
+row_passes walk:* passes:1,2 m:1024 n:2^14
+pointer_chase waits:* span:67108864 m:16 n:2^14,2^18
+sparse_rows storage:* columns:* lengths:even dtype:float32 span:4194304 m:8 n:2^17
+elementwise n:2^24
+vector_add n:2^24,2^26
+"""
+"""Families that show what a compiler sees of ordinary code, and arrays that no cache holds."""
+BOUNDS = {
+    "p_last": {"value": 1e-11, "min": 2e-12, "max": 1e-10},
+    "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
+}
+"""Seconds a byte that are physical: 10 to 500 GB/s from the last cache, 3 to 200 GB/s from memory."""
+MOST_KEPT = 2**27
+"""Bytes of a last cache, at most, that cores of a virtual machine have to themselves."""
 
 
 def model_of(known: Processor) -> str:
@@ -73,7 +101,10 @@ def model_of(known: Processor) -> str:
         return sum_of(names, f"carried_{vector}")
 
     def moved(what: str) -> str:
-        return f"(f_mem_lanes_global_{what}_{width} + f_mem_lanes_local_{what}_{width})"
+        return "(" + " + ".join(f"f_mem_lanes_{space}_{what}_{width}" for space in ("global", "local", "scratch")) + ")"
+
+    def jumped(keeps: str) -> str:
+        return f"(f_mem_missed_jumps_keeps:{keeps}_{width} - f_mem_missed_store_jumps_keeps:{keeps}_{width})"
 
     return f"""
 launch   = p_launch * f_sync_kernel_launch + p_wake * min(f_thread_groups - 1, 1)
@@ -85,22 +116,31 @@ vectors  = busy * (full + left)
 compute  = vectors * ({operations(STRAIGHT)})
 divide   = vectors * ({operations(DIVIDED)})
 apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
-           + p_scatter * {moved("store_gathered")})
+           + p_scatter * {moved("store_gathered")}
+           + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")}))
 barriers = busy * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + apart + barriers
-chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])}
+chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {waiting(WHOLE)}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
-core     = max(compute, divide, moves, chains)
+core     = max(compute + divide + moves, chains)
 second   = p_second * f_mem_missed_keeps:{first}_{width}
+last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}
 stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
            + p_store_last * f_mem_missed_store_jumps_keeps:{second}_{width}
            + p_store_memory * f_mem_missed_store_jumps_keeps:{last}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
                         f_mem_missed_jumps_keeps:{second}_{width})
-launch + overlap(core, second + memory + stored + pages, p_overlap)
+jumps    = p_jump * {jumped(last)}
+alone    = p_atomic * f_mem_access_global_atomic + p_pixel * busy * f_mem_access_global_load_tag:image
+launch + alone + overlap(core, second + last + memory + stored + pages + jumps, p_overlap)
 """
+
+
+def _without_maxima(tags: TagFilter) -> TagFilter:
+    """Returns a filter without atomic maxima, which are cheap where a test before them says that they change nothing."""
+    return tuple("op:add" if tag == "op:*" and tags[0] == "atomic_update" else tag for tag in tags)
 
 
 def classes(sizes: Sizes) -> list[TagFilter]:
@@ -124,7 +164,8 @@ def classes(sizes: Sizes) -> list[TagFilter]:
 class Cpu(Recipe):
     """One model for kernels of any kind on a processor, predicted from their source.
 
-    It is calibrated with the kernels of `UnifiedPlus`, and judged by the unified model's test kernels.
+    It is calibrated with the kernels of `UnifiedPlus`, with what programs do beside, as on GPUs, and with `MEASURED`;
+    it is judged by the unified model's test kernels.
     """
 
     name = "cpu"
@@ -143,17 +184,19 @@ class Cpu(Recipe):
                 f"vectors of {USUAL.lanes} lanes and caches of {USUAL.first >> 10} KB, {USUAL.second >> 20} MB and "
                 f"{USUAL.last >> 20} MB are taken, as the device is not here to be asked"
             )
-        return {"cpu": model_of(known or USUAL)}
+        return {"cpu": model_of(replace(known, last=min(known.last, MOST_KEPT)) if known else USUAL)}
 
     def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         sizes = sizes_for(seconds_of)
-        return [*classes(sizes), *tag_filters(FILTERS, SIZES[sizes is LARGE])]
+        everyday = [_without_maxima(tags) for tags in tag_filters(EVERYDAY, SIZES_OF_EVERYDAY[False])]
+        return [*classes(sizes), *tag_filters(FILTERS, SIZES[sizes is LARGE]), *everyday, *tag_filters(MEASURED, {})]
 
     def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
         return list(evaluation_kernels(sizes_for(seconds_of)).values())
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        return options(device)
+        given = options(device)
+        return {**given, "parameters": {**given["parameters"], **BOUNDS}}
 
     def label(self, kernel: Kernel) -> str:
         return LABELS[kernel.name]

@@ -1,7 +1,7 @@
 """Says what the processor model's terms and parameters stand for, and what to change where one limits.
 
-Ranges are of two cores of an AMD EPYC of the fourth generation, at clocks from 2.6 to 3.7 GHz: AMD's Software
-Optimization Guide for the Zen 4 Microarchitecture.
+Ranges are of two cores of an Intel Xeon with AVX-512 and AMX, at clocks from 2.6 to 4.2 GHz: Intel's Optimization
+Reference Manual, Golden Cove microarchitecture.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.cpu_scales import SCALES
 
-GUIDE = "AMD's Software Optimization Guide for Zen 4"
-LOW, HIGH, CORES = 2.6, 3.7, 2
+GUIDE = "Intel's Optimization Reference Manual, Golden Cove"
+LOW, HIGH, CORES = 2.6, 4.2, 2
 
 NEIGHBOURS = "work-items side by side along the first axis that {} elements side by side would help"
 FEWER = "fewer loads would help: results kept in registers, several results for each work-item"
@@ -26,7 +26,7 @@ def _price(words: str, name: str, advice: str = "", per_clock: float | None = No
     physical: dict[str, Any] = {}
     if per_clock is not None:
         rates = (per_clock * CORES * LOW, per_clock * CORES * HIGH)
-        physical["EPYC"] = Physical(*rates, f"{GUIDE}: {per_clock:g} a clock and core")
+        physical["Xeon"] = Physical(*rates, f"{GUIDE}: {per_clock:g} a clock and core")
     return Meaning(
         words=words,
         figures={},
@@ -41,7 +41,7 @@ def _wait(words: str, name: str, low: float | None = None, high: float | None = 
     """Returns how what a core waits for reads, beside cycles that are known."""
     physical = {}
     if low is not None and high is not None:
-        physical["EPYC"] = Physical(low / HIGH, high / LOW, f"{GUIDE}: {low:g} to {high:g} cycles")
+        physical["Xeon"] = Physical(low / HIGH, high / LOW, f"{GUIDE}: {low:g} to {high:g} cycles")
     advice = "several sums side by side in each work-item would help"
     return Meaning(
         words=words,
@@ -88,13 +88,16 @@ TERMS: dict[str, Meaning] = {
     "barriers": Meaning(
         "work-items' values put away at barriers and taken up again", advice="fewer barriers would help: larger tiles"
     ),
-    "moves": Meaning("loads and stores of vectors, from global and local memory, and barriers"),
+    "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
-    "core": Meaning("what cores do by themselves: the longest of operations, divisions, loads and stores, and waits"),
+    "core": Meaning("what cores do by themselves: operations, divisions, loads and stores, or, if longer, waits"),
     "second": Meaning("bytes from beyond the first-level caches"),
+    "last": Meaning("bytes from beyond the second-level caches"),
     "memory": Meaning("bytes from beyond the last cache"),
     "stored": Meaning("stores that jump from line to line, each of which has to be fetched first"),
     "pages": Meaning("jumps to another page for lines that no second-level cache has, which nothing fetches ahead"),
+    "jumps": Meaning("loads from places all over memory, which nothing fetches ahead"),
+    "alone": Meaning("atomics on global memory, and pixels that samplers read, one by one"),
 }
 
 PARAMETERS: dict[str, Meaning] = {
@@ -104,14 +107,18 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_group": Meaning("a work-group handed to a core", reads={"{:.3g} ns": "1e9 * p_group"}),
     "p_start": Meaning("each of the first 256 work-groups, beside that", reads={"{:.3g} ns": "1e9 * p_start"}),
-    "p_units": Meaning("cores", reads={"{:.4g}": "p_units"}, physical={"EPYC": Physical(CORES, CORES, "the driver")}),
+    "p_units": Meaning("cores", reads={"{:.4g}": "p_units"}, physical={"Xeon": Physical(CORES, CORES, "the driver")}),
     "p_left": Meaning("a work-item that fills no vector, beside a whole vector", reads={"{:.3g} vectors": "p_left"}),
-    "p_f32": _price("single-precision additions, products and multiply-adds", "p_f32", per_clock=1),
-    "p_f32_minmax": _price("comparisons, minima, maxima and rounding in single precision", "p_f32_minmax"),
+    "p_f32": _price("single-precision additions, products, multiply-adds and comparisons", "p_f32", per_clock=2),
+    "p_f32_minmax": _price("minima, maxima and rounding in single precision", "p_f32_minmax"),
     "p_f32_exp": _price("exponentials", "p_f32_exp", "native_exp would help"),
     "p_f32_log": _price("logarithms", "p_f32_log", "native_log would help"),
     "p_f32_sin": _price("sines and other functions", "p_f32_sin", "native_sin, or tables, would help"),
-    "p_f32_pow": _price("powers and error functions", "p_f32_pow", "products, or native_powr, would help"),
+    "p_f32_pow": _price(
+        "powers, error functions, tangents and angles of two numbers",
+        "p_f32_pow",
+        "products, or native_powr, would help",
+    ),
     "p_f64": _price("double-precision operations", "p_f64", "single precision would help"),
     "p_f64_exp": _price("functions in double precision", "p_f64_exp", "single precision would help"),
     "p_i32": _price("whole-number operations (of 64 bits: two)", "p_i32"),
@@ -129,15 +136,20 @@ PARAMETERS: dict[str, Meaning] = {
         "loads of lanes that do not lie side by side, one by one",
         advice=NEIGHBOURS.format("load"),
         reads={"{:.3g} G lanes/s": "1e-9 / p_gather"},
-        physical={"EPYC": Physical(2 * CORES * LOW, 2 * CORES * HIGH, f"{GUIDE}: two loads a clock and core")},
+        physical={"Xeon": Physical(3 * CORES * LOW, 3 * CORES * HIGH, f"{GUIDE}: three loads a clock and core")},
         lacks="instructions that put the lanes of a vector together",
     ),
     "p_scatter": Meaning(
         "stores of lanes that do not lie side by side, one by one",
         advice=NEIGHBOURS.format("store"),
         reads={"{:.3g} G lanes/s": "1e-9 / p_scatter"},
-        physical={"EPYC": Physical(CORES * LOW, CORES * HIGH, f"{GUIDE}: one store a clock and core")},
+        physical={"Xeon": Physical(2 * CORES * LOW, 2 * CORES * HIGH, f"{GUIDE}: two stores a clock and core")},
         lacks="instructions that take the lanes of a vector apart",
+    ),
+    "p_narrow": Meaning(
+        "loads and stores of numbers below 32 bits that do not lie side by side, one by one",
+        advice="numbers of 32 bits, vectors of the narrow ones (uchar4), or indices of type size_t would help",
+        reads={"{:.3g} G lanes/s": "1e-9 / p_narrow"},
     ),
     "p_barrier": Meaning(
         "barriers: each work-item's values are put away and taken up again",
@@ -152,6 +164,7 @@ PARAMETERS: dict[str, Meaning] = {
         4,
         "the next vector of work-items, which begins before the last one is through",
     ),
+    "p_wait_whole": _wait("whole-number operations that wait for their own result", "p_wait_whole"),
     "p_wait_div": _wait("divisions and roots that wait for their own result", "p_wait_div"),
     "p_wait_function": _wait("functions that wait for their own result", "p_wait_function"),
     "p_second": Meaning(
@@ -159,8 +172,9 @@ PARAMETERS: dict[str, Meaning] = {
         figures={},
         advice=SMALLER,
         reads={"{:.3g} GB/s": "1e-9 / p_second"},
-        physical={"EPYC": Physical(32 * CORES * LOW, 32 * CORES * HIGH, f"{GUIDE}: 32 bytes a clock and core")},
+        physical={"Xeon": Physical(48 * CORES * LOW, 48 * CORES * HIGH, f"{GUIDE}: 48 bytes a clock and core")},
     ),
+    "p_last": Meaning("bytes from beyond the second-level caches", {}, SMALLER, {"{:.3g} GB/s": "1e-9 / p_last"}),
     "p_memory": Meaning("bytes from beyond the last cache", {}, SMALLER, {"{:.3g} GB/s": "1e-9 / p_memory"}),
     "p_store_second": _line("the second-level cache", "p_store_second"),
     "p_store_last": _line("the last cache", "p_store_last"),
@@ -170,6 +184,24 @@ PARAMETERS: dict[str, Meaning] = {
         {},
         "rows that follow each other in memory, or tiles, so that fewer pages are touched in turn, would help",
         {"{:.3g} ns": "1e9 * p_page * p_units"},
+    ),
+    "p_jump": Meaning(
+        "a load from a place that the last cache has not kept, and that nothing fetches ahead",
+        {},
+        "indices that are sorted, or smaller tables, would help",
+        {"{:.3g} ns": "1e9 * p_jump * p_units"},
+    ),
+    "p_atomic": Meaning(
+        "an atomic on global memory",
+        {},
+        "sums of each work-group in local memory first would help",
+        {"{:.3g} ns": "1e9 * p_atomic"},
+    ),
+    "p_pixel": Meaning(
+        "a pixel that a sampler reads",
+        {},
+        "arrays instead of images would help",
+        {"{:.3g} ns": "1e9 * p_pixel * p_units"},
     ),
     "p_overlap": Meaning("how well cores and what is beyond their caches overlap", reads={"p = {:.3g}": "p_overlap"}),
 }

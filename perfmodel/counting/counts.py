@@ -118,7 +118,8 @@ class AccessCount:
     Attributes:
         space: ``global`` (also what OpenCL calls constant), ``local``, ``private`` or ``scratch``: private arrays that
             lie in memory.
-        tags: those of its Loopy program; ``image`` where it goes to an image, ``constant`` where to constant memory.
+        tags: those of its Loopy program; ``image`` where it goes to an image, ``constant`` where to constant memory,
+            ``hidden`` where a processor's compiler does not see whether neighbours touch neighbouring places.
         direction: ``load``, ``store`` or ``atomic``.
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
@@ -269,6 +270,8 @@ class KernelCounts:
         registers: words of 32 bits that a work-item holds at once, estimated; at least so many of Loopy programs as
             they stand, whose values nobody looked at.
         local_bytes: bytes of local memory that a work-group holds; None where they are not known.
+        scalar_operations: how many operations an instruction does where a processor's compiler makes no vectors of
+            work-items, as they call functions of vectors; 0 where it does.
     """
 
     operations: tuple[OperationCount, ...]
@@ -291,6 +294,7 @@ class KernelCounts:
     grid: tuple[QuasiPolynomial, ...] = ()
     registers: int = RESERVED
     local_bytes: QuasiPolynomial | None = None
+    scalar_operations: float = 0.0
 
     def footprint_of(self, variable: str, direction: str = "") -> Footprint | None:
         """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""

@@ -42,6 +42,7 @@ from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import tags_of
 from perfmodel.opencl_c.static.scratch import scratch_arrays, words_in_registers
+from perfmodel.opencl_c.static.vectorization import operations_of_scalar_code
 from perfmodel.opencl_c.types import element_of
 
 Sizes = tuple[tuple[str, int], ...]
@@ -210,6 +211,7 @@ class _Counter:
             collectives=tuple(self.collectives()),
             registers=words_in_registers(self.kernel, scratch_arrays(self.kernel)) + RESERVED,
             local_bytes=constant(self.kernel.local_bytes + launched),
+            scalar_operations=operations_of_scalar_code(self.kernel),
         )
 
     def collectives(self) -> Iterator[CollectiveCount]:

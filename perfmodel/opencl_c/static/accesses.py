@@ -29,10 +29,13 @@ from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
+from perfmodel.opencl_c.static.vectorization import Vectorization
 from perfmodel.opencl_c.static.waits import WHOLE, Waits
 
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""
+HIDDEN = frozenset(("hidden",))
+"""Tags an access of which a processor's compiler does not see whether neighbours touch neighbouring places."""
 MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
 MOST_LANES = 256
@@ -81,11 +84,12 @@ class StaticAccesses:
         sampler: AddressSampler | None,
         scratch: Mapping[str, ScratchArray],
         waits: Waits,
+        vectorization: Vectorization,
         is_compiled: bool,
         bounds: Bounds,
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
-        self.waits, self.is_compiled, self.bounds = waits, is_compiled, bounds
+        self.waits, self.vectorization, self.is_compiled, self.bounds = waits, vectorization, is_compiled, bounds
         self.found: list[tuple[AccessCount, _Unplaced | None]] = []
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
@@ -110,7 +114,7 @@ class StaticAccesses:
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
         executed = self._executed(access, known, region, loops) if is_kept else region
-        count = self._count(access, space, direction, strides, region, executed, loops, iterations, pattern)
+        count = self._count(access, space, direction, pointer, strides, region, executed, loops, iterations, pattern)
         self.found.append((count, (access, pointer, known, region)))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -128,6 +132,7 @@ class StaticAccesses:
         access: low.Access,
         space: str,
         direction: str,
+        pointer: low.Expression,
         strides: Mapping[str, Stride],
         region: Region,
         executed: Region,
@@ -154,7 +159,7 @@ class StaticAccesses:
         return AccessCount(
             space=space,
             variable=access.variable or "?",
-            tags=self._tags(access),
+            tags=self._tags(access, pointer),
             dtype=access.dtype,
             bits=8 * self._bytes(access),
             direction=direction,
@@ -199,10 +204,11 @@ class StaticAccesses:
         kept = region.inames - dropped
         return replace(region, points=projected_on(region.points, kept), inames=kept)
 
-    def _tags(self, access: low.Access) -> frozenset[str]:
-        """Returns what tells an access of global memory from others that go another way: to images, and constants."""
+    def _tags(self, access: low.Access, pointer: low.Expression) -> frozenset[str]:
+        """Returns what tells an access from others that go another way: to images, constants, lane by lane."""
         array = self.arrays.get(access.variable or "")
-        return tags_of(access, array is not None, array is not None and array.pixel is not None)
+        tags = tags_of(access, array is not None, array is not None and array.pixel is not None)
+        return tags | HIDDEN if self.vectorization.hides_neighbours(pointer) else tags
 
     def accesses(self) -> tuple[AccessCount, ...]:
         """Returns all accesses, with what each touches."""

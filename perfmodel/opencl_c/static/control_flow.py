@@ -39,6 +39,7 @@ from perfmodel.opencl_c.static.sampling import AddressSampler
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
+from perfmodel.opencl_c.static.vectorization import Vectorization
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.static.written_out import WrittenOut
 from perfmodel.opencl_c.types import width_of
@@ -103,6 +104,7 @@ class Walk(ABC):
             self.sampler(),
             self.scratch,
             self.waits,
+            Vectorization(kernel, self.operations, self.waits.written_out),
             as_compiled,
             self.bounds,
         )

@@ -1,0 +1,197 @@
+"""Finds what a processor's compiler, which makes vectors of work-items, does not see of a lowered kernel.
+
+Intel's compiler takes work-items along the first axis as lanes of vectors. Two things in a source keep it from that,
+as its build log and its machine code say of kernels of many kinds: indices of 32 bits, which might wrap around from one
+work-item to the next, and functions of vectors, which it cannot widen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from enum import Enum
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.types import Vector, width_of
+
+
+class Form(Enum):
+    """How a whole number depends on the place of a work-item along the first axis.
+
+    Attributes:
+        NUMBER: not at all, as it is written in the source.
+        SAME: not at all.
+        WIDE: a place, plus what is the same for all, of 64 bits, or too small to wrap around.
+        NARROW: a place of 32 bits, plus numbers.
+        SUM: a place of 32 bits, plus something else that is the same for all, which is known not to overflow.
+        OTHER: in any other way.
+    """
+
+    NUMBER = 0
+    SAME = 1
+    WIDE = 2
+    NARROW = 3
+    SUM = 4
+    OTHER = 5
+
+    @property
+    def is_same(self) -> bool:
+        return self in (Form.NUMBER, Form.SAME)
+
+
+class Vectorization:
+    """Says which accesses of a kernel are of neighbours that a compiler does not see.
+
+    Args:
+        written_out: the names of loops that compilers write out as a whole, so that their counters are numbers.
+    """
+
+    def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, written_out: Container[str]) -> None:
+        self.assigned = operations.assigned
+        self._forms: dict[low.Register, Form] = {}
+        self._moving: dict[low.Register, bool] = {}
+        loops = list(walks.loops(kernel.body))
+        staying = [loop for loop in loops if loop.name not in written_out]
+        counters = walks.registers_set(each for loop in loops if loop.name in written_out for each in loop.step)
+        moving = walks.registers_set(each for loop in staying for each in (*loop.test, *loop.body, *loop.step))
+        self._set_in_loops = set(moving) - set(counters)
+
+    def hides_neighbours(self, pointer: low.Expression) -> bool:
+        """Returns whether a compiler can't tell that an access of neighbouring work-items is one of neighbouring
+        places, if it is: an index of 32 bits may have wrapped around in between."""
+        for index, scale in self._indices(pointer):
+            form = self.form(index)
+            if form is Form.OTHER or (form is Form.NARROW and scale > 1):
+                return True
+            if form is Form.SUM and (_is_unsigned(index) or self._is_moving(index)):
+                return True
+        return False
+
+    def _indices(self, pointer: low.Expression) -> list[tuple[low.Expression, int]]:
+        """Returns the indices that an address is made of, each with the bytes that it counts."""
+        found: list[tuple[low.Expression, int]] = []
+        met: set[low.Register] = set()
+        while True:
+            match pointer:
+                case low.Offset():
+                    found.append((pointer.index, pointer.scale))
+                    pointer = pointer.pointer
+                case low.Read(register=register) if register not in met and len(self._values(register)) == 1:
+                    met.add(register)
+                    pointer = self._values(register)[0]
+                case low.Reinterpret() | low.Convert():
+                    pointer = pointer.operand
+                case _:
+                    return found
+
+    def form(self, value: low.Expression) -> Form:
+        """Returns how a whole number depends on the work-item's place."""
+        match value:
+            case low.Constant():
+                return Form.NUMBER
+            case low.Read():
+                return self._form_of_register(value.register)
+            case low.WorkItem():
+                return _form_of_id(value)
+            case low.Convert():
+                return _converted(self.form(value.operand), value)
+            case low.Binary():
+                return self._joined(value)
+        same = all(self.form(part).is_same for part in walks.parts(value)) and not isinstance(value, low.Load)
+        return Form.SAME if same else Form.OTHER
+
+    def _joined(self, value: low.Binary) -> Form:
+        left, right = self.form(value.left), self.form(value.right)
+        if left.is_same and right.is_same:
+            return max(left, right, key=lambda form: form.value)
+        place, other = (left, right) if right.is_same else (right, left)
+        if value.operator not in ("+", "-", "|") or not other.is_same or (value.operator == "-" and left.is_same):
+            return Form.OTHER
+        if place is Form.NARROW and value.type.size == 4:
+            if other is Form.SAME:
+                return Form.OTHER if _is_unsigned(value) else Form.SUM
+            return Form.OTHER if _is_unsigned(value) else Form.NARROW
+        return place
+
+    def _form_of_register(self, register: low.Register) -> Form:
+        if register not in self._forms:
+            self._forms[register] = Form.SAME  # a counter, as far as it depends on itself
+            forms = {self.form(value) for value in self._values(register)}
+            if all(form.is_same for form in forms):
+                found = Form.SAME
+            elif len(self._values(register)) == 1:
+                (found,) = forms
+            else:  # a counter that starts at a place goes on from there, and is widened with it
+                found = Form.OTHER if Form.OTHER in forms else Form.WIDE
+            self._forms[register] = found
+        return self._forms[register]
+
+    def _values(self, register: low.Register) -> list[low.Expression]:
+        return self.assigned.get(register, [])
+
+    def _is_moving(self, value: low.Expression) -> bool:
+        """Returns whether a value changes from one iteration of a loop to the next."""
+        return any(self._is_moving_register(register) for register in walks.registers_read(value))
+
+    def _is_moving_register(self, register: low.Register) -> bool:
+        if register not in self._moving:
+            self._moving[register] = False
+            values = self._values(register)
+            self._moving[register] = (
+                self._is_moving(values[0]) if len(values) == 1 else bool(values) and register in self._set_in_loops
+            )
+        return self._moving[register]
+
+
+def operations_of_scalar_code(kernel: low.LoweredKernel) -> float:
+    """Returns how many operations an instruction does on average where a compiler makes no vectors of work-items; 0
+    where it makes some.
+
+    It does one work-item after the other where a kernel calls functions of vectors, or moves vectors that need not be
+    aligned. The vectors of the source are what instructions work on then.
+    """
+    widths = [_width(node) for node in _nodes(kernel) if isinstance(node, low.Binary | low.Unary | low.Call)]
+    return sum(widths) / len(widths) if widths and any(map(_is_apart, _nodes(kernel))) else 0.0
+
+
+def _nodes(kernel: low.LoweredKernel) -> Iterator[object]:
+    return (node for statement in walks.simple_statements(kernel.body) for node in walks.nodes_within(statement))
+
+
+def _is_apart(node: object) -> bool:
+    match node:
+        case low.Call():
+            return any(isinstance(each.type, Vector) for each in (node, *node.arguments))
+        case low.Convert():
+            return isinstance(node.type, Vector) and bool(node.saturate or node.rounding)
+        case low.Load() | low.Store():
+            return isinstance(node.access.type, Vector) and node.access.alignment < node.access.bytes
+    return False
+
+
+def _width(node: low.Expression) -> int:
+    return width_of(node.type)
+
+
+def _is_unsigned(value: low.Expression) -> bool:
+    return getattr(value.type, "dtype", "").startswith("u")
+
+
+def _form_of_id(value: low.WorkItem) -> Form:
+    is_first = not isinstance(value.axis, low.Constant) or value.axis.value == 0
+    moves = value.function in ("get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id")
+    return Form.WIDE if moves and is_first else Form.SAME
+
+
+def _converted(form: Form, value: low.Convert) -> Form:
+    if form.is_same or form is Form.OTHER:
+        return form
+    size = value.type.size
+    if form is Form.WIDE and value.operand.type.size == 8 and size == 4 and not _is_local_id(value.operand):
+        return Form.NARROW
+    return Form.OTHER if size < 4 else form
+
+
+def _is_local_id(value: low.Expression) -> bool:
+    return isinstance(value, low.WorkItem) and "local" in value.function
