@@ -220,6 +220,13 @@ def architectures() -> dict[str, str]:
     return {key: each["words"] for key, each in _data()["architectures"].items()}
 
 
+def years_apart(first: DeviceFacts, second: DeviceFacts) -> int:
+    """Returns how many years lie between the architectures of two devices."""
+    known = _data()["architectures"]
+    years = [int(known[each.architecture]["year"]) for each in (first, second)]
+    return abs(years[0] - years[1])
+
+
 def device_facts(device: str | os.PathLike[str]) -> DeviceFacts:
     """Returns the facts of a device that comes along, by its key or name, or that a file describes.
 

@@ -18,7 +18,7 @@ from perfmodel.device.facts import (
 
 # Peaks of data sheets: single precision in TFLOP/s, a multiply-add as two, at the boost clock.
 PEAKS = {
-    "k40": 5.04,
+    "k40": 4.29,
     "gtx_titan_x": 6.6,
     "p100": 9.3,
     "gtx_1080_ti": 11.3,
