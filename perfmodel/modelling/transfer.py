@@ -121,7 +121,7 @@ def _described(there: DeviceFacts) -> dict[str, Any]:
 
 
 class _Ratio(NamedTuple):
-    """How much larger a parameter is on the other device, and the standard deviation of that number's logarithm."""
+    """A ratio of a parameter on two devices, and the standard deviation of its logarithm."""
 
     value: float
     spread: float
