@@ -48,6 +48,7 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "local_bandwidth": ("B", "bytes of local memory a clock and unit"),
     "l1_bandwidth": ("B", "bytes of the first-level cache a clock and unit"),
     "l1_bytes": ("B", "bytes that a first-level cache holds"),
+    "loaded_bytes": ("B", "bytes that a first-level cache keeps of loads from global memory"),
     "l2_bandwidth": ("B", "bytes of the last-level cache a clock and unit"),
     "op_latency": ("clocks", "from an operation to one that needs its result"),
     "local_latency": ("clocks", "until local memory answers"),
@@ -218,6 +219,13 @@ def keys_of_known() -> list[str]:
 def architectures() -> dict[str, str]:
     """Returns what each architecture is called, by its key."""
     return {key: each["words"] for key, each in _data()["architectures"].items()}
+
+
+def years_apart(first: DeviceFacts, second: DeviceFacts) -> int:
+    """Returns how many years lie between the architectures of two devices."""
+    known = _data()["architectures"]
+    years = [int(known[each.architecture]["year"]) for each in (first, second)]
+    return abs(years[0] - years[1])
 
 
 def device_facts(device: str | os.PathLike[str]) -> DeviceFacts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,25 @@ class HeldOutErrors:
         )
 
 
-def between(seconds: Floats, scale: Floats, quantile: Callable[[float], float], level: float) -> tuple[Floats, Floats]:
-    """Returns the ends of an interval around some seconds, by the quantiles of scaled logarithmic errors."""
+def between(
+    seconds: Floats,
+    scale: Floats,
+    quantile: Callable[[float], float],
+    level: float,
+    deviation: Floats | float = 0.0,
+) -> tuple[Floats, Floats]:
+    """Returns the ends of an interval around some seconds, by two errors of the logarithm that are independent.
+
+    Args:
+        scale: of the errors that quantiles are known of.
+        quantile: of these, scaled.
+        deviation: the standard deviation of normal errors beside.
+    """
     low, high = (quantile(p) for p in ((1 - level) / 2, (1 + level) / 2))
+    middle, half = (low + high) / 2 * scale, (high - low) / 2 * scale
+    width = np.hypot(half, NormalDist().inv_cdf((1 + level) / 2) * np.asarray(deviation))
     with np.errstate(all="ignore"):
-        return seconds * np.exp(np.maximum(low * scale, -WORST)), seconds * np.exp(high * scale)
+        return seconds * np.exp(np.maximum(middle - width, -WORST)), seconds * np.exp(middle + width)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ def updated(
     values = np.array(list(calibration.parameters.values()))
     free = values > 0
     prior, before = _prior(calibration, free), np.log(np.where(free, values, 1.0))
+    free &= np.diag(prior) > 0  # what is sure stays as it is, to the last digit
     noise = _noise(calibration, features, [kernel.name for kernel in kernels])
     now, gain, slopes = before, np.zeros((len(names), len(kernels))), np.zeros((len(kernels), len(names)))
     for _ in range(MOST_STEPS):

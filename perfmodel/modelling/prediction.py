@@ -62,25 +62,35 @@ class Prediction:
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
             raise PerfmodelError(f"level={level!r} is no probability; give one between 0 and 1, such as 0.9")
         known = self.calibration.held_out
-        scale = self.scale
-        ends = between(self.seconds, scale, known.quantile if known else NormalDist().inv_cdf, level)
-        lower, upper = (np.where(np.isnan(scale), unknown, end) for end, unknown in zip(ends, (0, np.inf), strict=True))
-        open_ended = np.any([np.zeros(scale.shape, dtype=bool), *self.unpriced.values()], axis=0)
+        quantile = known.quantile if known else NormalDist().inv_cdf
+        ends = between(self.seconds, self._of_model, quantile, level, self._beside)
+        is_unknown = np.isnan(self.scale)
+        lower, upper = (np.where(is_unknown, open_, end) for open_, end in zip((0, np.inf), ends, strict=True))
+        open_ended = np.any([np.zeros(is_unknown.shape, dtype=bool), *self.unpriced.values()], axis=0)
         return np.minimum(lower, upper), np.where(open_ended, np.inf, upper)
 
     @cached_property
     def scale(self) -> Floats:
-        """The scale of logarithmic errors, at least what the covariance of parameters gives; NaN if it is not known.
+        """The scale of logarithmic errors of all kinds, in units of those of kernels that were left out of the fit; NaN
+        if it is not known."""
+        known = self.calibration.held_out
+        usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2 if known else 1.0
+        return np.asarray(np.hypot(self._of_model, self._beside / usual) if usual > 0 else self._of_model)
 
-        What a sample of work-groups leaves open is an error of its own, and so is what no sample shows.
-        """
-        own = self._parameter_deviation
+    @cached_property
+    def _of_model(self) -> Floats:
+        """The scale of the logarithmic errors that the model makes; NaN if it is not known."""
         known = self.calibration.held_out
         if known is None:
-            return np.asarray(np.hypot(np.hypot(own, self.calibration.residual_std), self._of_samples))
-        usual = (known.quantile((1 + STANDARD) / 2) - known.quantile((1 - STANDARD) / 2)) / 2
-        found = np.fmax(known.scale(self._sensitivities).reshape(self.seconds.shape), own)
-        return np.asarray(np.hypot(found, self._of_samples / usual) if usual > 0 else found)
+            return np.full(self.seconds.shape, self.calibration.residual_std)
+        return np.asarray(known.scale(self._sensitivities).reshape(self.seconds.shape))
+
+    @cached_property
+    def _beside(self) -> Floats:
+        """The standard deviation of each time's logarithm that comes beside the model's errors: of what its parameters
+        leave open, of samples, and of what no sample shows."""
+        own = self._parameter_deviation
+        return np.asarray(np.hypot(np.where(np.isnan(own), 0.0, own), self._of_samples))
 
     @property
     def _of_samples(self) -> Floats:

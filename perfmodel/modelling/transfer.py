@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from perfmodel.basics.errors import CalibrationError, PerfmodelWarning, nearest
-from perfmodel.device.facts import DeviceFacts, device_facts, facts_called
+from perfmodel.device.facts import DeviceFacts, device_facts, facts_called, years_apart
 from perfmodel.expression import compile_nodes
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.meaning import parsed
@@ -25,11 +25,19 @@ from perfmodel.modelling.meaning import parsed
 AnyFitted = TypeVar("AnyFitted", bound=Fitted)
 
 OWN_SPREAD = 0.3
-"""The standard deviation of the logarithm of a price that follows from a specification, by itself."""
-COMMON_SPREAD = 0.2
-"""The same of what all prices have in common, such as a clock that a device does not reach."""
+"""The standard deviation of the logarithm of a price that follows from facts of another architecture, by itself."""
+GUESSED_SPREAD = 0.7
+"""The same where one of these facts is a guess, as is what a launch takes."""
+ALIKE_SPREAD = 0.1
+"""The same within an architecture, whose devices differ by little but their numbers; and that of what all prices have
+in common on any other device, such as a clock that it does not keep."""
+YEARLY_SPREAD = 0.05
+"""The standard deviation of what all prices have in common, for each year between the architectures: compilers, drivers
+and all that no fact tells. The spreads were chosen by intervals on every second device of docs/devices.md."""
 OTHER_MAKER = 0.5
 """The same on GPUs of another maker, which have other compilers and drivers too."""
+HELD = "(fixed)"
+"""The mark of a parameter that no fit chose."""
 
 
 SPECIFICATION = "specification"
@@ -63,11 +71,12 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
             "the calibration's model does not say what its parameters scale with; give them meanings with scales, or "
             "take a calibration of model gpu or cpu"
         )
-    parameters = {name: value * ratios.get(name, 1.0) for name, value in calibration.parameters.items()}
+    parameters = {
+        name: value * (ratios[name].value if name in ratios else 1.0) for name, value in calibration.parameters.items()
+    }
     values = np.array(list(parameters.values()))
-    own = np.array([OWN_SPREAD if name in ratios else 0.0 for name in parameters])
-    common = OTHER_MAKER if here.kind == "gpu" and here.vendor != there.vendor else COMMON_SPREAD
-    spread = np.diag(own**2) + common**2 * np.outer(own > 0, own > 0)
+    own = np.array([ratios[name].spread if name in ratios else 0.0 for name in parameters])
+    spread = np.diag(own**2) + _common_spread(here, there) ** 2 * np.outer(own > 0, own > 0)
     covariance = spread * np.outer(values, values)
     names = calibration.model.string.names_in(model.string)
     return replace(
@@ -80,7 +89,7 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
         device={**_described(there), "carried_over_from": str(calibration.device.get("key", ""))},
         rows=(),
         undetermined=(),
-        marks={},
+        marks={name: HELD for name, ratio in ratios.items() if not ratio.spread},
         report=f"carried over from {here.name} to {there.name} by their specifications; nothing was measured there",
     )
 
@@ -111,9 +120,33 @@ def _described(there: DeviceFacts) -> dict[str, Any]:
     return {**named, **limits, SPECIFICATION: there.as_json()}
 
 
-def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, float]:
+class _Ratio(NamedTuple):
+    """A ratio of a parameter on two devices, and the standard deviation of its logarithm."""
+
+    value: float
+    spread: float
+
+
+def _common_spread(here: DeviceFacts, there: DeviceFacts) -> float:
+    """Returns the standard deviation of what the logarithms of all prices have in common."""
+    is_other_maker = here.kind == "gpu" and here.vendor != there.vendor
+    return math.hypot(ALIKE_SPREAD, YEARLY_SPREAD * years_apart(here, there), OTHER_MAKER if is_other_maker else 0.0)
+
+
+def _own_spread(facts: Collection[str], is_fact: bool, here: DeviceFacts, there: DeviceFacts) -> float:
+    """Returns the standard deviation of the logarithm of a price by itself that follows from these facts; 0 where a
+    parameter is a fact."""
+    if here.architecture != there.architecture and {*here.guessed(), *there.guessed()}.intersection(facts):
+        return GUESSED_SPREAD
+    if is_fact:
+        return 0.0
+    return ALIKE_SPREAD if here.architecture == there.architecture else OWN_SPREAD
+
+
+def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, _Ratio]:
     """Returns by how much each parameter that scales with facts is larger there than here."""
-    found, known = {}, [device.values() for device in (here, there)]
+    found: dict[str, _Ratio] = {}
+    known = [device.values() for device in (here, there)]
     for name, meaning in calibration.model.meanings.items():
         if not meaning.scales:
             continue
@@ -127,5 +160,7 @@ def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mappi
         own, other = (float(compiled({}, facts)[0]) for facts in known)
         if not (math.isfinite(own) and math.isfinite(other) and own > 0 and other > 0):
             raise CalibrationError(f"parameter {name!r} scales with {meaning.scales!r}, which is not positive")
-        found[name] = other / own
+        facts = [each.removeprefix("f_device_") for each in expression.features]
+        is_fact = meaning.scales == f"f_device_{facts[0]}" and calibration.marks.get(name) == HELD
+        found[name] = _Ratio(other / own, _own_spread(facts, is_fact, here, there))
     return found

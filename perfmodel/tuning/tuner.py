@@ -22,9 +22,13 @@ BETTER, DOUBT = 0.03, 0.05
 NEAREST = 300
 """So many unmeasured configurations, the likeliest to be fast, decide how probable it is that a better one is left."""
 DRAWS = 2000
-EXPLORING = 4
+EXPLORING, DOUBTING = 8, 4
 """One of so many measurements is of the configuration that least is known of: those expected to be fast say little of
-all others, and hide where the predictions are wrong."""
+all others, and hide where the predictions are wrong. They are more at first, and where times do not rank as predicted;
+where they do, every second measurement is of the next one in the order of the predictions, which no learning has
+changed."""
+FEWEST = 3
+"""So many times say whether times rank as predicted."""
 UNKNOWN = 0.5
 """Standard deviation of the logarithms of times before anything was measured."""
 LEVEL = 1.645
@@ -84,8 +88,8 @@ class Tuner(Generic[C]):
     def ask(self, count: int = 1) -> list[C]:
         """Returns the next configurations to measure, the most promising first; fewer where no more are left.
 
-        Every fourth is the one that least is known of. Those that were asked for and not told yet are taken to be as
-        fast as expected.
+        Some are those that least is known of, and, where times rank as predicted, every second is the next one that was
+        predicted to be the fastest. Those that were asked for and not told yet are taken to be as fast as expected.
         """
         if count < 1:
             raise PerfmodelError(f"count={count!r} is no number of configurations to measure; give 1 or more")
@@ -178,8 +182,8 @@ class Tuner(Generic[C]):
         return self._known
 
     def _most_promising(self, taken: set[int]) -> int:
-        """Returns the place with the highest expected improvement, or the least known; configurations under way are as
-        fast as expected."""
+        """Returns the place with the highest expected improvement, or the least known, or the next by prediction;
+        configurations under way are as fast as expected."""
         from scipy.special import ndtr  # slow to import
 
         corrected = self._corrected()
@@ -190,15 +194,27 @@ class Tuner(Generic[C]):
             believed = {**known, **under_way}
             after = self._correction.corrected(list(believed), np.array(list(believed.values())))
             std = after.std
-        if len(taken) % EXPLORING == EXPLORING - 1:
-            return int(np.argmax(np.where(np.isin(np.arange(len(std)), list(taken)), -np.inf, std)))
+        is_open = ~np.isin(np.arange(len(mean)), list(taken))
+        is_trusted, count = self._ranks_as_predicted(known), len(taken)
+        is_doubted = count < EXPLORING or not is_trusted
+        if count % EXPLORING == FEWEST or (is_doubted and count % DOUBTING == DOUBTING - 1):
+            return int(np.argmax(np.where(is_open, std, -np.inf)))
+        if is_trusted and count % 2:
+            return int(np.argmin(np.where(is_open, self._correction.logs, np.inf)))
         best = min([*known.values(), *under_way.values()], default=float(mean.min()))
         margin = (best - mean) / std
         gain = std * (margin * ndtr(margin) + np.exp(-(margin**2) / 2) / math.sqrt(2 * math.pi))
-        gain[list(taken)] = -np.inf
-        if not gain.max() > 0:  # nothing promises anything: the best expected one
-            gain = np.where(np.isneginf(gain), -np.inf, -mean)
-        return int(np.argmax(gain))
+        if not gain[is_open].max() > 0:  # nothing promises anything: the best expected one
+            gain = -mean
+        return int(np.argmax(np.where(is_open, gain, -np.inf)))
+
+    def _ranks_as_predicted(self, known: Mapping[int, float]) -> bool:
+        """Returns whether measured times, logarithms by place, are in the order of the predictions rather than not."""
+        if len(known) < FEWEST:
+            return True
+        measured, predicted = np.array([*known.values()]), self._correction.logs[[*known]]
+        first, second = (np.argsort(np.argsort(each)) - (len(known) - 1) / 2 for each in (measured, predicted))
+        return bool(first @ second >= 0)
 
     def _place(self, config: C) -> int:
         for place, whole in enumerate(self._places):

@@ -18,7 +18,7 @@ from perfmodel.device.facts import (
 
 # Peaks of data sheets: single precision in TFLOP/s, a multiply-add as two, at the boost clock.
 PEAKS = {
-    "k40": 5.04,
+    "k40": 4.29,
     "gtx_titan_x": 6.6,
     "p100": 9.3,
     "gtx_1080_ti": 11.3,
@@ -124,7 +124,7 @@ def test_a_device_is_described_by_a_few_numbers(tmp_path: Path) -> None:
     assert "l2_latency" not in found.guessed()
     found.save(tmp_path / "mine.json")
     assert device_facts(tmp_path / "mine.json") == found
-    assert repr(found) == "DeviceFacts(mine, ada, 26 facts)"
+    assert repr(found) == "DeviceFacts(mine, ada, 27 facts)"
     assert "500 GB/s" in str(found)
     assert found.with_facts("driver", units=61).facts["units"] == (61, "driver")
 

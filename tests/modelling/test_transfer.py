@@ -72,6 +72,24 @@ def test_intervals_are_wider_than_where_was_measured() -> None:
     assert "nothing was measured" in there.report
 
 
+def test_the_farther_an_architecture_the_wider_the_interval() -> None:
+    widths = []
+    for device in ("gh200", "a100", "v100", "k20"):
+        low, high = SHIPPED.on(device).interval(madds())
+        widths.append(float(np.log(high / low)))
+    assert widths == sorted(widths)
+    assert widths[-1] > 1.5 * widths[0]
+
+
+def test_what_is_a_fact_is_sure_and_what_is_guessed_is_not() -> None:
+    there = SHIPPED.on("a100")
+    relative = {name: there.stderr[name] / there.parameters[name] for name in ("p_units", "p_f32", "p_launch")}
+    assert relative["p_units"] == 0 < relative["p_f32"] < relative["p_launch"]
+    learned = there.update(copy(2**24), 1e-4)
+    assert learned.parameters["p_units"] == there.parameters["p_units"] == 108
+    assert learned.parameters["p_launch"] != there.parameters["p_launch"]
+
+
 def test_a_device_that_is_named_needs_no_calibration() -> None:
     assert pm.Calibration.shipped(device="a100").device["name"] == "A100 PCIe 40 GB"
     assert pm.Calibration.shipped("unified-plus", device="H200").device["key"] == "nvidia-h200-e38dd1"

@@ -49,6 +49,18 @@ def search(found: Tuner[Config], at_once: int, most: int) -> Tuner[Config]:
     return found
 
 
+def test_predictions_are_followed_as_far_as_times_rank_like_them() -> None:
+    ranked = sorted(CONFIGS, key=guess)
+    followed, doubted = tuner(), tuner()
+    for _ in range(16):
+        for found, measured in ((followed, guess), (doubted, lambda config: 1e-6 / guess(config))):
+            (config,) = found.ask()
+            found.tell(config, measured(config))
+    places = [{ranked.index(config) for config, _ in found.measured} for found in (followed, doubted)]
+    assert places[0] >= set(range(8))
+    assert not places[1] >= set(range(8))
+
+
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_it_finds_what_the_predictions_hide(at_once: int) -> None:
     best = min(map(truth, CONFIGS))
