@@ -78,6 +78,16 @@ def test_iterations_have_their_loads_under_way_together(case: str) -> None:
     assert waits(body) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("iterations", "expected"), [(4, 1), (16, 1), (32, 2), (128, 8)])
+def test_each_time_that_a_loop_is_begun_is_waited_for(iterations: int, expected: int) -> None:
+    sums = f"for (int j = get_local_id(0); j < {64 * iterations}; j += 64) s += a[get_group_id(0) * m + j];"
+    unknown = sums.replace(str(64 * iterations), f"{iterations} * m")  # m is 64
+    for body in (unknown, f"for (int e = 0; e < n; e += 8) {{ {unknown} t += s; }}"):
+        times = 1 if body == unknown else ITEMS / 8
+        assert waits(body) == times * expected
+        assert waits(body, name="f_mem_waits_global_granularity:longest") == times * expected
+
+
 def test_loads_do_not_pass_stores_that_they_may_see() -> None:
     body = LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }"
     assert waits(body) == ITERATIONS / 16

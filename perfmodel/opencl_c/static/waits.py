@@ -215,7 +215,7 @@ class Waits:
             for each, level in own.items():
                 part = math.prod(body.once[each].values()) / body.times[each]
                 self.once_a_round[each] = frozenset(body.once[each])
-                self.found[each] = Wait(waits * part, levels[level], depth * part)
+                self.found[each] = Wait(waits * part, levels[level], depth * part, waits * together * part)
 
     def _unrolled(self, body: _Body, loop: low.Loop) -> int:
         """Returns how often a loop's body is written out: by the compiler to PTX, and by the assembler again."""
