@@ -105,10 +105,13 @@ PLACE = "(j * 7) % 64"
 # memory is one to an assembler; a private array is seen to be another than its neighbour.
 WITHIN = {
     "local": (LOCAL + LOOP + f"s += own[l + {PLACE}];", "local", ITERATIONS / 4),
+    "local, step by step": (LOCAL + LOOP + "s += own[j];", "local", ITERATIONS / 4),
     "local, and stores to it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; own[l] = s; }}", "local", ITERATIONS),
     "local, and stores beside it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; other[l] = s; }}", "local", ITERATIONS),
     "local, and stores to others": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; c[i] = s; }}", "local", ITERATIONS / 4),
     "private": (PRIVATE + LOOP + f"s += own[{PLACE}];", "scratch", ITERATIONS / 4),
+    "private, step by step": (PRIVATE + LOOP + "s += own[j];", "scratch", ITERATIONS / 4),
+    "private, with global memory": (PRIVATE + LOOP + "s += own[j] * a[j * n + i];", "scratch", ITERATIONS / 16),
     "private, and stores to it": (PRIVATE + LOOP + f"{{ s += own[{PLACE}]; own[j] = s; }}", "scratch", ITERATIONS),
     "private, and stores beside it": (
         PRIVATE + LOOP + f"{{ s += own[{PLACE}]; other[j] = s; }} s = other[i % 64];",

@@ -27,7 +27,8 @@ from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 UNROLLED = ((12, 16), (50, 4), (100, 2))
 """A body up to so many instructions is written out so many times; a longer one stays as it is."""
 ONCE = 4
-"""So often at most where only one of the two compilers, to PTX and the assembler, does so."""
+"""So often at most where only one of the two compilers, to PTX and the assembler, does so; and so many iterations have
+loads from local memory and private arrays under way together, unless loads from global memory are moved along."""
 OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
 LINEAR = frozenset("+-*")
 MOST_INLINED = 300
@@ -204,10 +205,12 @@ class Waits:
         return iterations if iterations > 0 and is_short else None
 
     def _add(self, body: _Body, unrolled: int) -> None:
+        is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
+        most = unrolled if is_far else min(unrolled, ONCE)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             loads = max(sum(body.times[access] for access in own), 1)
-            at_once = 1 if body.stops[kind] else unrolled
+            at_once = 1 if body.stops[kind] else most
             together = max(min(at_once, MOST_UNDER_WAY // loads), 1)
             waits = max(1.0, loads / MOST_UNDER_WAY) / together
             levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
